@@ -55,6 +55,23 @@ const isFixed = (node: Node): boolean =>
   (node.type === 'TemplateLiteral' && (node['expressions'] as Node[]).every(isFixed)) ||
   (node.type === 'Identifier' && /^[A-Z][A-Z0-9_]*$/.test(node['name']));
 
+const isSum = (node: Node): boolean => node.type === 'BinaryExpression' && node['operator'] === '+';
+const operandsOf = (node: Node): Node[] =>
+  isSum(node) ? [...operandsOf(node['left']), ...operandsOf(node['right'])] : [node];
+const isText = (node: Node | undefined): boolean =>
+  node?.type === 'Literal' && typeof node['value'] === 'string';
+/** Matches `directory + '/' + name`: the same path in another notation. */
+const isSummedPath = (source: string, node: Node): boolean => {
+  const operands = isSum(node) ? operandsOf(node) : [];
+  const [first, second] = operands;
+  return (
+    first !== undefined &&
+    isText(second) &&
+    String(second?.['value']).startsWith('/') &&
+    /(dir|directory|home|root|state|cache)(\(\))?$/i.test(source.slice(first.start, first.end)) &&
+    operands.slice(2).some((one) => !isFixed(one))
+  );
+};
 /** Matches `${directory}/${name}`: a path that the code builds without childPath. */
 const isBuiltPath = (node: Node): boolean => {
   if (node.type !== 'TemplateLiteral') return false;
@@ -90,6 +107,7 @@ const unsafePaths = (source: string): string[] => {
     const line = source.slice(0, node.start).split('\n').length;
     if (isBuiltPath(node) && startsWithDirectory(source, node))
       found.push(`line ${line}: a template that is a path`);
+    if (isSummedPath(source, node)) found.push(`line ${line}: a sum that is a path`);
     if (node.type !== 'CallExpression') return;
     const [callee, args] = [node['callee'] as Node, node['arguments'] as Node[]];
     const joiner = callee.type === 'Identifier' ? names.get(callee['name']) : undefined;
@@ -130,6 +148,8 @@ test.each([
   'const pidFile = (directory: string, name: string) => `${directory}/${name}.pid`;',
   "import { resolve } from 'node:path'; resolve(directory, name);",
   'await context.host.files.read(`${directory}/members/${name}`);',
+  "host.files.read(directory + '/' + name);",
+  "const path = context.stateDirectory() + '/runs/' + id;",
 ])('the rule finds %s', (source) => {
   expect(unsafePaths(source)).toHaveLength(1);
 });
@@ -140,6 +160,7 @@ test.each([
   'host.files.replace(`${directory}/cluster.yaml`, text);',
   "import { resolve } from 'node:path'; resolve(host.cwd, values.out);",
   'host.files.readNow(`/proc/${pid}/cmdline`);',
+  "host.files.read(directory + '/journal.jsonl');",
 ])('the rule allows %s', (source) => {
   expect(unsafePaths(source)).toEqual([]);
 });

@@ -23,26 +23,48 @@ const visit = (node: Node, seen: (node: Node, parent: Node | undefined) => void,
 
 /** Syntax that appears only in a shell script, a unit or a crontab. */
 const syntax =
-  /\$\([a-z/"]|"\$[a-zA-Z@*]|[12]?>\s?&[12]|[12]?>\s?\/dev\/null|;\s*(?:(?:done|fi|esac)\b|(?:then|do)\n)|\|\|\s*(?:exit|true|\{)|^#!\/|(?:^|\n)\[(?:Unit|Service|Timer)\]|(?:^|\n)ExecStart=|\* \* \* \*/;
+  /\$\([a-z/"]|"\$[a-zA-Z@*]|[12]?>\s?&[12]|[12]?>\s?\/dev\/null|;\s*(?:(?:done|fi|esac)\b|(?:then|do)\n)|\|\|\s*(?:exit|true|\{)|^#!\/|(?:^|\n)\[(?:Unit|Service|Timer)\]|(?:^|\n)ExecStart=|\* \* \* \*|^(?:\s*(?:sudo|exec|env|nohup)\s+)*(?:systemctl|journalctl|docker|podman|kubectl|crictl|ssh|kill|rm|mv|cp|ln|mkdir|chmod|chown|cat|sha256sum|nohup|etcdctl|etcdutl)\s[^.]*\ufffc/;
 type Template = { readonly text: string; readonly tag: string | undefined; readonly values: number };
+const isSum = (node: Node | undefined): boolean =>
+  node?.type === 'BinaryExpression' && node['operator'] === '+';
+/** Returns the operands of a chain of `+`. */
+const operandsOf = (node: Node): Node[] =>
+  isSum(node) ? [...operandsOf(node['left'] as Node), ...operandsOf(node['right'] as Node)] : [node];
+const isText = (node: Node): boolean => node.type === 'Literal' && typeof node['value'] === 'string';
 const templatesOf = (text: string): Template[] => {
   const found: Template[] = [];
   visit(parseAst(text, { lang: 'ts' }) as unknown as Node, (node, parent) => {
+    // A sum of texts and values is a template in another notation.
+    if (isSum(node) && !isSum(parent)) {
+      const operands = operandsOf(node);
+      if (operands.some(isText))
+        found.push({
+          text: operands.map((one) => (isText(one) ? String(one['value']) : '\ufffc')).join(''),
+          tag: undefined,
+          values: operands.filter((one) => !isText(one)).length,
+        });
+    }
     if (node.type !== 'TemplateLiteral') return;
     const quasis = node['quasis'] as { readonly value: { readonly cooked: string } }[];
     const tag = parent?.type === 'TaggedTemplateExpression' ? (parent['tag'] as Node)['name'] : undefined;
     found.push({
-      text: quasis.map(({ value }) => value.cooked).join('\u0000'),
+      text: quasis.map(({ value }) => value.cooked).join('\ufffc'),
       tag: tag as string | undefined,
       values: (node['expressions'] as unknown[]).length,
     });
   });
   return found;
 };
+/** Sentences that start with the name of a program, and commands whose only value is a number. */
+const sentences =
+  /^(?:kill (?:-CONT )?\ufffc|systemctl show(?: printed|:)|kubectl asks|sha256sum \ufffc, and compare|ssh -N -L \ufffc:)/;
 /** Returns the script templates that contain values but have no tag that quotes the values. */
 const plainScripts = (text: string): string[] =>
   templatesOf(text)
-    .filter(({ tag, values, text: own }) => tag === undefined && values > 0 && syntax.test(own))
+    .filter(
+      ({ tag, values, text: own }) =>
+        tag === undefined && values > 0 && syntax.test(own) && !sentences.test(own),
+    )
     .map(({ text: own }) => own);
 
 const sources = (readdirSync(source, { recursive: true }) as string[])
@@ -64,6 +86,10 @@ test('no shell script, unit or crontab contains a value outside of a quoting tag
 test('a plain template with shell syntax is found', () => {
   expect(plainScripts('const a = `echo "the unit ${unit} is wrong" >&2; exit 3`;')).toHaveLength(1);
   expect(plainScripts('const a = `[Unit]\\nDescription=${name}`;')).toHaveLength(1);
+  expect(plainScripts('const a = `systemctl stop ${unit}`;')).toHaveLength(1);
+  expect(plainScripts("const a = 'docker rm ' + name;")).toHaveLength(1);
+  expect(plainScripts("const a = 'x ' + unit + ' 2>/dev/null || exit 3';")).toHaveLength(1);
+  expect(plainScripts("const a = 'member ' + name + ' has stopped';")).toEqual([]);
   expect(plainScripts('const a = sh`echo "${unit}" >&2`;')).toEqual([]);
   expect(plainScripts('const a = `member ${name} has stopped`;')).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { shellLine } from '../core/shell.ts';
 import type { Host, ProcessScope } from './host.ts';
 
 /** A process as a file or a cluster records it. Records of version 0.1.0 have a host name, a process ID and a mark only. */
@@ -89,7 +90,8 @@ export const waysPast = (
   recorded: ProcessIdentity | undefined,
   path: string,
 ): readonly string[] => {
-  if (recorded === undefined) return ['run the same command again', `rm ${path} (if no other opsctl runs)`];
+  if (recorded === undefined)
+    return ['run the same command again', `${shellLine(['rm', path])} (if no other opsctl runs)`];
   const state = processState(host, recorded);
   if (state === 'alive')
     return [

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { AppError, writeFailure } from '../../core/problem.ts';
 import { randomShare } from '../../core/shape.ts';
-import { sh } from '../../core/shell.ts';
+import { sh, shellLine } from '../../core/shell.ts';
 import {
   type Holder,
   thisProcess,
@@ -90,7 +90,7 @@ const checkTrust = async (host: Host, path: string): Promise<boolean> => {
   if (found === undefined) return true;
   throw new AppError('config', `${path} is not used: ${found.why}`, {
     code: 'UNSAFE_FILE',
-    tryThis: [found.remedy === 'chmod 600' ? `chmod 600 ${path}` : `${found.remedy}: ${path}`],
+    tryThis: [found.remedy === 'chmod 600' ? shellLine(['chmod', '600', path]) : `${found.remedy}: ${path}`],
   });
 };
 /** Returns the text of a file that only its owner can read; undefined if it does not exist. */

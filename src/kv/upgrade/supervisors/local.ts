@@ -429,7 +429,7 @@ const logTail = async (host: Host, path: string | undefined, lines: number): Pro
 };
 const describe = (kind: StepKind, member: MemberSpec, which: Which): readonly string[] => {
   if (kind === 'stop') return [String(sh`kill -TERM "$(cat ${[member.pid_file ?? '']})"`)];
-  if (kind === 'copy-data') return [`cp -aL ${shellLine([member.data_dir ?? ''])} COPY`];
+  if (kind === 'copy-data') return [shellLine(['cp', '-aL', member.data_dir ?? '', 'COPY'])];
   if (kind !== 'start') return [];
   const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
   return [String(sh`${argv} >> ${[member.log_file ?? '']} 2>&1 &`)];

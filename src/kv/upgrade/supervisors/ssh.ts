@@ -124,7 +124,10 @@ export const openSsh = (host: Host, cluster: ClusterFile, state: string | undefi
 const unreachable = (where: string, why: string): AppError =>
   new AppError('network', `${where}: ssh: ${why}`, {
     code: 'SSH',
-    tryThis: [`ssh ${where} true`, 'use a key without a passphrase, or an agent: ssh runs without prompts'],
+    tryThis: [
+      shellLine(['ssh', where, 'true']),
+      'use a key without a passphrase, or an agent: ssh runs without prompts',
+    ],
   });
 type Remote = (command: string, options: RunOptions & { readonly timeoutMs: number }) => Promise<Finished>;
 /**

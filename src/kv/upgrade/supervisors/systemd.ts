@@ -205,16 +205,14 @@ const activate = (member: MemberSpec, which: Which, placement: Placement | undef
 };
 
 const describe = (kind: StepKind, member: MemberSpec): string[] => {
-  const [unit, program, path] = [member.unit, member.new_binary, member.binary_path].map((word) =>
-    shellLine([word ?? '']),
-  );
-  if (kind === 'stop') return [`systemctl stop ${unit}`];
+  const { unit = '', new_binary: program = '', binary_path: path = '' } = member;
+  if (kind === 'stop') return [shellLine(['systemctl', 'stop', unit])];
   if (kind !== 'start') return [];
-  const start = `systemctl start ${unit}`;
+  const start = shellLine(['systemctl', 'start', unit]);
   if (member.new_binary === undefined) return [start];
   return member.binary_path === undefined
-    ? [`systemctl edit ${unit}  # ExecStart= with ${program}`, start]
-    : [`cp -p ${program} ${path}`, start];
+    ? [`${shellLine(['systemctl', 'edit', unit])}  # ExecStart= with ${shellLine([program])}`, start]
+    : [shellLine(['cp', '-p', program, path]), start];
 };
 
 export const systemdService: MakeService = () => ({
