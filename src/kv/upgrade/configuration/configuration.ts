@@ -35,6 +35,8 @@ export type ServerStart = {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly file?: Readonly<Record<string, unknown>>;
+  /** The variable ETCD_CONFIG_FILE names the file. Versions before 3.4 do not read it (seen on real servers). */
+  readonly isFileOfVariable?: true;
   /** Position of each flag (`--name`), variable (`ETCD_NAME`) or key (`section.key`). */
   readonly origins: ReadonlyMap<string, Origin>;
   /** Files or values that the server reads but opsctl could not read. */
@@ -121,6 +123,17 @@ const systemdValue = (raw: string): string => {
   }
   return value + rest;
 };
+/** The value as a shell reads it, and whether a comment follows. */
+const shellValue = (raw: string): { readonly value: string; readonly hasComment: boolean } => {
+  const quoted = quotedStart(raw.trimStart());
+  if (quoted !== undefined)
+    return {
+      value: withoutQuotes(quoted),
+      hasComment: /^\s+#/.test(raw.trimStart().slice(quoted.length)),
+    };
+  const plain = /^(.*?)\s+#.*$/.exec(raw)?.[1];
+  return { value: (plain ?? raw).trim(), hasComment: plain !== undefined };
+};
 /**
  * Returns the assignments of an environment file. `comments`: variables with a comment after the value, which a shell leaves out
  * and systemd does not.
@@ -135,13 +148,10 @@ export const readEnvironment = (
   const comments: string[] = [];
   text.split('\n').forEach((line, i) => {
     const found = /^\s*[#;]/.test(line) ? null : variable.exec(line.trimEnd());
-    if (found === null) return;
-    const [, , name = '', raw = ''] = found;
-    const quoted = quotedStart(raw.trimStart());
-    const plain = quoted === undefined ? /^(.*?)\s+#.*$/.exec(raw) : null;
-    if (plain !== null || /^\s+#/.test(raw.trimStart().slice(quoted?.length ?? raw.length)))
-      comments.push(name);
-    const value = quoted === undefined ? (plain?.[1] ?? raw).trim() : withoutQuotes(quoted);
+    const [, exported, name = '', raw = ''] = found ?? [];
+    if (found === null || (by === 'systemd' && exported !== undefined)) return;
+    const { value, hasComment } = shellValue(raw);
+    if (hasComment) comments.push(name);
     env[name] = by === 'systemd' ? systemdValue(raw) : value;
     origins.set(name, { path, line: i + 1 });
   });
@@ -267,6 +277,13 @@ const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFin
       ]
     : [];
 };
+/** The settings that the variables of a server set. The servers ignore an empty variable. */
+const settingsOf = (env: Readonly<Record<string, string>>): Map<string, string> =>
+  new Map(
+    Object.entries(env)
+      .filter(([name, value]) => name.startsWith('ETCD_') && value !== '')
+      .map(([name, value]) => [name.slice(5).toLowerCase().replaceAll('_', '-'), value]),
+  );
 /** Checks a command line and its variables for version `to` (spec/store#measured-configuration). Pure. */
 export const lintFlags = (
   words: readonly string[],
@@ -274,7 +291,7 @@ export const lintFlags = (
   from?: Minor,
   env: Readonly<Record<string, string>> = {},
 ): ConfigFinding[] => {
-  const [flags, logger] = [flagsOf(words), env['ETCD_LOGGER']];
+  const [flags, beside] = [flagsOf(words), settingsOf(env)];
   const found = (rowOf(`${to}.0`)?.removed ?? [])
     .filter(({ key }) => flags.has(key))
     .map(({ flag, instead }) =>
@@ -300,7 +317,7 @@ export const lintFlags = (
     ...[
       ...unknownFlags(flags, to),
       ...strayFindings(words),
-      ...valuesGiven(flags, to, { isVariable: false, hasFile: flags.has('config-file'), logger }),
+      ...valuesGiven(flags, to, { isVariable: false, hasFile: flags.has('config-file'), beside }),
     ].filter(isNew),
   ];
 };
@@ -321,7 +338,8 @@ export const parseConfig = async (
 ): Promise<{ readonly file: Settings } | { readonly broken: string }> => {
   const { parseDocument } = await import('../../../platform/yaml.ts');
   const document = parseDocument(splitDocuments(text)[0]);
-  const error = document.errors[0];
+  // The servers use the last value of a repeated key.
+  const error = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
   if (error !== undefined) return { broken: error.message.trimEnd() };
   const parsed = yamlValue(document);
   if ('problem' in parsed) return { broken: parsed.problem };
@@ -381,17 +399,12 @@ export const lintEnvironment = (
         'keep one of the two',
       ),
     );
-  const settings = Object.entries(env)
-    .filter(([name]) => name.startsWith('ETCD_'))
-    .map(([name, value]): [string, string] => [name.slice(5).toLowerCase().replaceAll('_', '-'), value]);
   const found = [...accessInEnvironment(env, flags, { from, to }), ...removed, ...values, ...both];
   return [
     ...found,
-    ...valuesGiven(new Map(settings), to, {
-      isVariable: true,
-      hasFile: false,
-      logger: flags.get('logger'),
-    }).filter(({ key }) => !found.some((one) => one.key === key)),
+    ...valuesGiven(settingsOf(env), to, { isVariable: true, hasFile: false, beside: flags }).filter(
+      ({ key }) => !found.some((one) => one.key === key),
+    ),
   ];
 };
 

@@ -21,7 +21,20 @@ export type SourceFinding = ConfigFinding & {
 const hasPrefix = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('ETCD_')));
 
-const listFindings = ({ words, env, file, notes, unread }: ServerStart, to: Minor): ConfigFinding[] => {
+/** 3.4 is the first version that reads the file of the variable, so its settings take effect with the upgrade to 3.4. */
+const fileOfVariable = (to: Minor): ConfigFinding => ({
+  level: 'warn',
+  key: 'ETCD_CONFIG_FILE',
+  message:
+    to === '3.4'
+      ? 'is read from 3.4 on: the settings of the file replace all flags and variables'
+      : `is not read by ${to}: the server ignores the file`,
+  hint: 'name the file with --config-file',
+});
+const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
+  const { words, env, notes, unread, isFileOfVariable } = start;
+  const isUnread = isFileOfVariable === true && compareVersions(to, '3.4') < 0;
+  const file = isUnread ? undefined : start.file;
   const flags = flagsOf(words);
   const hasFile = flags.has('config-file') || file !== undefined;
   const own = hasPrefix(env);
@@ -41,6 +54,7 @@ const listFindings = ({ words, env, file, notes, unread }: ServerStart, to: Mino
   return [
     ...known,
     ...unknown.filter(({ key }) => !known.some((one) => one.key === key)),
+    ...(isUnread || (isFileOfVariable === true && to === '3.4') ? [fileOfVariable(to)] : []),
     ...changedDefaults(isSet, to),
     ...(notes ?? []).map((note): ConfigFinding => ({ level: 'warn', ...note })),
     ...unread.map(

@@ -125,7 +125,10 @@ const withConfigFile = async (start: ServerStart, reader: SourceReader): Promise
   const parsed = text === undefined ? undefined : await parseConfig(text);
   if (text === undefined || parsed === undefined || !('file' in parsed))
     return { ...start, unread: [...start.unread, `configuration file ${path}`] };
-  return { ...start, file: parsed.file, origins: new Map([...start.origins, ...keyOrigins(text, path)]) };
+  const origins = new Map([...start.origins, ...keyOrigins(text, path)]);
+  return parseWords(start.words).flags.has('config-file')
+    ? { ...start, file: parsed.file, origins }
+    : { ...start, file: parsed.file, origins, isFileOfVariable: true };
 };
 /** Positions of the flags of a line, including flags inside its variables. */
 const flagOrigins = (
@@ -199,6 +202,16 @@ const strayLines = (text: string): { key: string; message: string; hint: string 
       message: `line ${line} is not an assignment: systemd ignores it, and a shell runs it as a command`,
       hint: 'remove it, or put # before it',
     }));
+/** A shell exports the variable; systemd rejects the name with the word before it. */
+const exportedLines = (text: string): { key: string; message: string; hint: string }[] =>
+  text
+    .split('\n')
+    .flatMap((line) => /^\s*export\s+(ETCD_[A-Z0-9_]+)=/.exec(line)?.[1] ?? [])
+    .map((key) => ({
+      key,
+      message: 'has the word export before it: systemd ignores the line, and a shell reads it',
+      hint: 'remove the word export if systemd reads the file',
+    }));
 const setsServer = (text: string): boolean => /^\s*(export\s+)?ETCD_[A-Z0-9_]+=/m.test(text);
 const readEnvironmentFile = (text: string, path: string): Source => {
   const { env, origins, comments } = readEnvironment(text, path);
@@ -208,6 +221,7 @@ const readEnvironmentFile = (text: string, path: string): Source => {
       message: 'has a comment after its value: systemd treats the comment as a part of the value',
       hint: 'put the comment on its own line',
     })),
+    ...exportedLines(text),
     ...strayLines(text),
   ];
   return { format: 'env', starts: [{ name: '', words: [], env, origins, unread: [], notes }] };

@@ -163,10 +163,10 @@ const urlFindings = ({ keys, get, shown }: Named, to: Minor, place: 'flag' | 'fi
     const kind = findSetting(key, to, place)?.kind;
     const isCors = key === 'cors' && compareVersions(to, '3.4') >= 0;
     if (kind !== 'urls' && kind !== 'bind-urls' && !isCors) return [];
-    return (get(key) ?? '')
-      .split(',')
+    const value = get(key) ?? '';
+    return (value === '' ? [] : value.split(','))
       .map((url) => url.trim())
-      .filter((url) => !(url === '' || (isCors && url === '*')))
+      .filter((url) => !(isCors && (url === '*' || url === '')))
       .flatMap((url) => {
         const problem = urlProblem(url, kind === 'bind-urls');
         return problem === undefined
@@ -175,7 +175,7 @@ const urlFindings = ({ keys, get, shown }: Named, to: Minor, place: 'flag' | 'fi
               finding(
                 'fail',
                 shown(key),
-                `contains ${url}, which ${problem}: ${stops}`,
+                `contains ${url === '' ? 'an empty URL' : url}, which ${problem}: ${stops}`,
                 'write SCHEME://HOST:PORT',
               ),
             ];
@@ -247,6 +247,39 @@ const compactionFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFindi
       ]
     : [];
 };
+/** Checks the kind of token: a signed token needs its method and a key. */
+const tokenFindings = ({ get, shown }: Named): ConfigFinding[] => {
+  const [kind = '', ...options] = (get('auth-token') ?? '').split(',');
+  const has = (name: RegExp): boolean => options.some((option) => name.test(option.trim()));
+  const isGood =
+    kind === '' || kind === 'simple' || (kind === 'jwt' && has(/^sign-method=./) && has(/^(pub|priv)-key=./));
+  return isGood
+    ? []
+    : [
+        finding(
+          'fail',
+          shown('auth-token'),
+          `is "${kind}"${kind === 'jwt' ? ' without sign-method or a key' : ''}: ${stops}`,
+          'write simple, or jwt,pub-key=FILE,priv-key=FILE,sign-method=RS256',
+        ),
+      ];
+};
+/** Checks that a listener with TLS has a certificate. `has`: a setting that any source of the server contains. */
+const listenerFindings = ({ get, shown }: Named, has: (key: string) => boolean): ConfigFinding[] =>
+  (['', 'peer-'] as const).flatMap((of) => {
+    const key = of === '' ? 'listen-client-urls' : 'listen-peer-urls';
+    const secure = (get(key) ?? '').split(',').find((url) => /^\s*(https|unixs):/i.test(url));
+    if (secure === undefined || ['cert-file', 'key-file', 'auto-tls'].some((name) => has(`${of}${name}`)))
+      return [];
+    return [
+      finding(
+        'fail',
+        shown(key),
+        `contains ${secure.trim()}, and no certificate is set: ${stops}`,
+        `set ${shown(`${of}cert-file`)} and ${shown(`${of}key-file`)}`,
+      ),
+    ];
+  });
 const streams = ['default', 'stderr', 'stdout'];
 /**
  * Checks the places of the log (measured on the servers): capnslog writes to one stream, zap also to several places and to files, but
@@ -276,6 +309,7 @@ const outputFindings = ({ get, shown, isFile }: Named, to: Minor, logger?: strin
 /** Checks that flags, variables and keys share: URLs, lists of values, timers. Pure. */
 const commonFindings = (named: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] => [
   ...urlFindings(named, to, place),
+  ...tokenFindings(named),
   ...choiceFindings(named, to),
   ...timerFindings(named),
 ];
@@ -294,7 +328,17 @@ export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const outputs = file['log-outputs'];
   const places = Array.isArray(outputs) && outputs.length > 0 ? outputs.join(',') : undefined;
   const get = (key: string): string | undefined => (key === 'log-outputs' ? places : named.get(key));
-  return [...commonFindings(named, to, 'file'), ...outputFindings({ ...named, get }, to)];
+  const has = (key: string): boolean => {
+    const section = file[key.startsWith('peer-') ? 'peer-transport-security' : 'client-transport-security'];
+    const name = key.replace(/^peer-/, '');
+    const value = typeof section === 'object' && section !== null ? (section as Settings)[name] : undefined;
+    return value !== undefined && value !== null && value !== '' && value !== false;
+  };
+  return [
+    ...commonFindings(named, to, 'file'),
+    ...outputFindings({ ...named, get }, to),
+    ...listenerFindings(named, has),
+  ];
 };
 const formFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] =>
   keys.flatMap((key) => {
@@ -333,8 +377,8 @@ export const valuesGiven = (
   how: {
     readonly isVariable: boolean;
     readonly hasFile: boolean;
-    /** The logger that another source sets: the flag beside a variable, or the variable beside a flag. */
-    readonly logger: string | undefined;
+    /** The settings of another source: the flags beside variables, or the variables beside flags. */
+    readonly beside: ReadonlyMap<string, string>;
   },
 ): ConfigFinding[] => {
   const named: Named = {
@@ -346,13 +390,18 @@ export const valuesGiven = (
   };
   const forms = formFindings(named, to);
   const isParsed = ({ key }: ConfigFinding): boolean => !forms.some((one) => one.key === key);
+  const has = (key: string): boolean => {
+    const value = given.get(key) ?? how.beside.get(key) ?? '';
+    return value !== '' && !/^(0|f|false)$/i.test(value);
+  };
   const others = how.hasFile
     ? []
     : [
         ...commonFindings(named, to, 'flag'),
         ...compactionFindings(named, to),
         ...exclusiveFindings(named, to),
-        ...outputFindings(named, to, how.logger),
+        ...outputFindings(named, to, how.beside.get('logger')),
+        ...listenerFindings(named, has),
       ];
   return [...forms, ...others.filter(isParsed)];
 };

@@ -178,6 +178,11 @@ const valueCases: readonly Case[] = [
     ),
     ...(how === 'file' ? [{ how, key: 'log-outputs', value: '[/dev/null]' }] : []),
     { how, key: 'log-output', value: 'stdout' },
+    ...['jwt', 'jwt,sign-method=RS256', 'other', 'simple'].map(
+      (value): Case => ({ how, key: 'auth-token', value }),
+    ),
+    { how, key: 'listen-metrics-urls', value: 'http://127.0.0.1:0,' },
+    ...(how === 'variable' ? [{ how, key: 'snapshot-count', value: '' }] : []),
   ]),
   ...Object.keys(fileSections).flatMap((section): Case[] => [
     { how: 'file', key: section, value: 'x' },

@@ -173,6 +173,52 @@ describe('settings of a file keep their place', () => {
     const failed = lintStarts((await read(text)).starts, to).filter(({ level }) => level === 'fail');
     expect(failed.map(({ key }) => key)).toEqual(expected);
   });
+  it.each([
+    ['a repeated key has its last value', 'snapshot-count: "1"\nsnapshot-count: 2\n', []],
+    ['the last value counts', 'snapshot-count: 1\nsnapshot-count: "2"\n', ['snapshot-count']],
+    ['an empty URL', 'listen-client-urls: "http://127.0.0.1:1,"\n', ['listen-client-urls']],
+    ['TLS without a certificate', 'listen-client-urls: https://127.0.0.1:1\n', ['listen-client-urls']],
+    [
+      'TLS with a certificate',
+      'listen-client-urls: https://127.0.0.1:1\nclient-transport-security: {cert-file: a, key-file: b}\n',
+      [],
+    ],
+    [
+      'TLS between peers',
+      'ETCD_LISTEN_PEER_URLS=https://127.0.0.1:1\nETCD_CERT_FILE=a\n',
+      ['ETCD_LISTEN_PEER_URLS'],
+    ],
+    ['TLS with an own certificate', 'etcd --listen-peer-urls=https://127.0.0.1:1 --peer-auto-tls\n', []],
+    [
+      'the certificate of another source',
+      '[Service]\nEnvironment=ETCD_CERT_FILE=a\nExecStart=/usr/bin/etcd --listen-client-urls=https://127.0.0.1:1\n',
+      [],
+    ],
+    ['a signed token without a key', 'auth-token: jwt,sign-method=RS256\n', ['auth-token']],
+    ['a signed token', 'auth-token: "jwt,pub-key=a,priv-key=b,sign-method=RS256"\n', []],
+    ['an empty variable is not set', 'ETCD_NAME=n1\nETCD_SNAPSHOT_COUNT=\n', []],
+  ] as const)('what stops a server of 3.5: %s', async (_, text, expected) => {
+    const failed = lintStarts((await read(text)).starts, '3.5').filter(({ level }) => level === 'fail');
+    expect(failed.map(({ key }) => key)).toEqual(expected);
+  });
+  it('the file of ETCD_CONFIG_FILE counts from 3.4 on, and the change is reported', async () => {
+    const unit = '[Service]\nEnvironment=ETCD_CONFIG_FILE=/c.yml\nExecStart=/usr/bin/etcd\n';
+    const { starts } = await read(unit, { '/c.yml': 'snapshot-count: "1"\n' });
+    const rows = (to: Minor) =>
+      lintStarts(starts, to)
+        .map(({ level, key }) => `${level} ${key}`)
+        .filter((row) => /CONFIG_FILE|snapshot/.test(row));
+    expect(rows('3.3')).toEqual(['warn ETCD_CONFIG_FILE']);
+    expect(rows('3.4')).toEqual(['fail snapshot-count', 'warn ETCD_CONFIG_FILE']);
+    expect(rows('3.5')).toEqual(['fail snapshot-count']);
+  });
+  it('systemd ignores a line with export', async () => {
+    const files = { '/env': 'export ETCD_SNAPSHOT_COUNT=x\n' };
+    const unit = '[Service]\nEnvironmentFile=/env\nExecStart=/usr/bin/etcd\n';
+    expect(await findings(unit, '3.5', files)).toEqual([]);
+    const { starts } = await read('export ETCD_NAME=n1\n');
+    expect(lintStarts(starts, '3.5').map(({ level, key }) => [level, key])).toEqual([['warn', 'ETCD_NAME']]);
+  });
   it('names the nearest setting of an unknown key, variable and flag', async () => {
     const hints = async (text: string) =>
       lintStarts((await read(text)).starts, '3.5').map(({ key, hint }) => [key, hint]);
