@@ -31,3 +31,14 @@ test.each([
 ])('%s do not become more', (_, pattern, limit, instead) => {
   expect(count(pattern), instead).toBeLessThanOrEqual(limit);
 });
+
+test('scripts without a check of their types do not become more', () => {
+  const scripts = readdirSync(join(root, 'tooling'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.mjs'))
+    .map((entry) => join(entry.parentPath, entry.name));
+  const unchecked = scripts.filter((path) => !readFileSync(path, 'utf8').startsWith('// @ts-check\n'));
+  expect(
+    unchecked.length,
+    `start each script with // @ts-check: ${unchecked.join(', ')}`,
+  ).toBeLessThanOrEqual(18);
+});

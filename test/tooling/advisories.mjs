@@ -1,3 +1,4 @@
+// @ts-check
 // `npm run advisories`: checks the packages inside the program against the advisories of the registry. It is not a part
 // of the tests. If the registry does not respond, it reports that and exits with code 0.
 import { spawnSync } from 'node:child_process';
@@ -9,7 +10,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Returns the names of the packages that the program contains. All other packages in the lock file are for tests and the build. */
 const bundledNames = () => {
   const { components } = JSON.parse(readFileSync(`${root}dist/sbom.cdx.json`, 'utf8'));
-  return new Set(components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`)));
+  return new Set(
+    components.map((/** @type {{ group?: string, name: string }} */ { group, name }) =>
+      group === undefined ? name : `${group}/${name}`,
+    ),
+  );
 };
 
 /** Returns the advisories of npm, or the reason why they are not available. */
@@ -30,7 +35,10 @@ const readAudit = () => {
   }
 };
 
-/** Splits the packages with an advisory by whether the program contains them. */
+/**
+ * Splits the packages with an advisory by whether the program contains them.
+ * @type {typeof import('./advisories.mjs').sortAdvisories}
+ */
 export const sortAdvisories = (vulnerabilities, bundled) => {
   const all = Object.values(vulnerabilities).map(({ name, severity, range }) => ({ name, severity, range }));
   return {
@@ -39,6 +47,7 @@ export const sortAdvisories = (vulnerabilities, bundled) => {
   };
 };
 
+/** @param {{ readonly name: string, readonly severity: string, readonly range: string }} advisory */
 const line = ({ name, severity, range }) => `  ${severity}: ${name} ${range}\n`;
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,3 +1,4 @@
+// @ts-check
 // `npm run bench -- startup|mock|bulk|lists|labels|auth|kv|upgrade|defrag|readers` measures ratios side by side in one
 // run. Requires the build.
 import { existsSync, readdirSync } from 'node:fs';

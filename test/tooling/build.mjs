@@ -1,3 +1,4 @@
+// @ts-check
 // Builds dist/ (split CommonJS bundle, which bin/load.js loads). The built program then writes the files that are
 // derived from the tables: help.txt, version.txt and tree.json for the fast responses of bin and, with --docs, the
 // committed completions and reference pages.
@@ -48,6 +49,7 @@ const HOT = [
   'src/platform/node/network.ts',
   'src/platform/node/transport.ts',
 ];
+/** @param {string[]} entries */
 const together = async (entries) => {
   const { metafile } = await build({
     absWorkingDir: root,
@@ -62,22 +64,26 @@ const together = async (entries) => {
     outdir: 'out',
     logLevel: 'silent',
   });
+  /** @type {Set<string>} */
   const found = new Set();
+  /** @param {string} file */
   const visit = (file) => {
     if (found.has(file)) return;
     found.add(file);
-    for (const { path, kind, external } of metafile.inputs[file].imports)
+    for (const { path, kind, external } of metafile.inputs[file]?.imports ?? [])
       if (kind === 'import-statement' && !external) visit(path);
   };
   for (const entry of entries) visit(entry);
   return found;
 };
 const hot = await together(HOT);
+/** @param {string} id */
 const within = (id) => id.replace(root, '');
 
 /**
  * commander starts other programs for subcommands in separate files. opsctl has no such subcommands, and loading
  * child_process costs 5 ms at every start.
+ * @type {import('rolldown').Plugin}
  */
 const commanderWithoutChildren = {
   name: 'commander-without-children',
@@ -87,7 +93,10 @@ const commanderWithoutChildren = {
 };
 
 const externals = ['@napi-rs/keyring'];
-/** `import()` finds no loader in code that V8 compiled at an earlier start, so the bundle loads external packages with require. */
+/**
+ * `import()` finds no loader in code that V8 compiled at an earlier start, so the bundle loads external packages with require.
+ * @type {import('rolldown').Plugin}
+ */
 const requireExternals = {
   name: 'require-externals',
   renderChunk: (code) =>
@@ -139,10 +148,14 @@ const { output } = await bundle.generate({
 });
 await bundle.close();
 
-/** Finds cycles of CommonJS chunks. Chunks that load each other see incomplete exports, and the program would fail at its start. */
+/**
+ * Finds cycles of CommonJS chunks. Chunks that load each other see incomplete exports, and the program would fail at its start.
+ * @param {readonly { readonly fileName: string, readonly imports: readonly string[] }[]} chunks
+ */
 const chunkCycle = (chunks) => {
   const importsOf = new Map(chunks.map(({ fileName, imports }) => [fileName, imports]));
   const done = new Set();
+  /** @type {(name: string, path: readonly string[]) => string[] | undefined} */
   const visit = (name, path) => {
     if (path.includes(name)) return [...path.slice(path.indexOf(name)), name];
     if (done.has(name)) return undefined;
@@ -155,7 +168,7 @@ const chunkCycle = (chunks) => {
   };
   return [...importsOf.keys()].map((name) => visit(name, [])).find((cycle) => cycle !== undefined);
 };
-const cycle = chunkCycle(output.filter(({ type }) => type === 'chunk'));
+const cycle = chunkCycle(output.filter((file) => file.type === 'chunk'));
 if (cycle !== undefined)
   throw new Error(
     `the chunks import each other: ${cycle.join(' > ')}; a file of the hot path imports one that it must load lazily`,
@@ -179,9 +192,13 @@ const { outputFiles, metafile: threadParts } = await build({
   logLevel: 'silent',
 });
 const [jqThread] = outputFiles;
+if (jqThread === undefined) throw new Error('the build of the jq thread wrote no file');
 const jqModule = readFileSync(createRequire(import.meta.url).resolve('jq-wasm/jq.wasm'));
 
-/** Writes a file atomically: a program that starts during a build sees old or new files, never a partial file. */
+/**
+ * Writes a file atomically: a program that starts during a build sees old or new files, never a partial file.
+ * @param {string} path @param {string | Uint8Array} contents
+ */
 const put = (path, contents) => {
   if (existsSync(path) && Buffer.from(contents).equals(readFileSync(path))) return;
   mkdirSync(dirname(path), { recursive: true });
@@ -194,13 +211,17 @@ const chunksFirst = [...output].sort(
 put(`${dist}/package.json`, '{ "type": "commonjs" }\n');
 put(`${dist}/chunks/jq.wasm`, jqModule);
 put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);
-/** bin/load.js reads the code as Latin-1, which V8 keeps in half of the memory and scans faster. No file has String.raw with such a sign. */
+/**
+ * bin/load.js reads the code as Latin-1, which V8 keeps in half of the memory and scans faster. No file has String.raw with such a sign.
+ * @param {string} code
+ */
 const asAscii = (code) =>
   code.replace(/[^\0-\x7f]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
 for (const file of chunksFirst)
   put(`${dist}/${file.fileName}`, file.type === 'chunk' ? asAscii(file.code) : file.source);
 const made = new Set([...output.map(({ fileName }) => fileName), 'chunks/jq.wasm', 'chunks/jq-thread.mjs']);
 // A program that started from the previous build may still load its chunks, so only old chunks are removed.
+/** @param {string} path */
 const isOld = (path) => Date.now() - statSync(path).mtimeMs > 3_600_000;
 for (const name of readdirSync(`${dist}/chunks`)) {
   const path = `${dist}/chunks/${name}`;
@@ -218,8 +239,9 @@ const sbom = await (async () => {
     return sbomText({ root, directories: packages.map(({ directory }) => directory), facts, seconds });
   } catch (error) {
     // A development build also works with the node_modules of an earlier commit, but a package build does not.
-    if (error.code !== 'ERR_MODULE_NOT_FOUND' || isPackage) throw error;
-    process.stderr.write(`dist/sbom.cdx.json is not written: ${error.message.split('\n')[0]}; try: npm ci\n`);
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    if (code !== 'ERR_MODULE_NOT_FOUND' || isPackage) throw error;
+    process.stderr.write(`dist/sbom.cdx.json is not written: ${message.split('\n')[0]}; try: npm ci\n`);
     return undefined;
   }
 })();

@@ -1,3 +1,4 @@
+// @ts-check
 // The directory for files that the tests download. It is outside node_modules, which `npm ci` empties.
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';

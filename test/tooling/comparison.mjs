@@ -1,8 +1,12 @@
+// @ts-check
 // The rows of docs/comparison.md: the command to type, the nearest feature of another tool, and the test that proves the
 // row. `npm run docs` writes the page. The other tools were run in November 2026. Facts in brackets come only from their
 // documentation.
 
-/** [row, command, verdict, nearest feature of another tool, file of the test, its title] */
+/**
+ * [row, command, verdict, nearest feature of another tool, file of the test, its title]
+ * @type {typeof import('./comparison.mjs').rows}
+ */
 export const rows = [
   [
     'JSON everywhere',
@@ -326,7 +330,10 @@ export const rows = [
   ],
 ];
 
-/** Features of other tools that opsctl does not have. */
+/**
+ * Features of other tools that opsctl does not have.
+ * @type {typeof import('./comparison.mjs').leads}
+ */
 export const leads = [
   ['Messages in other languages', 'kubectl: eight languages', 'English only'],
   [
@@ -338,7 +345,9 @@ export const leads = [
   ['Start-up time', 'etcdctl: 15 ms; gh: 42 ms', 'as fast as Node itself, about 60 ms'],
 ];
 
+/** @type {typeof import('./comparison.mjs').comparison} */
 export const comparison = () => {
+  /** @param {string} word */
   const count = (word) => rows.filter(([, , verdict]) => verdict === word).length;
   return `# Comparison with other command-line tools
 

@@ -1,3 +1,4 @@
+// @ts-check
 // Collects what the tests of a run prove. A test has marks (`test/support/covers.ts`), and the report of the run
 // contains them next to its result. The list of required marks also comes from a test, because it is derived from tables
 // of the product.
@@ -6,6 +7,12 @@
 const TAG = /\[OAS-(\d+\.\d+)\]/g;
 const STATEMENT = /\bspec\/[a-z-]+#[a-z-]+-\d+/g;
 
+/** @typedef {Parameters<typeof import('./covered.mjs').missingMarks>[0]} Known */
+/** @typedef {Parameters<typeof import('./covered.mjs').readMarks>[0]} Report */
+/** @typedef {ReturnType<typeof import('./covered.mjs').namedTests>[number]} Named */
+/** @typedef {Report['testResults'][number]['assertionResults'][number]} Test */
+
+/** @param {Test} test */
 const marksOf = ({ ancestorTitles, title, meta }) => {
   const name = [...ancestorTitles, title].join(' ');
   return [
@@ -15,7 +22,10 @@ const marksOf = ({ ancestorTitles, title, meta }) => {
   ];
 };
 
-/** Returns a pattern for a part of a title in the source: `%s`, `$name` and `${…}` match any text in the title of a run. */
+/**
+ * Returns a pattern for a part of a title in the source: `%s`, `$name` and `${…}` match any text in the title of a run.
+ * @param {string} written
+ */
 const titlePattern = (written) =>
   new RegExp(
     written
@@ -26,16 +36,18 @@ const titlePattern = (written) =>
 /**
  * Returns the tests that the sentences and table rows of the documents name (`test/spec/sentences.tsv`, `rows.tsv`),
  * as `test/a.test.ts > part of a title`. Each test must run and pass.
+ * @type {typeof import('./covered.mjs').namedTests}
  */
 export const namedTests = (tables) =>
   [
     ...new Set(
-      tables.flatMap((text) => text.trim().split('\n').slice(1)).map((line) => line.split('\t').at(-1)),
+      tables.flatMap((text) => text.trim().split('\n').slice(1)).map((line) => line.split('\t').at(-1) ?? ''),
     ),
   ].map((cell) => {
-    const [file, title] = cell.split(' > ');
+    const [file = '', title = ''] = cell.split(' > ');
     return { mark: `test/${cell}`, file, pattern: titlePattern(title) };
   });
+/** @param {Report} report @param {Known} known @param {readonly Named[]} named */
 const readNamed = ({ testResults }, known, named) => {
   for (const { mark, file, pattern } of named) {
     known.required.add(mark);
@@ -47,7 +59,10 @@ const readNamed = ({ testResults }, known, named) => {
   }
 };
 
-/** Adds the tests of a JSON report of vitest to the known tests. */
+/**
+ * Adds the tests of a JSON report of vitest to the known tests.
+ * @type {typeof import('./covered.mjs').readMarks}
+ */
 export const readMarks = (
   { testResults },
   known = { required: new Set(), optional: new Set(), states: new Map() },
@@ -63,6 +78,7 @@ export const readMarks = (
   return known;
 };
 
+/** @param {string} mark @param {ReadonlySet<string> | undefined} states @param {boolean} isWhole */
 const problemOf = (mark, states, isWhole) => {
   if (states === undefined)
     return `no test carries this mark: add covers('${mark}') to the test that proves it`;
@@ -74,11 +90,12 @@ const problemOf = (mark, states, isWhole) => {
 /**
  * Returns the required marks that no test proved. A mark that does not name a requirement is also an error, because it
  * would hide a missing mark. `isWhole` is true if the run skipped no test because of a missing part of the machine.
+ * @type {typeof import('./covered.mjs').missingMarks}
  */
 export const missingMarks = ({ required, optional, states }, isWhole = true) => [
   ...[...required]
-    .map((mark) => ({ name: mark, error: problemOf(mark, states.get(mark), isWhole) }))
-    .filter(({ error }) => error !== undefined),
+    .map((mark) => ({ name: mark, error: problemOf(mark, states.get(mark), isWhole) ?? '' }))
+    .filter(({ error }) => error !== ''),
   ...[...states.keys()]
     .filter((mark) => !required.has(mark) && !optional.has(mark))
     .map((mark) => ({ name: mark, error: 'a test carries this mark, and the product has no such part' })),

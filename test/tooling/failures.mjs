@@ -1,8 +1,10 @@
+// @ts-check
 // Formats failures as short lines for the end of a log, because a reader of a CI log sees the end first.
 
 /** Vitest colors the compared values, but a log of failures is plain text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
 const colours = /\u001b\[[0-9;]*m/g;
+/** @param {string | undefined} text */
 const firstLine = (text) =>
   (text ?? '')
     .replace(colours, '')
@@ -11,7 +13,10 @@ const firstLine = (text) =>
     ?.trim()
     .slice(0, 1_000) ?? 'no message';
 
-/** Returns the failures of one JSON report of vitest: each failed test by its full name, and each file that failed outside its tests. */
+/**
+ * Returns the failures of one JSON report of vitest: each failed test by its full name, and each file that failed outside its tests.
+ * @type {typeof import('./failures.mjs').failedTests}
+ */
 export const failedTests = ({ testResults }, root = '') =>
   testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = name.replace(root, '');
@@ -23,7 +28,10 @@ export const failedTests = ({ testResults }, root = '') =>
     }));
   });
 
-/** Returns the output for a finished test case of vitest, or undefined if the test case did not fail. */
+/**
+ * Returns the output for a finished test case of vitest, or undefined if the test case did not fail.
+ * @type {typeof import('./failures.mjs').saidAtOnce}
+ */
 export const saidAtOnce = (test) => {
   const { state, errors = [] } = test.result();
   return state === 'failed'
@@ -31,7 +39,10 @@ export const saidAtOnce = (test) => {
     : undefined;
 };
 
-/** Returns the lines before the closing line, or an empty list if no test failed. */
+/**
+ * Returns the lines before the closing line, or an empty list if no test failed.
+ * @type {typeof import('./failures.mjs').failureLines}
+ */
 export const failureLines = (failures) =>
   failures.length === 0
     ? []

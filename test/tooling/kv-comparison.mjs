@@ -1,7 +1,11 @@
+// @ts-check
 // The rows of docs/kv-comparison.md: a feature, its command, the nearest feature of another tool, and the test that
 // proves the row. `npm run docs` writes the page. Except for etcdctl, the facts come from documentation and issues.
 
-/** [feature, command, nearest feature of another tool, file of the test, its title] */
+/**
+ * [feature, command, nearest feature of another tool, file of the test, its title]
+ * @type {typeof import('./kv-comparison.mjs').kvRows}
+ */
 export const kvRows = [
   [
     'Plan with a digest; a changed cluster no longer matches it',
@@ -236,8 +240,10 @@ export const kvRows = [
   ],
 ];
 
+/** @param {string} text */
 const cell = (text) => text.replaceAll('|', '\\|');
 
+/** @type {typeof import('./kv-comparison.mjs').kvComparison} */
 export const kvComparison = () => `# Comparison with other tools for etcd
 
 opsctl upgrades and operates etcd clusters that run as processes, systemd units, containers or static pods. Use a different tool in these cases:

@@ -1,10 +1,15 @@
+// @ts-check
 // Files with which people and other package managers install a release: Homebrew formula, Scoop manifest and shell
 // installer. Each contains the URL and the SHA-256 of the npm package of the release.
 import { readFileSync } from 'node:fs';
 
+/** @param {string} text */
 const rubyText = (text) => `"${text.replaceAll(/["\\#]/g, '\\$&')}"`;
 
-/** Returns a Homebrew formula. Homebrew reads the version from the file name in `url`. */
+/**
+ * Returns a Homebrew formula. Homebrew reads the version from the file name in `url`.
+ * @type {typeof import('./manifests.mjs').formula}
+ */
 export const formula = ({ license, homepage }, { summary, url, sum }) => `class Opsctl < Formula
   desc ${rubyText(summary)}
   homepage ${rubyText(homepage)}
@@ -27,7 +32,10 @@ export const formula = ({ license, homepage }, { summary, url, sum }) => `class 
 end
 `;
 
-/** Returns a Scoop manifest. Scoop does not create a command for a Node script, so the manifest writes a wrapper. */
+/**
+ * Returns a Scoop manifest. Scoop does not create a command for a Node script, so the manifest writes a wrapper.
+ * @type {typeof import('./manifests.mjs').scoopManifest}
+ */
 export const scoopManifest = ({ version, license, homepage }, { summary, url, sum }) =>
   `${JSON.stringify(
     {
@@ -46,7 +54,10 @@ export const scoopManifest = ({ version, license, homepage }, { summary, url, su
     4,
   )}\n`;
 
-/** Returns the shell installer for this release. `url` is the directory of the release files. */
+/**
+ * Returns the shell installer for this release. `url` is the directory of the release files.
+ * @type {typeof import('./manifests.mjs').installer}
+ */
 export const installer = ({ version }, { file, url, sum }) => {
   const values = { VERSION: version, FILE: file, SHA256: sum, URL: url };
   for (const [name, value] of Object.entries(values))
@@ -54,6 +65,6 @@ export const installer = ({ version }, { file, url, sum }) => {
       throw new Error(`invalid ${name.toLowerCase()} "${value}": contains a quote or a line break`);
   return readFileSync(new URL('install.sh', import.meta.url), 'utf8').replaceAll(
     /@(VERSION|FILE|SHA256|URL)@/g,
-    (_, name) => values[name],
+    (_, /** @type {keyof typeof values} */ name) => values[name],
   );
 };

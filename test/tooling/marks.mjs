@@ -1,8 +1,17 @@
+// @ts-check
 // Finds the positions of a source text that a run can reach, and inserts a mark at each position.
 import { parseAst } from 'rolldown/parseAst';
 
+/**
+ * A node of the syntax tree. Its members depend on its type.
+ * @typedef {Record<string, any> & { readonly type: string }} Node
+ */
+/** @param {Node} node */
 const isArrowValue = ({ type, expression }) => type === 'ArrowFunctionExpression' && expression;
-/** Returns the child nodes that are values. The mark of a value must also be a value. */
+/**
+ * Returns the child nodes that are values. The mark of a value must also be a value.
+ * @param {Node} node
+ */
 const valuesOf = (node) =>
   node.type === 'ConditionalExpression'
     ? [node.consequent, node.alternate]
@@ -10,9 +19,14 @@ const valuesOf = (node) =>
       ? [node.body]
       : [];
 
-/** Returns blocks, cases, and the values of arrow functions and conditional expressions. An outer node comes before its inner nodes. */
+/**
+ * Returns blocks, cases, and the values of arrow functions and conditional expressions. An outer node comes before its inner nodes.
+ * @type {typeof import('./marks.mjs').placesOf}
+ */
 export const placesOf = (source) => {
+  /** @type {import('./marks.mjs').Place[]} */
   const found = [];
+  /** @param {any} node */
   const visit = (node) => {
     if (Array.isArray(node)) for (const one of node) visit(one);
     if (typeof node?.type !== 'string' || node.type.startsWith('TSType')) return;
@@ -29,7 +43,10 @@ export const placesOf = (source) => {
   return found;
 };
 
-/** Inserts the marks. `markOf` returns the expression that marks the position with the given index. */
+/**
+ * Inserts the marks. `markOf` returns the expression that marks the position with the given index.
+ * @type {typeof import('./marks.mjs').marked}
+ */
 export const marked = (source, markOf) => {
   const inserts = placesOf(source).flatMap(({ at, end, isValue }, i) =>
     isValue

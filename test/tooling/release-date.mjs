@@ -1,3 +1,4 @@
+// @ts-check
 // The date of a release. Manual pages, SBOM and packages contain it, so that the same commit produces the same bytes.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 /** The date that npm writes into every package. A build without a version history uses it. */
 const NPM_EPOCH = 499_162_500;
 
+/** @param {string} root @param {string} version */
 const changelogSeconds = (root, version) => {
   const path = join(root, 'CHANGELOG.md');
   if (!existsSync(path)) return undefined;
@@ -16,7 +18,10 @@ const changelogSeconds = (root, version) => {
   return day === undefined ? undefined : Date.parse(`${day}T00:00:00Z`) / 1000;
 };
 
-/** Returns the commit time only if `root` is the top of the history. A copy inside another checkout has no date. */
+/**
+ * Returns the commit time only if `root` is the top of the history. A copy inside another checkout has no date.
+ * @param {string} root
+ */
 const commitSeconds = (root) => {
   if (!existsSync(join(root, '.git'))) return undefined;
   const { status, stdout } = spawnSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' });
@@ -26,6 +31,7 @@ const commitSeconds = (root) => {
 /**
  * Returns seconds since 1970 from the first available source: SOURCE_DATE_EPOCH, the day of this version in the
  * changelog, the last commit, or the fixed date of npm packages.
+ * @type {typeof import('./release-date.mjs').releaseSeconds}
  */
 export const releaseSeconds = (root, version, env = process.env) => {
   const given = env.SOURCE_DATE_EPOCH;
@@ -39,5 +45,8 @@ export const releaseSeconds = (root, version, env = process.env) => {
   return changelogSeconds(root, version) ?? commitSeconds(root) ?? NPM_EPOCH;
 };
 
-/** Returns the day of a time, as `2026-12-01`. */
+/**
+ * Returns the day of a time, as `2026-12-01`.
+ * @type {typeof import('./release-date.mjs').dayOf}
+ */
 export const dayOf = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 10);

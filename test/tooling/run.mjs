@@ -1,3 +1,4 @@
+// @ts-check
 // Runs the checks of `npm run check`, `npm test`, `npm run test:cluster` and `npm run test:soak`. Each step prints its
 // title. The closing line `N passed, N failed, N skipped` counts every test and every step, and the lines before it list
 // the failures.
@@ -15,6 +16,7 @@ import { install, pack } from './artifacts.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const kind = process.argv[2] ?? 'test';
+/** @param {string} name */
 const bin = (name) => join(root, 'node_modules', '.bin', name);
 const count = { passed: 0, failed: 0, skipped: 0 };
 /** @type {{ name: string, error: string }[]} */
@@ -29,26 +31,34 @@ const namedByDocuments = namedTests(
 /** Returns the CPU seconds of all child processes that have exited, or undefined if the system does not report them. */
 const cpuOfChildren = () => {
   try {
-    const after = readFileSync('/proc/self/stat', 'utf8').split(') ')[1].split(' ');
+    const after = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     // cutime and cstime, in hundredths of a second.
     return (Number(after[13]) + Number(after[14])) / 100;
   } catch {
     return undefined;
   }
 };
-/** Returns the elapsed time and the CPU time since a start, for the analysis of slow runs. */
+/**
+ * Returns the elapsed time and the CPU time since a start, for the analysis of slow runs.
+ * @param {{ readonly at: number, readonly cpu: number | undefined }} start
+ */
 const timeSince = ({ at, cpu }) => {
   const seconds = `${((Date.now() - at) / 1000).toFixed(0)} s`;
-  return cpu === undefined ? seconds : `${seconds}, ${(cpuOfChildren() - cpu).toFixed(0)} CPU s`;
+  return cpu === undefined ? seconds : `${seconds}, ${((cpuOfChildren() ?? 0) - cpu).toFixed(0)} CPU s`;
 };
 const now = () => ({ at: Date.now(), cpu: cpuOfChildren() });
 const start = now();
 
+/** @param {number | null} status @param {string | null} signal */
 const ended = (status, signal) =>
   signal === null
     ? `ended with exit code ${status}; its output is above`
     : `was ended by ${signal}; its output is above`;
 
+/**
+ * Runs one program as a step.
+ * @param {string} title @param {string} command @param {readonly string[]} args @param {Record<string, string>} env
+ */
 const step = (title, command, args, env = {}) => {
   process.stdout.write(`\n== ${title}\n`);
   const before = now();
@@ -73,7 +83,10 @@ const OPSCTL_TEST_TOGETHER = '7';
 /** All tests that require only Node. */
 const withServices = ['--project', 'fast', '--project', 'services'];
 
-/** Runs vitest once and reads the figures from its JSON report. */
+/**
+ * Runs vitest once and reads the figures from its JSON report.
+ * @param {string} title @param {readonly string[]} args @param {Record<string, string | undefined>} env
+ */
 const vitest = (title, args, env = {}, node = process.execPath, isOffline = false) => {
   process.stdout.write(`\n== ${title}\n`);
   const directory = mkdtempSync(join(tmpdir(), 'opsctl-report-'));
@@ -107,13 +120,15 @@ const vitest = (title, args, env = {}, node = process.execPath, isOffline = fals
     count.passed += numPassedTests;
     count.failed += numFailedTests;
     count.skipped += numPendingTests;
-    const slow = testResults
-      .map((file) => [file.endTime - file.startTime, file.name.replace(root, '')])
-      .sort((a, b) => b[0] - a[0]);
+    /** @type {{ readonly name: string, readonly startTime: number, readonly endTime: number }[]} */
+    const files = testResults;
+    const slow = files
+      .map(({ name, startTime, endTime }) => ({ ms: endTime - startTime, name: name.replace(root, '') }))
+      .sort((a, b) => b.ms - a.ms);
     process.stdout.write(
       `slowest files: ${slow
         .slice(0, 5)
-        .map(([ms, name]) => `${name} ${(ms / 1000).toFixed(1)} s`)
+        .map(({ ms, name }) => `${name} ${(ms / 1000).toFixed(1)} s`)
         .join(', ')}\n`,
     );
     failures.push(...named.map((one) => ({ ...one, name: `${title}: ${one.name}` })));
@@ -135,6 +150,7 @@ process.stdout.write(`seed ${seed} (OPSCTL_TEST_SEED=${seed} repeats this run)\n
 
 /** Downloads are complete before the first test, so that no test waits for a download and a run without a network behaves the same. */
 const isOnRealParts = kind === 'test' || kind === 'soak' || kind === 'nodes';
+/** @type {ReturnType<typeof provideParts>} */
 let parts = [];
 if (isOnRealParts) {
   process.stdout.write('\n== what the tests need from this machine\n');
@@ -147,6 +163,7 @@ if (isOnRealParts) {
 const built = step('build', process.execPath, ['test/tooling/build.mjs']);
 step('types', bin('tsc'), ['--noEmit', '-p', '.', '--singleThreaded']);
 step('types of src', bin('tsc'), ['--noEmit', '-p', 'src', '--singleThreaded']);
+step('types of scripts', bin('tsc'), ['--noEmit', '-p', 'test/tooling', '--singleThreaded']);
 step('lint and format', bin('biome'), ['check', '--diagnostic-level=error', '.']);
 if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
 else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test/cluster'], env);
@@ -213,7 +230,7 @@ const unforgiven = failing(parts);
 if (unforgiven.length > 0) {
   count.failed += unforgiven.length;
   failures.push(
-    ...unforgiven.map(({ name, missing }) => ({ name: `missing part: ${name}`, error: missing })),
+    ...unforgiven.map(({ name, missing }) => ({ name: `missing part: ${name}`, error: missing ?? '' })),
   );
   process.stdout.write(`CI is set: ${unforgiven.map(({ name }) => name).join(', ')} may not be missing\n`);
 }

@@ -1,3 +1,4 @@
+// @ts-check
 // `node test/tooling/surface.mjs DIRECTORY [CHECKOUT]` records the user interface of the program that is built in
 // CHECKOUT (default: this checkout): the list of commands, the help of each command, and the error for an unknown flag.
 // Record before and after a change that should not be visible, and compare both directories with `diff -r`.
@@ -11,6 +12,7 @@ const [target, checkout = fileURLToPath(new URL('../..', import.meta.url))] = pr
 if (target === undefined) throw new Error('name the directory for the recording');
 const home = mkdtempSync(join(tmpdir(), 'opsctl-surface-'));
 const env = { PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home, CI: 'true', NO_COLOR: '1' };
+/** @param {string[]} args */
 const run = (...args) => {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

@@ -1,3 +1,4 @@
+// @ts-check
 // Checks a change with the compiler. `npm run check` starts with the compiler, so a change that does not compile counts
 // as detected.
 import { spawnSync } from 'node:child_process';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 /**
  * `refusal` is the first error of the current tree, or undefined if the tree compiles. The compiler rechecks only the
  * files that a change affects.
+ * @type {typeof import('./compiler.mjs').makeCompiler}
  */
 export const makeCompiler = (copy) => {
   const compile = () => {

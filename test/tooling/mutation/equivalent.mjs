@@ -1,8 +1,13 @@
+// @ts-check
 // Mutants that no test can detect, because the program behaves the same. Each entry names its file, its kind and the start of
 // the changed text, and states why the behavior is the same. effects.test.ts checks that each entry still exists.
-/** The list must stay short: a mutant is a missing test until a reason shows the opposite. */
+/**
+ * The list must stay short: a mutant is a missing test until a reason shows the opposite.
+ * @type {typeof import('./equivalent.mjs').MOST_EQUIVALENT}
+ */
 export const MOST_EQUIVALENT = 20;
 
+/** @type {typeof import('./equivalent.mjs').EQUIVALENT} */
 export const EQUIVALENT = [
   {
     file: 'src/tracker/bulk/undo.ts',
@@ -19,7 +24,10 @@ export const EQUIVALENT = [
   },
 ];
 
-/** Returns whether the list contains this mutant. */
+/**
+ * Returns whether the list contains this mutant.
+ * @type {typeof import('./equivalent.mjs').isEquivalent}
+ */
 export const isEquivalent = ({ file, source, kind, start, end }) =>
   EQUIVALENT.some(
     (one) => one.file === file && one.kind === kind && source.slice(start, end).startsWith(one.text),
