@@ -92,3 +92,17 @@ test('many clusters of one benchmark share one handler of each signal, and each 
   expect([counts, directories.length]).toEqual([[1, 1, 1, 1], 12]);
   expect(directories.filter((directory) => existsSync(directory))).toEqual([]);
 });
+
+test('a benchmark that a signal ends removes its directory', () => {
+  const script = `import { temporaryDirectory } from '${root}test/bench/temporary.mjs';
+    import { writeFileSync } from 'node:fs';
+    const directory = temporaryDirectory('opsctl-bench-test-');
+    writeFileSync(directory + '/rows', '');
+    process.stdout.write(directory, () => process.kill(process.pid, 'SIGTERM'));
+    setInterval(() => {}, 1000);`;
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+  });
+  expect(stdout).toMatch(/opsctl-bench-test-/);
+  expect([status, existsSync(stdout)]).toEqual([1, false]);
+});
