@@ -10,6 +10,20 @@ export const MOST_EQUIVALENT = 20;
 /** @type {typeof import('./equivalent.mjs').EQUIVALENT} */
 export const EQUIVALENT = [
   {
+    file: 'src/tracker/bulk/run.ts',
+    kind: 'await',
+    text: 'await run.keys.note(change.resource, record)',
+    reason:
+      'The note is the first reaction that is added to the promise of the index, so it is complete before every later row continues that waits for the same promise.',
+  },
+  {
+    file: 'src/tracker/bulk/run.ts',
+    kind: 'await',
+    text: 'await run.keys.note(resource, answer)',
+    reason:
+      'The note is the first reaction that is added to the promise of the index, so it is complete before every later row continues that waits for the same promise.',
+  },
+  {
     file: 'src/tracker/bulk/undo.ts',
     kind: 'order',
     text: 'journal.close();',
