@@ -200,3 +200,34 @@ describe.each([
     expect((await pipeline.plan('wrong', 'staging')).code).not.toBe(0);
   });
 });
+
+/** The tests above run the steps. The conditions that start them are those of the CI systems, so they are compared as text. */
+test('the jobs run on requests and after the merge, with the variables of their deployment', () => {
+  const { on, jobs } = workflow('labels-github-actions.yml');
+  expect(on).toEqual({
+    pull_request: { paths: ['labels/**'] },
+    push: { branches: ['main'], paths: ['labels/**'] },
+  });
+  const service = {
+    OPSCTL_LABELS_URL: '${{ vars.OPSCTL_LABELS_URL }}',
+    OPSCTL_LABELS_TOKEN: '${{ secrets.OPSCTL_LABELS_TOKEN }}',
+  };
+  expect([jobs.plan.env, jobs.staging.env, jobs.production.env]).toEqual([
+    { ...service, DEPLOYMENT: '${{ matrix.deployment }}' },
+    service,
+    service,
+  ]);
+  expect([jobs.plan.if, jobs.staging.if, jobs.production.if, jobs.production.needs]).toEqual([
+    "github.event_name == 'pull_request'",
+    "github.event_name == 'push'",
+    undefined,
+    'staging',
+  ]);
+  const lab = workflow('labels-gitlab-ci.yml');
+  const changes = ['labels/**/*'];
+  expect([lab['.plan'].rules, lab['.apply'].rules]).toEqual([
+    [{ if: '$CI_PIPELINE_SOURCE == "merge_request_event"', changes }],
+    [{ if: '$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH', changes }],
+  ]);
+  expect(lab.stages).toEqual(['plan', lab['apply-staging'].stage, lab['apply-production'].stage]);
+});
