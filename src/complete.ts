@@ -147,7 +147,7 @@ const readCached = (source: string, words: readonly string[], read: ReadBuild): 
 /** A missing or unreadable file only means that there are no candidates. */
 const sourcesFor = (settings: readonly string[], words: readonly string[], read: ReadBuild): Sources => ({
   tree: (path) => treePart(read, path.join('.')),
-  cached: (source) => {
+  listCached: (source) => {
     try {
       return source === 'setting' ? plain(settings) : readCached(source, words, read);
     } catch {
@@ -187,7 +187,7 @@ export type CompletionResult = {
 };
 /** What completion may read in addition to the tree. Completion never uses the network. */
 export type Sources = {
-  cached(source: string): readonly Candidate[];
+  listCached(source: string): readonly Candidate[];
   /** The commands below these words, if they are in a separate file. */
   tree(path: readonly string[]): Tree;
 };
@@ -199,7 +199,7 @@ const starting = (all: Iterable<Candidate>, start: string): Candidate[] =>
 const findKnown = (sources: Sources, source: string, start: string): CompletionResult => {
   if (source === 'file' || source === 'directory') return { candidates: [], files: source };
   // Names are text from services and files: on a command line a leading dash makes a name a flag.
-  const all = sources.cached(source).filter(({ word }) => !word.startsWith('-'));
+  const all = sources.listCached(source).filter(({ word }) => !word.startsWith('-'));
   const isCalledAt = start.startsWith('@') && (source === 'member' || source === 'group');
   const named = isCalledAt
     ? all.map(({ word, about }) => ({ word: `@${word}`, ...(about ? { about } : {}) }))

@@ -68,7 +68,7 @@ const rootBook = async (version: string): Promise<Book> => {
 };
 
 type GroupCommands = { readonly group: Group; readonly commands: readonly Command[] };
-const listed = (): Promise<GroupCommands[]> =>
+const listPages = (): Promise<GroupCommands[]> =>
   Promise.all(
     groups.map(async (group) => ({
       group,
@@ -105,7 +105,7 @@ const groupManPages = ({ group, commands }: GroupCommands): ManPage[] => {
 /** Manual pages, one per command, and the Markdown reference, one file per group, by their paths in `dist`. */
 const referenceFiles = async (version: string, date: string): Promise<Record<string, string>> => {
   const root = await rootBook(version);
-  const all = await listed();
+  const all = await listPages();
   const books: Book[] = [
     root,
     ...all.map(({ group: { name, summary }, commands }) => ({

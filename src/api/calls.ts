@@ -281,7 +281,7 @@ const lineOf = async (
       return options.isVerbose === true ? timeRequest(options, request, () => send(asked)) : send(asked);
     },
     /** A refusal with what to do about it. */
-    explained: async (error: unknown): Promise<unknown> => {
+    explainError: async (error: unknown): Promise<unknown> => {
       const explain = await options.explainer?.(service.name);
       return explain === undefined ? error : explain(error, to, operation);
     },
@@ -320,7 +320,7 @@ const callerOn =
         wire.options.seen?.note(operation, input.params, input.query, value);
         return value;
       } catch (error) {
-        throw await unsure(await line.explained(error));
+        throw await unsure(await line.explainError(error));
       }
     };
   };
@@ -364,7 +364,7 @@ const rowsOn =
       try {
         return await openList(operation, await line.ask(request), request.url);
       } catch (error) {
-        throw await line.explained(error);
+        throw await line.explainError(error);
       }
     };
     const onCut = (error: NetworkError): void => {

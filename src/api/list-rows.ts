@@ -64,12 +64,12 @@ export class JsonRows {
       start = at + 1;
     }
     if (this.#place === 'within') this.#hold(chunk.subarray(start));
-    else if (!isBlank(chunk.subarray(start))) throw this.#broken();
+    else if (!isBlank(chunk.subarray(start))) throw this.#listError();
     return rows;
   }
   /** Called after the last byte. */
   end(): void {
-    if (this.#place !== 'after') throw this.#broken();
+    if (this.#place !== 'after') throw this.#listError();
   }
 
   #isInRow(): boolean {
@@ -133,7 +133,7 @@ export class JsonRows {
     const isNone = isBlank(row);
     // `[]` has no row; `[1,]` has one too few.
     if (isNone && isLast && this.#count === 0) return;
-    if (isNone) throw this.#broken();
+    if (isNone) throw this.#listError();
     this.#count += 1;
     rows.push(row);
   }
@@ -148,7 +148,7 @@ export class JsonRows {
         { code: 'TOO_LARGE' },
       );
   }
-  #broken(): AppError {
+  #listError(): AppError {
     return new AppError(
       'network',
       `${this.#what}: the list is invalid or incomplete JSON after row ${this.#count}`,

@@ -345,7 +345,7 @@ export const storeBucket = (
         // Waited for: what the end of the program would cut off leaves the place taken for minutes.
         if ('place' in taken)
           return (end) =>
-            askStore((to) => to.answered(key, taken.place, windowMs * windowsOf[end])).catch(() => undefined);
+            askStore((to) => to.release(key, taken.place, windowMs * windowsOf[end])).catch(() => undefined);
         if (!hasSaid) onWait?.(taken.waitMs);
         hasSaid = true;
         await host.sleep(taken.waitMs + jitterMs(host), signal);
@@ -368,7 +368,7 @@ export type RateStore = {
   /** Takes one of `limit` places of a key. It is held while the request is under way, for `LEASE_MS` at most. */
   take(key: string, limit: number): Promise<Taken>;
   /** The request has ended: its place is free again so long from now. */
-  answered(key: string, place: string, ms: number): Promise<void>;
+  release(key: string, place: string, ms: number): Promise<void>;
   /** The service limits the rate: no process takes a place for this time. */
   block(key: string, ms: number): Promise<void>;
 };

@@ -47,7 +47,7 @@ export type NewAccount = Omit<Account, 'generation' | 'signIn'>;
  * A sign-in with an explicit name replaces the account with that name. Otherwise it never replaces another
  * user's account.
  */
-export type AccountNaming = {
+export type AccountNameOptions = {
   readonly name?: string;
   readonly base?: BaseAccount;
   /** True for an imported token: its account has one name, and the last import wins. */
@@ -103,7 +103,7 @@ const nameForPerson = (data: StoredCredentials, given: NewAccount): string => {
     if (taken === undefined || isSamePerson(personOf(taken), personOf(given))) return candidate;
   }
 };
-const nameFor = (data: StoredCredentials, given: NewAccount, naming: AccountNaming): string => {
+const nameFor = (data: StoredCredentials, given: NewAccount, naming: AccountNameOptions): string => {
   if (naming.name !== undefined) return naming.name;
   return given.subject === undefined && naming.replaces !== true
     ? nameForStranger(data, given.name, given.server)
@@ -169,7 +169,7 @@ const reject = async (context: AuthContext, { outcome, given, name, before }: Re
 export const keepAccount = async (
   context: AuthContext,
   given: NewAccount,
-  naming: AccountNaming = {},
+  naming: AccountNameOptions = {},
 ): Promise<Account> => {
   const { base } = naming;
   if (base?.subject !== undefined && given.subject !== undefined && base.subject !== given.subject) {
@@ -376,7 +376,7 @@ export type LoginPlan = {
   readonly readsPaste: boolean;
   readonly hasTerminal: boolean;
   /** Completes the embedded server's own pages if there is no user at a browser. */
-  readonly scripted?: (url: string, redirectUri: string) => Promise<void>;
+  readonly completePages?: (url: string, redirectUri: string) => Promise<void>;
 };
 /** One authorization request: the values to keep until its response. */
 export type Attempt = {

@@ -364,11 +364,11 @@ export const signIn = async (context: AuthContext, plan: LoginPlan): Promise<Acc
     for (const secret of [secrets.state, secrets.nonce]) context.log.hide(secret);
     const attempt = await attemptFor(context, plan, redirect.redirectUri, secrets);
     await showAddress(context, attempt);
-    const isScripted = plan.scripted !== undefined;
+    const isScripted = plan.completePages !== undefined;
     if (!isScripted && browserChoice(at, plan, plan.hasTerminal).open) isBrowserOutside = false;
     const help = isScripted ? noHelp : await openWith(context, plan, redirect, attempt.url, at);
     if (!isScripted) warnOfTokenHost(context, plan);
-    const walk = plan.scripted?.(attempt.url, redirect.redirectUri) ?? Promise.resolve();
+    const walk = plan.completePages?.(attempt.url, redirect.redirectUri) ?? Promise.resolve();
     const verdict = await firstAnswer(context, plan, redirect, secrets, walk).finally(() => help.end());
     if (verdict.kind === 'code') own.push(verdict.callback.code);
     const account = await outcomeOf(context, plan, attempt, verdict);

@@ -209,7 +209,7 @@ const noteRejection = async (
 };
 const unkeepable = new Set(['DIRECTORY_UNWRITABLE', 'LOCK_BUSY']);
 /** A token that cannot be stored is still valid for this command. */
-const unkept =
+const useUnstoredToken =
   (context: AuthContext, account: Account, answer: TokenResponse, asked: Instant) =>
   (error: unknown): Refreshed => {
     if (!(error instanceof AppError) || !unkeepable.has(error.detail.code ?? '')) throw error;
@@ -237,7 +237,7 @@ const store = async (
   };
   return credentials
     .swap((data) => swapRefreshed(data, account, answer, asked))
-    .then(storeOutcome, unkept(context, account, answer, asked));
+    .then(storeOutcome, useUnstoredToken(context, account, answer, asked));
 };
 /** Signed out while the request was under way: what the service gave for it must not stay valid, and is not used. */
 const leftover = async (context: AuthContext, account: Account, answer: TokenResponse): Promise<never> => {

@@ -165,7 +165,7 @@ const guessWord = (typed: string, known: readonly string[]): string | undefined 
   const words = Object.hasOwn(alsoCalled, typed) ? (alsoCalled[typed] ?? []) : [];
   return words.find((word) => known.includes(word)) ?? nearest(typed, known);
 };
-const unknown = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
+const unknownCommand = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
   const close = guessWord(typed, known);
   const at = ['opsctl', ...before].join(' ');
   return new AppError(
@@ -180,7 +180,7 @@ const unknown = (typed: string, before: readonly string[], known: readonly strin
 export const findGroup = (groups: readonly Group[], word: string): Group => {
   const group = groups.find(({ name }) => name === word);
   if (group === undefined)
-    throw unknown(
+    throw unknownCommand(
       word,
       [],
       groups.map(({ name }) => name),
@@ -204,7 +204,7 @@ export const findCommand = (commands: readonly Command[], words: readonly string
     depth += 1;
   const below = commands.filter(({ path }) => starts(path, words.slice(0, depth)));
   if (depth === words.length) return { kind: 'group', words, commands: below };
-  throw unknown(words[depth] ?? '', words.slice(0, depth), [
+  throw unknownCommand(words[depth] ?? '', words.slice(0, depth), [
     ...new Set(below.filter((c) => !c.hidden).map(({ path }) => path[depth] ?? '')),
   ]);
 };

@@ -79,7 +79,7 @@ const samePressMs = 500;
 type Stopper = {
   readonly signal: AbortSignal;
   off(): void;
-  ended(): Category | undefined;
+  endCategory(): Category | undefined;
   /** Stops the run as a first signal does. */
   stop(reason: AppError): void;
 };
@@ -95,7 +95,7 @@ const stopper = (host: Pick<Host, 'onSignal' | 'elapsed' | 'exit'>): Stopper => 
     controller.abort(new AppError(category, name === 'SIGINT' ? 'interrupted' : 'terminated'));
   });
   const stop = (reason: AppError): void => controller.abort(reason);
-  return { signal: controller.signal, off, ended: () => got, stop };
+  return { signal: controller.signal, off, endCategory: () => got, stop };
 };
 /** For a command that leaves signals to the program it runs: only --max-time stops it. */
 const deafStopper = (host: Host): Stopper =>
@@ -117,8 +117,8 @@ const limitRunTime = (host: Host, stopper: Stopper, maxMs: number | undefined): 
  * A run that a signal stopped reports that signal with its exit code. The aborted request does not know the
  * signal.
  */
-const endedBy = ({ ended, signal }: Stopper, error: unknown): unknown => {
-  const category = ended();
+const endedBy = ({ endCategory, signal }: Stopper, error: unknown): unknown => {
+  const category = endCategory();
   if (category === undefined) return signal.aborted ? afterMaxTime(signal.reason, error) : error;
   if (!(error instanceof AppError)) return signal.reason;
   return error.category === 'interrupted' && category !== 'interrupted'
@@ -322,7 +322,7 @@ const executeOn = async (
   }
 };
 /** Runs the command inside a span if OTEL_TRACES_EXPORTER requests traces. A failed export never changes the result. */
-const traced = async (
+const runTraced = async (
   run: Run,
   { path }: Command,
   { replay }: Globals,
@@ -364,7 +364,7 @@ export const execute = async (
   refuseDryRun(command, globals);
   const { host, end } = await approvedFiles(run.host, command, values, globals);
   try {
-    return await traced({ ...run, host }, command, globals, options, (own) =>
+    return await runTraced({ ...run, host }, command, globals, options, (own) =>
       executeOn(own, command, values, globals, options),
     );
   } finally {

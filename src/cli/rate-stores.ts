@@ -46,7 +46,7 @@ export const etcdRateStore = (host: Host, url: URL): RateStore => {
       await store.revoke(lease);
       return { waitMs: AGAIN_MS };
     },
-    answered: async (_key, place, ms) => {
+    release: async (_key, place, ms) => {
       // One second more: leases count in whole seconds.
       await store.put(place, host.hostname, await store.grant(seconds(ms) + 1));
       const held = leases.get(place);
@@ -94,7 +94,7 @@ export const redisRateStore = async (host: Host, url: URL): Promise<RateStore> =
       const waitMs = await run(TAKE, [places(key), blockedKey(key)], [limit, place, LEASE_MS, LOOK_MS]);
       return waitMs === 0 ? { place } : { waitMs };
     },
-    answered: async (key, place, ms) => void (await run(ANSWERED, [places(key)], [place, ms])),
+    release: async (key, place, ms) => void (await run(ANSWERED, [places(key)], [place, ms])),
     block: async (key, ms) => void (await run(BLOCK, [blockedKey(key)], [Math.ceil(ms)])),
   };
 };

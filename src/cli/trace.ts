@@ -147,7 +147,7 @@ const attempts = () => {
     const attempt = (failed.get(key) ?? 0) + 1;
     return {
       attempt,
-      ended: (status: number) =>
+      end: (status: number) =>
         void (status > 0 && status < 400 ? failed.delete(key) : failed.set(key, attempt)),
     };
   };
@@ -165,7 +165,7 @@ export const tracedHost = (
   const sent = attempts();
   const request: Host['network']['request'] = async (given) => {
     const [startedMs, began] = [host.now(), host.elapsed()];
-    const { attempt, ended } = sent(given.method, given.url);
+    const { attempt, end: ended } = sent(given.method, given.url);
     const common = {
       startedMs,
       attempt,

@@ -97,7 +97,7 @@ const withLock = async (host: Host, path: string, act: () => Promise<void>): Pro
     waitMs: (seen) => waitFor(host, patienceMs, seen.kind === 'held' ? seen.by : undefined),
     holder: (seen) => (seen.kind === 'held' ? seen.by?.nonce : undefined),
     pauseMs: () => 20 + 32 * randomShare(host),
-    expired: () => lockedBy(host, file, by),
+    timeoutError: () => lockedBy(host, file, by),
   });
   try {
     await act();

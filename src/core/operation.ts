@@ -57,7 +57,7 @@ export const canChange = ({ method, path }: { readonly method: string; readonly 
 export type Resource = { readonly [verb: string]: Operation };
 export type Table = { readonly [resource: string]: Resource };
 
-export type NamedError = { readonly status: number; readonly meaning: string; readonly body: Field };
+export type OperationError = { readonly status: number; readonly meaning: string; readonly body: Field };
 
 /** Data for every request to a service, for any endpoint. */
 export type ServiceInfo = {
@@ -72,7 +72,7 @@ export type ServiceInfo = {
   /** What each status of a refusal means, and the body that comes with it. */
   readonly refusals?: { readonly meanings: Readonly<Record<number, string>>; readonly body: Field };
   /** Errors with a specific name, status and body. Rows refer to them in `errors`. */
-  readonly namedErrors?: Readonly<Record<string, NamedError>>;
+  readonly namedErrors?: Readonly<Record<string, OperationError>>;
   /** Query parameters that every operation takes. */
   readonly everywhere?: Fields;
   /** Names of the scopes of which one is enough for a method. */

@@ -272,7 +272,7 @@ const enableAgain = async (context: Context, { name, title, hadDraft }: Saved): 
     `${title} had unpublished changes: its draft is restored, and the published revision stays; opsctl labels diff ${name} shows the difference`,
   );
 };
-const refused = ({ title, name, outside }: Saved): string =>
+const refusalText = ({ title, name, outside }: Saved): string =>
   outside === undefined
     ? `${title} was created: it stays; opsctl labels retire ${JSON.stringify(title)} removes it`
     : `${title === name ? name : title}: ${outside} is outside of the definition; opsctl cannot revert it`;
@@ -343,7 +343,7 @@ const refuseOtherService = async (context: Context, { command, service }: LabelR
 const nothingToUndo = ({ command }: LabelRecord, others: readonly Saved[]): AppError =>
   new AppError('unsafe', `${command} has no change that opsctl can undo; no changes were made`, {
     code: 'NOT_UNDOABLE',
-    tryThis: others.map(refused),
+    tryThis: others.map(refusalText),
   });
 const OPTIONS = { publish: false, prune: false, admin: false, take: 'ours' } as const;
 /** Shows the plan and asks, then applies the definitions in a file. */
@@ -401,7 +401,7 @@ export const undoLabels = async (
   const others = labels.filter(
     ({ definition, outside }) => definition === undefined || outside !== undefined,
   );
-  for (const one of others) context.log.warn(refused(one));
+  for (const one of others) context.log.warn(refusalText(one));
   if (saved.length === 0) throw nothingToUndo(record, others);
   if (!isForced) for (const one of saved) await refuseLaterChange(context, one, record.service);
   const run = await applyAndMark(context, path, record, saved);

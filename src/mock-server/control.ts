@@ -26,7 +26,7 @@ export type Controlled = {
   /** Facts for `mock status`: url, directory, start time, options. */
   facts(): Readonly<Record<string, unknown>>;
   /** Called after the state was replaced: limits restart, and the journal is compacted. */
-  replaced(): Promise<void>;
+  onReplaced(): Promise<void>;
   shutdown(): void;
 };
 type Asked = { readonly id: string; readonly query: URLSearchParams; readonly body: Uint8Array };
@@ -106,14 +106,14 @@ const setFeatures = async (on: Controlled, asked: Asked) => {
 const kindInput = obj({ kind: oneOf('demo', 'empty') });
 const reset = async (on: Controlled, asked: Asked) => {
   await on.services.reset(bodyAs(asked, kindInput).kind ?? 'demo');
-  await on.replaced();
+  await on.onReplaced();
   return status(on);
 };
 const restore = async (on: Controlled, asked: Asked) => {
   const saved = savedStateFrom(textOf(asked));
   if (saved === undefined) throw new Wrong(400, 'this is not a saved state: `opsctl mock state` writes one');
   on.services.restore(saved);
-  await on.replaced();
+  await on.onReplaced();
   return status(on);
 };
 const status = async ({ env, clock, faults, log, services, facts }: Controlled) => {
@@ -162,7 +162,7 @@ const restoreSnapshot = async (on: Controlled, { id }: Asked) => {
   const saved = on.snapshots.get(id);
   if (saved === undefined) throw new Wrong(404, `there is no snapshot ${id}`);
   on.services.restore(saved);
-  await on.replaced();
+  await on.onReplaced();
   return status(on);
 };
 const removeSnapshot = ({ snapshots }: Controlled, { id }: Asked) => {

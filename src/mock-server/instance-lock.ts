@@ -194,7 +194,7 @@ export const claimDirectory = async (
       signal,
       onBusy,
       pauseMs: () => POLL_MS + (mine.pid % 10),
-      expired: (by) => busy(host, directory, by, waitMs),
+      timeoutError: (by) => busy(host, directory, by, waitMs),
     });
   } finally {
     await ticket.leave();

@@ -254,7 +254,7 @@ export class Journal {
     return 'later';
   }
   /** Resolves when the operating system has all changes so far, so that killing this process cannot lose them; undefined when it has. */
-  written(): Promise<void> | undefined {
+  whenWritten(): Promise<void> | undefined {
     return this.#next;
   }
   #flush(resolve: () => void, reject: (error: unknown) => void): void {
@@ -265,11 +265,11 @@ export class Journal {
     try {
       this.#file.write(this.#failedAt === undefined ? line : voidLine(this.#failedAt) + line);
       this.#failedAt = undefined;
-      this.#store.kept();
+      this.#store.confirmWritten();
       resolve();
     } catch (error) {
       this.#failedAt = size;
-      this.#store.lost();
+      this.#store.revertUnwritten();
       const why = messageOf(error);
       reject(
         new AppError('unknown', `the mock server cannot write its state in ${this.#directory}: ${why}`, {
@@ -348,7 +348,10 @@ type Picture = readonly { readonly name: string; readonly records: readonly (rea
 
 /** Records are values, so a list of references shows this moment however the store changes after it. */
 const picture = (store: Store): Picture =>
-  [...store.collections()].map((collection) => ({ name: collection.name, records: [...collection.held()] }));
+  [...store.collections()].map((collection) => ({
+    name: collection.name,
+    records: [...collection.heldRecords()],
+  }));
 
 const encoder = new TextEncoder();
 /** One line a record, in pieces large enough for the disk and small enough to let requests through between them. */

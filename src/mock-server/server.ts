@@ -53,7 +53,7 @@ const isCrossSiteWrite = (method: string, headers: Headers): boolean =>
  */
 export const createResponseBarrier = (
   { turn }: Pick<Host, 'turn'>,
-  journal: Pick<Journal, 'written'> | undefined,
+  journal: Pick<Journal, 'whenWritten'> | undefined,
 ): (() => Promise<void>) => {
   let end: Promise<void> | undefined;
   const endOfTurn = (): Promise<void> => {
@@ -62,7 +62,7 @@ export const createResponseBarrier = (
     });
     return end;
   };
-  return () => journal?.written() ?? endOfTurn();
+  return () => journal?.whenWritten() ?? endOfTurn();
 };
 
 /** A numeric address cannot be redirected by DNS. A browser uses it unchanged as the origin of a page. */
@@ -296,7 +296,7 @@ export type MockSetup = {
   /** Makes identifiers repeatable. */
   readonly idSeed?: string;
   /** Receives failures inside the mock server; the client gets a 500. */
-  failed(error: unknown, requestId: string): void;
+  onFailure(error: unknown, requestId: string): void;
   /** Further facts for `mock status`. */
   readonly facts?: Readonly<Record<string, unknown>>;
 };
@@ -453,7 +453,7 @@ const handlerFor = (serving: Serving) => {
   const { setup, log } = serving;
   const finish = finishes(serving);
   const answerFailure = (noted: LogEntry, error: unknown): Outgoing =>
-    failureOf(setup.failed, { id: log.idOf(noted), path: noted.path }, error);
+    failureOf(setup.onFailure, { id: log.idOf(noted), path: noted.path }, error);
   const departed = createResponseBarrier(setup.host, setup.journal);
   const notedOf = createRequestLog(serving.now);
   const leave = (noted: LogEntry, since: number, out: Outgoing): Promise<Outgoing> =>
@@ -498,7 +498,7 @@ const shutdown = (): { readonly asked: Promise<void>; ask(): void } => {
 /** Starts the services on real sockets of this machine; resolves when they accept connections. */
 export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
   const { host, store, journal } = setup;
-  const { env, clock, listensAt, settled } = makeEnvironment(host, store, setup.options, setup.idSeed);
+  const { env, clock, listensAt, settle } = makeEnvironment(host, store, setup.options, setup.idSeed);
   if (setup.clockMs !== undefined) clock.set(setup.clockMs);
   const chance = chanceFrom(env.random);
   const services = makeServiceSet(setup.services, env, setup.seed);
@@ -513,7 +513,7 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     snapshots: makeSnapshots(store),
     services,
     facts: () => ({ url: env.origin(), pid: host.pid, started_at, ...setup.facts }),
-    replaced: async () => journal?.compact(),
+    onReplaced: async () => journal?.compact(),
     shutdown: end.ask,
   };
   const isOwnHost = createHostMatcher(host.hostname, setup.options.allowHosts);
@@ -529,9 +529,9 @@ export const startMock = async (setup: MockSetup): Promise<RunningMock> => {
     shutdownAsked: end.asked,
     restore: async (saved) => {
       services.restore(saved);
-      await on.replaced();
+      await on.onReplaced();
     },
-    close: () => closeAll(listeners, settled, journal),
+    close: () => closeAll(listeners, settle, journal),
   };
 };
 

@@ -57,7 +57,7 @@ const loader = (env: Environment, fill: (service: MockService) => void) => {
 };
 const empty = ({ store }: Environment): void => {
   for (const collection of store.collections()) {
-    if (!OWN.has(collection.name)) for (const [key] of [...collection.held()]) collection.delete(key);
+    if (!OWN.has(collection.name)) for (const [key] of [...collection.heldRecords()]) collection.delete(key);
   }
 };
 /** The services of one server. */
@@ -334,7 +334,7 @@ type MadeEnvironment = {
   readonly clock: Clock;
   listensAt(origin: string): void;
   /** Informs background work that the server stops. Resolves when all of it has finished. */
-  settled(): Promise<void>;
+  settle(): Promise<void>;
 };
 export const makeEnvironment = (
   host: Host,
@@ -370,7 +370,7 @@ export const makeEnvironment = (
     listensAt: (url) => {
       origin = url;
     },
-    settled: async () => {
+    settle: async () => {
       stop.abort();
       while (work.size > 0) await Promise.all(work);
     },

@@ -66,7 +66,7 @@ export class Index<T> {
   }
   /** Records that came under `value`, in the order they did. */
   get(value: Key): IterableIterator<T> {
-    const entry = this.#built().get(value);
+    const entry = this.#buildOnce().get(value);
     return entry === undefined ? ([] as T[])[Symbol.iterator]() : this.#walk(keysOfEntry(entry));
   }
   *#walk(keys: Iterable<Key>): IterableIterator<T> {
@@ -76,17 +76,17 @@ export class Index<T> {
     }
   }
   first(value: Key): T | undefined {
-    const entry = this.#built().get(value);
+    const entry = this.#buildOnce().get(value);
     if (entry === undefined) return undefined;
     const [key] = keysOfEntry(entry);
     return key === undefined ? undefined : this.#records.get(key);
   }
   count(value: Key): number {
-    const entry = this.#built().get(value);
+    const entry = this.#buildOnce().get(value);
     return entry instanceof Set ? entry.size : entry === undefined ? 0 : 1;
   }
   /** Called by the collection for each change; `undefined` is absent. */
-  changed(key: Key, before: T | undefined, after: T | undefined): void {
+  noteChange(key: Key, before: T | undefined, after: T | undefined): void {
     if (this.#entries === undefined) return;
     const old = before === undefined ? [] : this.#list(before);
     const now = after === undefined ? [] : this.#list(after);
@@ -100,7 +100,7 @@ export class Index<T> {
   get isBuilt(): boolean {
     return this.#entries !== undefined;
   }
-  #built(): Map<Key, Entry> {
+  #buildOnce(): Map<Key, Entry> {
     if (this.#entries !== undefined) return this.#entries;
     const entries = new Map<Key, Entry>();
     for (const [key, record] of this.#records.scan())
@@ -138,7 +138,7 @@ type Held<T> = T | Deferred | typeof GONE;
 /** Receives each change and each undo of a change; `undefined` means absent. */
 type Watcher<T> = {
   readonly isWatching: () => boolean;
-  readonly changed: (before: T | undefined, after: T | undefined) => void;
+  readonly onChange: (before: T | undefined, after: T | undefined) => void;
 };
 /**
  * Records by key, in the order they were made. Records are values: change one by putting a new object, never in place
@@ -167,7 +167,7 @@ export class Collection<T> {
   }
   get(key: Key): T | undefined {
     const held = this.#records.get(key);
-    return held === undefined || this.#isPlain(held) ? held : this.#opened(key, held);
+    return held === undefined || this.#isPlain(held) ? held : this.#parse(key, held);
   }
   has(key: Key): boolean {
     const held = this.#records.get(key);
@@ -181,7 +181,7 @@ export class Collection<T> {
   }
   *entries(): IterableIterator<[Key, T]> {
     for (const [key, held] of this.#records) {
-      const value = this.#isPlain(held) ? held : this.#opened(key, held);
+      const value = this.#isPlain(held) ? held : this.#parse(key, held);
       if (value !== undefined) yield [key, value];
     }
   }
@@ -196,7 +196,7 @@ export class Collection<T> {
     }
   }
   /** Records as stored: an unparsed record is still the journal's bytes. For copies of the whole state. */
-  *held(): IterableIterator<[Key, T | Deferred]> {
+  *heldRecords(): IterableIterator<[Key, T | Deferred]> {
     for (const [key, held] of this.#records) if (held !== GONE) yield [key, held as T | Deferred];
   }
   find(test: (record: T) => boolean): T | undefined {
@@ -246,7 +246,7 @@ export class Collection<T> {
   #isPlain(held: Held<T>): held is T {
     return held !== GONE && !(held instanceof Deferred);
   }
-  #opened(key: Key, held: Held<T>): T | undefined {
+  #parse(key: Key, held: Held<T>): T | undefined {
     if (held === GONE) return undefined;
     if (!(held instanceof Deferred)) return held as T;
     const value = held.value() as T;
@@ -277,10 +277,10 @@ export class Collection<T> {
   #tell(key: Key, before: Held<T> | undefined, after: Held<T> | undefined): void {
     this.version += 1;
     for (const index of this.#indexes.values()) {
-      if (index.isBuilt) index.changed(key, this.#plain(before), this.#plain(after));
+      if (index.isBuilt) index.noteChange(key, this.#plain(before), this.#plain(after));
     }
     for (const watcher of this.#watchers) {
-      if (watcher.isWatching()) watcher.changed(this.#plain(before), this.#plain(after));
+      if (watcher.isWatching()) watcher.onChange(this.#plain(before), this.#plain(after));
     }
   }
   #plain(held: Held<T> | undefined): T | undefined {
@@ -307,12 +307,12 @@ export class Store {
     this.#commit = commit;
   }
   /** What waited is written. */
-  kept(): void {
+  confirmWritten(): void {
     this.#settle(this.#waiting.changes);
     this.#waiting = { changes: [], undo: [] };
   }
   /** What waited could not be written and never happened. */
-  lost(): void {
+  revertUnwritten(): void {
     for (const undo of this.#waiting.undo.reverse()) undo();
     this.#waiting = { changes: [], undo: [] };
     this.version += 1;
@@ -354,7 +354,7 @@ export class Store {
     this.#undo = [];
     try {
       const result = work();
-      if (changes.length > 0) this.#committed(changes);
+      if (changes.length > 0) this.#commitChanges(changes);
       return result;
     } catch (error) {
       this.#rollBack(0);
@@ -364,7 +364,7 @@ export class Store {
       this.#undo = [];
     }
   }
-  #committed(changes: readonly Change[]): void {
+  #commitChanges(changes: readonly Change[]): void {
     const isLater = this.#commit(net(changes)) === 'later';
     this.version += 1;
     if (isLater) {
@@ -389,7 +389,7 @@ export class Store {
   /** Deletes every record of every collection; call it inside `transact`. */
   clear(): void {
     for (const collection of this.#collections.values())
-      for (const [key] of [...collection.held()]) collection.delete(key);
+      for (const [key] of [...collection.heldRecords()]) collection.delete(key);
   }
   /** The next number of a sequence, from 1. Part of the state, so that ids are never used twice. */
   next(sequence: string, first = 1): number {

@@ -163,7 +163,7 @@ export type Wait<B> = {
   /** Called after each try that failed. */
   onBusy?(by: B, waitedMs: number): Promise<void> | void;
   /** What to throw when the time is over. */
-  expired(by: B): AppError;
+  timeoutError(by: B): AppError;
 };
 
 /** Only a run holds a lock for longer, and none of the callers is one: an older lock was probably left behind. */
@@ -183,7 +183,7 @@ export const waitFor = (host: LockHost, waitMs: number, by: Holder | undefined):
 export const waitForLock = async <R, B>(
   host: Pick<Host, 'elapsed' | 'sleep'>,
   attempt: () => Promise<Try<R, B>>,
-  { waitMs, holder, pauseMs, signal, onBusy, expired }: Wait<B>,
+  { waitMs, holder, pauseMs, signal, onBusy, timeoutError }: Wait<B>,
 ): Promise<R> => {
   let start = host.elapsed();
   let last: string | undefined;
@@ -196,7 +196,8 @@ export const waitForLock = async <R, B>(
       last = now;
     }
     const waitedMs = host.elapsed() - start;
-    if (waitedMs >= (typeof waitMs === 'number' ? waitMs : waitMs(tried.busy))) throw expired(tried.busy);
+    if (waitedMs >= (typeof waitMs === 'number' ? waitMs : waitMs(tried.busy)))
+      throw timeoutError(tried.busy);
     await onBusy?.(tried.busy, waitedMs);
     // The sleep does not listen to the signal, because a hundred waiters in one process would add a hundred
     // listeners. The loop checks the signal in each turn.

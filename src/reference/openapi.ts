@@ -1,7 +1,7 @@
 import { bare, type Field, type Fields, type StringField } from '../core/field.ts';
 import { formatExamples } from '../core/format.ts';
 import {
-  type NamedError,
+  type OperationError,
   type Operation,
   operations,
   type Service,
@@ -51,8 +51,8 @@ const retryAfter = {
 const namedOf = (
   { namedErrors = {} }: ServiceInfo,
   { errors = [] }: Operation,
-): Map<number, NamedError[]> => {
-  const found = new Map<number, NamedError[]>();
+): Map<number, OperationError[]> => {
+  const found = new Map<number, OperationError[]>();
   for (const name of errors) {
     const error = namedErrors[name];
     if (error !== undefined) found.set(error.status, [...(found.get(error.status) ?? []), error]);

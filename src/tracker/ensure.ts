@@ -7,7 +7,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError, messageOf } from '../core/problem.ts';
 import { recordResult } from '../core/result.ts';
-import { resolveValues, trackerNaming } from './names/name-resolution.ts';
+import { resolveValues, trackerNames } from './names/name-resolution.ts';
 
 /**
  * As long as a request may wait for its place in the rate limit. After that, two concurrent requests are
@@ -72,7 +72,7 @@ const createOrFind = async (
   if (before) return { row: before, isNew: false };
   try {
     const row = (await context.call(tracker, verbs.create, input)) as Row;
-    await trackerNaming.forget(context);
+    await trackerNames.forget(context);
     return { row, isNew: true };
   } catch (error) {
     const isTaken = error instanceof AppError && error.detail.httpStatus === 422;
@@ -124,7 +124,7 @@ const bodyOf = async (
   values: Readonly<Record<string, unknown>>,
 ): Promise<LooseInput> => {
   const { create } = verbs;
-  const input = inputFrom(create, await resolveValues(trackerNaming, context, create.body ?? {}, values));
+  const input = inputFrom(create, await resolveValues(trackerNames, context, create.body ?? {}, values));
   requiredAreGiven(create, input, words);
   return input;
 };
@@ -156,7 +156,7 @@ export const upsert =
       });
     const [param = ''] = Object.keys(verbs.update.params ?? {});
     const after = await context.call(tracker, verbs.update, { params: { [param]: row.id }, body });
-    await trackerNaming.forget(context);
+    await trackerNames.forget(context);
     return recordResult(after, {
       ...view,
       message: `${singular} ${row.id} changed: ${Object.keys(body).join(', ')}`,

@@ -6,7 +6,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import type { Operation } from '../core/operation.ts';
 import { AppError, invalidArguments, problem, reword, usageError } from '../core/problem.ts';
 import { nothing, type Result } from '../core/result.ts';
-import { resolveParams, trackerNaming } from './names/name-resolution.ts';
+import { resolveParams, trackerNames } from './names/name-resolution.ts';
 
 /** The long texts that are better written in an editor than in a flag. */
 export const LONG = ['description', 'text', 'content'] as const;
@@ -35,7 +35,7 @@ export const givenText = async (
 /** The current text. An editor that starts empty would delete it on exit. */
 const currentText = async (context: Context, { read, name }: Editable, values: Values): Promise<string> => {
   if (read === undefined) return '';
-  const { params } = await resolveParams(trackerNaming, context, read, inputFrom(read, values), true);
+  const { params } = await resolveParams(trackerNames, context, read, inputFrom(read, values), true);
   const record = (await context.lookups.call(trackerInfo, read, { params })) as Record<string, unknown>;
   return typeof record[name] === 'string' ? record[name] : '';
 };

@@ -29,7 +29,7 @@ test('a request waits as long as the store requires, and its response is reporte
   let turn = 0;
   const { host, made } = bucket({
     take: async () => turns[turn++] ?? { place: 'late' },
-    answered: async (_, place, windowMs) => void told.push(`${place} ${windowMs}`),
+    release: async (_, place, windowMs) => void told.push(`${place} ${windowMs}`),
   });
   const start = host.now();
   const waits: number[] = [];
@@ -47,7 +47,7 @@ test('an unreachable store is reported once, and this machine then uses its own 
   const failing = async (): Promise<never> => {
     throw new Error('connection refused');
   };
-  const { made, lost, ownCalls } = bucket({ take: failing, answered: failing, block: failing });
+  const { made, lost, ownCalls } = bucket({ take: failing, release: failing, block: failing });
   await made.admit();
   await made.admit();
   made.block(5);
@@ -57,7 +57,7 @@ test('an unreachable store is reported once, and this machine then uses its own 
 test('a store that is lost between request and response does not fail the request', async () => {
   const { made, lost } = bucket({
     take: async () => ({ place: 'p' }),
-    answered: async () => {
+    release: async () => {
       throw new Error('gone');
     },
   });

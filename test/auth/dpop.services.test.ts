@@ -54,7 +54,7 @@ const planFor = async (context: TestAuthContext): Promise<LoginPlan> => ({
   noBrowser: true,
   readsPaste: false,
   hasTerminal: false,
-  scripted: (url, redirectUri) => walkConsent(context, url, redirectUri),
+  completePages: (url, redirectUri) => walkConsent(context, url, redirectUri),
 });
 const login = async (context: TestAuthContext): Promise<Account> => signIn(context, await planFor(context));
 const stored = async (context: TestAuthContext): Promise<Account> => {
@@ -96,7 +96,7 @@ describe.each([
 
 test('login --start and --finish keep the key that the request announced', async () => {
   const side = await open();
-  const { scripted, ...plan } = await planFor(side.context);
+  const { completePages: scripted, ...plan } = await planFor(side.context);
   const started = await startDetachedLogin(side.context, plan);
   const url = new URL(started.authorization_url);
   expect(url.searchParams.get('dpop_jkt')).toMatch(/^[\w-]{43}$/);
@@ -308,11 +308,11 @@ test.each([
     const plan = await planFor(context);
     expect(plan.server).toMatchObject({ isMock: true, clientId: clients.desktop });
     let address = new URL(server.origin);
-    const scripted: LoginPlan['scripted'] = (url, redirectUri) => {
+    const scripted: LoginPlan['completePages'] = (url, redirectUri) => {
       address = new URL(url);
       return walkConsent(context, url, redirectUri);
     };
-    expect((await signIn(context, { ...plan, scripted })).server).toBe('mock');
+    expect((await signIn(context, { ...plan, completePages: scripted })).server).toBe('mock');
     expect([...address.searchParams.keys()]).toEqual(expect.arrayContaining([...expected]));
     expect(address.searchParams.has('request_uri')).toBe(isRequired);
     const detached = await startDetachedLogin(context, plan);

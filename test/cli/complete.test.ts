@@ -17,7 +17,7 @@ const root = {
 };
 const sources = {
   tree: () => ({}),
-  cached: (name: string) =>
+  listCached: (name: string) =>
     (
       ({
         label: ['bug', 'build', '@home', '--tracker-url=https://evil.example', '-o'],

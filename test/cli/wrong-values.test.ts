@@ -6,7 +6,7 @@ import { groups, program } from '../../src/commands/program.ts';
 import { keys } from '../../src/config/settings.ts';
 import { type Field, bare } from '../../src/core/field.ts';
 import { type Flag, flagName } from '../../src/core/flag.ts';
-import { trackerNaming } from '../../src/tracker/names/name-resolution.ts';
+import { trackerNames } from '../../src/tracker/names/name-resolution.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const settings = {
@@ -198,7 +198,7 @@ const contradictions = (command: Command): [string, string][] => {
   const pairs: [string, string][] = [];
   for (const [field] of fieldsOf(command)) {
     const long = flagName(field);
-    const alias = trackerNaming.fields[field]?.alias ?? trackerNaming.inputs[field]?.alias;
+    const alias = trackerNames.fields[field]?.alias ?? trackerNames.inputs[field]?.alias;
     if (flags[long] === undefined) continue;
     if (flags.unset !== undefined && bare(flags[long].field).type !== 'boolean' && flags[long].field.nullable)
       pairs.push([`--unset=${field}`, at(long)]);

@@ -242,7 +242,7 @@ test('[OAS-12.7] the same seed and a set clock give the same codes and tokens', 
       seed: 'demo',
       port: 0,
       idSeed: 'same',
-      failed: (error) => {
+      onFailure: (error) => {
         throw error;
       },
     });

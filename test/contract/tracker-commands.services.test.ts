@@ -31,7 +31,7 @@ beforeAll(async () => {
     store: new Store(),
     seed: 'empty',
     port: 0,
-    failed,
+    onFailure: failed,
   });
   for (const name of documents) parsed[name] = await (await fetch(`${mock.origin}/${name}`)).json();
 });

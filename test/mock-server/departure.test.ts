@@ -33,7 +33,7 @@ test('responses of one turn are sent at its end, in order; later ones at the end
 
 test('responses wait for the write of the journal and fail with it', async () => {
   const { turn, turns } = loop();
-  const journal = { written: () => Promise.reject(new Error('disk full')) };
+  const journal = { whenWritten: () => Promise.reject(new Error('disk full')) };
   await expect(createResponseBarrier({ turn }, journal)()).rejects.toThrow('disk full');
   expect(turns()).toBe(0);
 });
@@ -41,7 +41,7 @@ test('responses wait for the write of the journal and fail with it', async () =>
 test('responses without a pending write are sent at the end of the turn', async () => {
   const { turn, end } = loop();
   let hasLeft = false;
-  createResponseBarrier({ turn }, { written: () => undefined })().then(() => {
+  createResponseBarrier({ turn }, { whenWritten: () => undefined })().then(() => {
     hasLeft = true;
   });
   await settled();

@@ -18,7 +18,7 @@ const serve = async ({ files }: Host, ledger: Ledger, note: (entry: string) => v
   for (let n = 1; n <= 8; n += 1) {
     ledger.tried = n;
     store.transact(() => notes.put(n, `${n} ${'x'.repeat(50)}`));
-    await journal.written();
+    await journal.whenWritten();
     ledger.acknowledged = n;
     note(`answer ${n}`);
   }

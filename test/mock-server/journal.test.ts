@@ -39,7 +39,7 @@ const write = async (...given: string[]) => {
   const items = store.collection<Item>('items');
   for (const name of given) {
     store.transact(() => items.put(store.next('ids'), { id: 0, name }));
-    await journal.written();
+    await journal.whenWritten();
   }
 };
 const journalPath = (generation = 1) => join(directory, `journal-${generation}`);
@@ -62,7 +62,7 @@ describe('the journal', () => {
       files.put('b "quoted"', { name: 'x', content: bytes });
     });
     store.transact(() => items.delete(1));
-    await journal.written();
+    await journal.whenWritten();
     const again = (await open()).store;
     expect([...again.collection<Item>('items').values()]).toEqual([{ id: 2 }]);
     expect(again.collection('files').get('1')).toEqual(bytes);
@@ -114,7 +114,7 @@ describe('a line that was cut', () => {
         const kept = whole.subarray(0, size);
         writeFileSync(journalPath(), kept);
         const { journal, store, cutOff } = await open();
-        await journal.written();
+        await journal.whenWritten();
         const end = kept.lastIndexOf(10) + 1;
         const lines = kept.subarray(0, end).toString('latin1').split('\n').length - 2;
         const found = [...store.collection<Item>('items').values()].map(({ name }) => name);
@@ -249,9 +249,9 @@ describe('a file that a stopped server left', () => {
       fullDisk(machine.host.files, (write) => [undefined, undefined, 5][write]),
     );
     store.transact(() => store.collection<Item>('items').put(1, { id: 1, name: 'a' }));
-    await journal.written();
+    await journal.whenWritten();
     store.transact(() => store.collection<Item>('items').put(2, { id: 2, name: 'b' }));
-    await expect(journal.written()).rejects.toThrow('ENOSPC');
+    await expect(journal.whenWritten()).rejects.toThrow('ENOSPC');
     await journal.close();
     expect(await names()).toEqual(['a']);
   });
@@ -320,8 +320,8 @@ describe('a write that fails', () => {
     const items = store.collection<Item>('items');
     for (const [i, name] of ['a', 'b', 'c', 'd'].entries()) {
       store.transact(() => items.put(i, { id: i, name }));
-      if (kept.includes(name)) await journal.written();
-      else await expect(journal.written()).rejects.toThrow('cannot write its state');
+      if (kept.includes(name)) await journal.whenWritten();
+      else await expect(journal.whenWritten()).rejects.toThrow('cannot write its state');
     }
     expect([...items.values()].map(({ name }) => name)).toEqual(kept);
     expect(await names()).toEqual(kept);
@@ -336,13 +336,13 @@ describe('a write that fails', () => {
       items.put(1, { id: 1, name: 'one' });
       items.put(2, { id: 2, name: 'two' });
     });
-    await journal.written();
+    await journal.whenWritten();
     const { version } = store;
     store.transact(() => items.delete(1));
     store.transact(() => items.put(2, { id: 2, name: 'changed' }));
     store.transact(() => items.put(1, { id: 1, name: 'again' }));
     expect(items.get(1)).toEqual({ id: 1, name: 'again' });
-    await expect(journal.written()).rejects.toThrow('ENOSPC');
+    await expect(journal.whenWritten()).rejects.toThrow('ENOSPC');
     expect([...items.values()]).toEqual([
       { id: 1, name: 'one' },
       { id: 2, name: 'two' },
@@ -363,9 +363,9 @@ describe('combined writes', () => {
     const items = store.collection<Item>('items');
     for (let i = 0; i < 10; i++) store.transact(() => items.put(i, { id: i, name: `n${i}` }));
     store.transact(() => items.delete(0));
-    expect(journal.written()).toBeInstanceOf(Promise);
-    await journal.written();
-    expect([writes, journal.written()]).toEqual([2, undefined]);
+    expect(journal.whenWritten()).toBeInstanceOf(Promise);
+    await journal.whenWritten();
+    expect([writes, journal.whenWritten()]).toEqual([2, undefined]);
     expect((await names()).length).toBe(9);
   });
 });

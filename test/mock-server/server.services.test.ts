@@ -30,7 +30,7 @@ describe('the server', () => {
 
   it('the server reports no failure for a client that disconnects in the middle of its request', async () => {
     const failures: unknown[] = [];
-    const { ask, mock } = await begin({ failed: (error) => failures.push(error) });
+    const { ask, mock } = await begin({ onFailure: (error) => failures.push(error) });
     const client = connect(mock.port, '127.0.0.1');
     const head = [
       'POST /notes HTTP/1.1',

@@ -25,7 +25,7 @@ describe('the wait for a lock', () => {
         return attempts === 3 ? { got: 'lock' } : { busy: 'other' };
       },
       {
-        ...{ waitMs: 1000, pauseMs: () => 10, expired },
+        ...{ waitMs: 1000, pauseMs: () => 10, timeoutError: expired },
         onBusy: async () => {
           entries.push('report');
           await new Promise((resolve) => setImmediate(resolve));
@@ -46,7 +46,7 @@ describe('the wait for a lock', () => {
     const result = await waitForLock(
       host,
       async () => (host.elapsed() - began > freeMs ? { got: 'lock' } : { busy: 'other' }),
-      { waitMs: 1000, pauseMs: () => (host.elapsed() === began ? freeMs : 1), expired },
+      { waitMs: 1000, pauseMs: () => (host.elapsed() === began ? freeMs : 1), timeoutError: expired },
     ).catch((error: Error) => error.message);
     expect(result).toBe(end);
   });
@@ -56,7 +56,7 @@ describe('the wait for a lock', () => {
     const owners = ['a', 'a', 'b', 'b'];
     await expect(
       waitForLock(host, async () => ({ busy: owners.shift() ?? 'b' }), {
-        ...{ waitMs: 1000, pauseMs: () => 400, expired },
+        ...{ waitMs: 1000, pauseMs: () => 400, timeoutError: expired },
         holder: (by) => by,
       }),
     ).rejects.toThrow('held');
@@ -74,7 +74,7 @@ describe('the wait for a lock', () => {
         stop.abort(new Error('Ctrl-C'));
         return { busy: 'other' };
       },
-      { waitMs: 1000, pauseMs: () => 10, signal: stop.signal, expired },
+      { waitMs: 1000, pauseMs: () => 10, signal: stop.signal, timeoutError: expired },
     );
     await expect(waiting).rejects.toThrow('Ctrl-C');
     expect(attempts).toBe(1);

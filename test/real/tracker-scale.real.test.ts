@@ -45,7 +45,7 @@ const homeWith = async (stories: number): Promise<Program> => {
         });
       }
     });
-    await journal.written();
+    await journal.whenWritten();
   }
   await journal.close();
   await machine.close();

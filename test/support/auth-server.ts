@@ -72,7 +72,7 @@ export const authServer = async (
     seed: seed ?? 'demo',
     port: 0,
     ...(tls === undefined ? {} : { tls }),
-    failed: (error) => {
+    onFailure: (error) => {
       throw error;
     },
   });

@@ -67,7 +67,7 @@ export const labelServer = async (
     store: new Store(),
     seed: seed ?? 'empty',
     port: 0,
-    failed: (error) => {
+    onFailure: (error) => {
       throw error;
     },
   });

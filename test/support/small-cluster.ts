@@ -426,7 +426,7 @@ export const conducted = async (
   const events: UpgradeEvent[] = [];
   const result = await runSession({
     ...{ host, cluster, access, driver, plan, clusterFile: '/cluster.yaml', state: STATE, run: plan.id },
-    ...{ action: 'upgrade', signal: new AbortController().signal, confirmed: async () => true },
+    ...{ action: 'upgrade', signal: new AbortController().signal, confirmCrossing: async () => true },
     ...{ hasCanary: false, canKill: false },
     ...patch,
     sink: (event) => {

@@ -84,7 +84,7 @@ export const smallMock = async (more: Partial<MockSetup> & { journal?: Journal }
     store,
     seed: 'empty',
     port: 0,
-    failed: (error) => failures.push(error),
+    onFailure: (error) => failures.push(error),
     ...more,
   });
   return {

@@ -54,7 +54,7 @@ const shellOf = (small: SmallCluster, traced: Traced) => (): Shell => ({
     return { code: 0, signal: null, stdout: '/data/n1.replaced', stderr: '' } as never;
   },
   send: () => Promise.reject(new Error('a replacement sends no file')),
-  shown: (command) => command,
+  display: (command) => command,
 });
 export type Work = {
   readonly small: SmallCluster;

@@ -86,7 +86,7 @@ export const startTracker = async (
     store,
     seed,
     port: 0,
-    failed: (error) => failures.push(error),
+    onFailure: (error) => failures.push(error),
   });
   if (clockMs !== undefined) {
     // The clock is frozen, so a slow machine does not return a different second.

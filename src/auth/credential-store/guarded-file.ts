@@ -164,6 +164,6 @@ export const acquire = async (host: Host, path: string, options: LockOptions): P
     waitMs: ({ by }) => waitFor(host, options.waitMs, by),
     signal: options.signal,
     pauseMs: () => pollMs + 25.6 * randomShare(host),
-    expired: (busy) => busyError(host, busy),
+    timeoutError: (busy) => busyError(host, busy),
   });
 };

@@ -68,7 +68,7 @@ const remember = (jar: Jar, reply: HttpReply): void => {
 };
 const cookieOf = (jar: Jar): Record<string, string> =>
   jar.size === 0 ? {} : { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') };
-const stuck = (why: string): AppError =>
+const stuckError = (why: string): AppError =>
   new AppError('auth', `the scripted consent ended: ${why}`, {
     code: 'CONSENT_STUCK',
     tryThis: ['opsctl login --browser', 'opsctl login --no-browser'],
@@ -149,11 +149,11 @@ export const walkConsent = async (context: AuthContext, url: string, redirectUri
     }
     const form = formIn(html);
     if (form === undefined || html === last || reply.status >= 400)
-      throw refusalIn(html) ?? stuck(problemIn(html));
+      throw refusalIn(html) ?? stuckError(problemIn(html));
     last = html;
     next = requestFor(form, next.url);
   }
-  throw stuck('too many pages');
+  throw stuckError('too many pages');
 };
 
 /** An embedded server that another process runs is configured like a provider; its demo clients exist nowhere else. */
@@ -265,7 +265,7 @@ export const planFrom = async (
     readsPaste: isFree && !isScripted,
     hasTerminal: context.isInteractive,
     ...(isScripted
-      ? { scripted: (url: string, redirectUri: string) => walkConsent(context, url, redirectUri) }
+      ? { completePages: (url: string, redirectUri: string) => walkConsent(context, url, redirectUri) }
       : {}),
   };
 };

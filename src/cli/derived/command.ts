@@ -168,7 +168,7 @@ async function* limitRows<T>(
 }
 /** Names of longer lists are not offered under TAB. */
 export const MOST_LEARNED = 10_000;
-async function* learnt(
+async function* learnRows(
   batches: AsyncIterable<Uint8Array[]>,
   learn: (rows: readonly unknown[]) => Promise<void>,
 ): AsyncGenerator<Uint8Array[]> {
@@ -195,7 +195,7 @@ const listRows = async (
   const isWatched = context.host.terminal.stderr.isTty && operation.params === undefined;
   const seen =
     isWatched && naming !== undefined
-      ? learnt(all, (rows) => naming.learn(context, operation, input, rows))
+      ? learnRows(all, (rows) => naming.learn(context, operation, input, rows))
       : all;
   const rows = most === undefined ? seen : limitRows(context, seen, most);
   return { kind: 'rows', rows, inBatches: true, encoded: true, paged: true };

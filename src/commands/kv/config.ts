@@ -77,7 +77,7 @@ const readStarts = async (
   };
   return { path, text, source: await readSource(text, path, reader, format) };
 };
-const migrated = async (context: Context, values: MigrateValues, to: Minor): Promise<MigratedFile> => {
+const migrateFile = async (context: Context, values: MigrateValues, to: Minor): Promise<MigratedFile> => {
   const { path, text: before, source } = await readStarts(context, values.file, values.format);
   const when = values['keep-old-names'] === true ? 'roll' : 'after';
   if (source.format === 'config') {
@@ -144,7 +144,7 @@ export const configMigrate = defineCommand({
   run: async (context, values) => {
     const { host } = context;
     const to = (values.to ?? '3.3') as Minor;
-    const { before, path: given, text, changes, elsewhere } = await migrated(context, values, to);
+    const { before, path: given, text, changes, elsewhere } = await migrateFile(context, values, to);
     for (const change of changes) context.log.info(change);
     for (const place of elsewhere)
       context.log.warn(`${place} is set in another place; change it there for ${to}`);
@@ -193,7 +193,7 @@ export const configLint = defineCommand({
     ]);
     const to = (values.to ?? '3.3') as Minor;
     const { path, source } = await readStarts(context, values.file, values.format);
-    const shown = (file: string): string => (file === path ? values.file : file);
+    const displayPath = (file: string): string => (file === path ? values.file : file);
     const command = lintFlags(wordsOf(values.command ?? '') ?? [], to).map((one) => ({
       ...one,
       server: '',
@@ -208,7 +208,7 @@ export const configLint = defineCommand({
           ? server === ''
             ? ''
             : `${values.file} (${server})`
-          : `${shown(origin.path)}:${origin.line}`,
+          : `${displayPath(origin.path)}:${origin.line}`,
       key,
       message,
       hint,

@@ -377,7 +377,7 @@ export type FoundRuns = {
   readonly unread?: AppError;
 };
 /** The runs of the cluster that this machine knows, including adopted runs of other machines. */
-export const findTakenOverRuns = async (
+export const findAdoptedRuns = async (
   { host, settings, log }: Context,
   { cluster, access }: Opened,
 ): Promise<FoundRuns> => {
@@ -407,7 +407,7 @@ const refuseOpenRun = async (context: Context, { opened }: PreparedCommand): Pro
   ]);
   // A run that another process is working on is also unfinished.
   await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
-  await findTakenOverRuns(context, opened);
+  await findAdoptedRuns(context, opened);
   const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
   if (left !== undefined) throw unfinishedError(left);
 };

@@ -17,7 +17,7 @@ import {
   rollbackFlags,
   runFlags,
 } from './flags.ts';
-import { driverFor, openCluster, type Opened, findTakenOverRuns } from './prepare.ts';
+import { driverFor, openCluster, type Opened, findAdoptedRuns } from './prepare.ts';
 import { confirmStart, type FinishedHop, runUpgrade } from './run.ts';
 
 const resumeFlags = {
@@ -68,7 +68,7 @@ const continuePath = async (context: Context, values: Given, hop: FinishedHop): 
 const endedRun = async (context: Context, values: Given): Promise<Result | undefined> => {
   const opened = await openCluster(context, values, 'upgrade');
   const { isRolledBack } = await import('../../kv/engine/journal.ts');
-  const { runs, unread } = await findTakenOverRuns(context, opened);
+  const { runs, unread } = await findAdoptedRuns(context, opened);
   const [newest] = runs;
   // Another machine may have started a newer run.
   if (newest === undefined && unread !== undefined) throw unread;
@@ -103,7 +103,7 @@ const findUnfinished = async (context: Context, values: EndpointValues): Promise
     import('../../kv/engine/journal.ts'),
     import('../../kv/engine/progress.ts'),
   ]);
-  const { runs, unread } = await findTakenOverRuns(context, opened);
+  const { runs, unread } = await findAdoptedRuns(context, opened);
   const found = openRun(runs);
   const first = found?.entries[0];
   if (found === undefined && unread !== undefined) throw unread;

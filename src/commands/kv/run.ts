@@ -244,7 +244,7 @@ const conductHop = async (
     runSession({
       ...common,
       ...{ plan, run, action, sink: all, signal, window },
-      confirmed: (crossing, withdrawn) =>
+      confirmCrossing: (crossing, withdrawn) =>
         confirmUnheld(context, values, { opened, plan }, crossing, ask, withdrawn),
       hasCanary: values.canary !== false,
       canaryRate: values['canary-rate'],

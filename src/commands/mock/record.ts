@@ -126,7 +126,8 @@ export const replayCommand = defineCommand({
       close: async () => {
         for (const request of player.unknown)
           context.log.warn(`the cassette has no ${request} request with this query and body`);
-        if (player.unused() > 0) context.log.info(`${player.unused()} recorded responses were not requested`);
+        if (player.countUnused() > 0)
+          context.log.info(`${player.countUnused()} recorded responses were not requested`);
         return values.strict === true && player.unknown.length > 0 ? 'no' : undefined;
       },
     });

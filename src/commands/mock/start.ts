@@ -187,7 +187,7 @@ export const start = async (host: Host, given: StartOptions): Promise<Started> =
     tls: identity,
     clockMs: given.clockMs,
     idSeed: given.idSeed,
-    failed: (error, id) => given.warn(`the mock server failed at request ${id}: ${describeError(error)}`),
+    onFailure: (error, id) => given.warn(`the mock server failed at request ${id}: ${describeError(error)}`),
     facts: { state_directory: given.directory ?? null, options: { ...given.options, trackerToken: '***' } },
   };
   try {

@@ -4,7 +4,7 @@ import { commandsFrom } from '../../cli/derived/command.ts';
 import { int, str, url } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
 import { operations } from '../../core/operation.ts';
-import { trackerNaming } from '../../tracker/names/name-resolution.ts';
+import { trackerNames } from '../../tracker/names/name-resolution.ts';
 import { listenForEvents, secretOf } from '../../tracker/webhooks.ts';
 import { everydayCommands } from './everyday.ts';
 import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
@@ -97,7 +97,7 @@ const handWritten: readonly Command[] = [
   withUndo(applyCommand),
 ];
 const key = ({ path }: Command): string => path.slice(1).join(' ');
-const derived = commandsFrom(tracker, trackerNaming).filter((command) => !byHand.has(key(command)));
+const derived = commandsFrom(tracker, trackerNames).filter((command) => !byHand.has(key(command)));
 const rows = operations(tracker.table).map(({ operation }) => operation);
 export const commands: readonly Command[] = [
   ...derived.map((command) => withUndo(withEditor(withWeb(command), rows))),

@@ -12,7 +12,7 @@ import { AppError, invalidArguments, messageOf, problem, reword } from '../../co
 import { nothing, recordResult, type Result } from '../../core/result.ts';
 import { yamlText } from '../../output/formats.ts';
 import { type Edited, editText, mustBeAtTerminal } from '../../tracker/long-text.ts';
-import { trackerNaming } from '../../tracker/names/name-resolution.ts';
+import { trackerNames } from '../../tracker/names/name-resolution.ts';
 import { trackerView } from '../../tracker/screens.ts';
 import {
   assertNoConflict,
@@ -48,7 +48,7 @@ const search = commandFrom({
   resource: 'stories',
   verb: 'search',
   operation: tracker.table.stories.search,
-  naming: trackerNaming,
+  naming: trackerNames,
 });
 const queryArgument = {
   name: 'query',
@@ -374,7 +374,7 @@ const findIteration = async (
   path: string,
   all: readonly Iteration[],
 ): Promise<Iteration> => {
-  const id = await trackerNaming.resolve(context, 'iteration', given, path);
+  const id = await trackerNames.resolve(context, 'iteration', given, path);
   const found = all.find((one) => one.id === id);
   if (found === undefined)
     throw invalidArguments([problem(path, 'rule', `iteration not found: ${JSON.stringify(given)}`)]);

@@ -2,7 +2,7 @@ import type { Resource } from '../../core/operation.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import { type Command, withWatch } from '../../cli/command.ts';
 import { commandFrom, kebab } from '../../cli/derived/command.ts';
-import { trackerNaming } from '../../tracker/names/name-resolution.ts';
+import { trackerNames } from '../../tracker/names/name-resolution.ts';
 import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
 
 /** The rows of one resource, without loading those of the others: a start of the program needs one of a hundred. */
@@ -56,7 +56,7 @@ export const oneCommand = async ([, resource = '', verb = '']: readonly string[]
     resource,
     verb: kebab(row[0]),
     operation: row[1],
-    naming: trackerNaming,
+    naming: trackerNames,
   });
   return withWatch(withUndo(withEditor(withWeb(command), Object.values(found ?? {}))));
 };

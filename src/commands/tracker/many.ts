@@ -9,7 +9,7 @@ import { bulk } from '../../tracker/bulk/bulk.ts';
 import { presetNames } from '../../tracker/bulk/presets.ts';
 import { undoBulk } from '../../tracker/bulk/undo.ts';
 import { listRuns } from '../../tracker/bulk/journal.ts';
-import { trackerNaming } from '../../tracker/names/name-resolution.ts';
+import { trackerNames } from '../../tracker/names/name-resolution.ts';
 import { kindNames } from '../../tracker/workspace/kinds.ts';
 import { type Plan, type PlanOptions, planText, refusal } from '../../tracker/workspace/plan.ts';
 import {
@@ -241,7 +241,7 @@ export const applyCommand = defineCommand({
       return recordResult({ ...plan, done: [] }, { text: planText(plan), isReport: true });
     if (!context.isConfirmed) context.log.info(planText(plan).trimEnd());
     await context.confirm(`Make ${countText(plan.actions.length, 'change')}?`);
-    const done = await applyPlan(context, plan).finally(() => trackerNaming.forget(context));
+    const done = await applyPlan(context, plan).finally(() => trackerNames.forget(context));
     return recordResult(
       { ...plan, done },
       { text: `${done.length} changed, ${plan.kept} already up to date\n`, isReport: true },

@@ -15,7 +15,7 @@ import type { Operation } from '../../core/operation.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { recordResult, rawResult, rowsResult } from '../../core/result.ts';
 import { ensure, type Kind, upsert, type Verbs } from '../../tracker/ensure.ts';
-import { resolveParams, trackerNaming } from '../../tracker/names/name-resolution.ts';
+import { resolveParams, trackerNames } from '../../tracker/names/name-resolution.ts';
 import { foundView, trackerView } from '../../tracker/screens.ts';
 import {
   type Answer,
@@ -64,7 +64,7 @@ const commandsOf = (resource: Resource): Command[] => {
     resource,
     verb: 'create',
     operation: create,
-    naming: trackerNaming,
+    naming: trackerNames,
   });
   const shape = (verb: string, summary: string, about: string, run: Command['run']): Command => ({
     path: ['tracker', resource, verb],
@@ -155,7 +155,7 @@ const epics = commandFrom({
   resource: 'epics',
   verb: 'paginated',
   operation: tracker.table.epics.page,
-  naming: trackerNaming,
+  naming: trackerNames,
 });
 const epicsPaginated: Command = extend(epics, {
   summary: 'List epics page by page, starting immediately',
@@ -184,14 +184,14 @@ const stories = commandFrom({
   resource: 'groups',
   verb: 'stories',
   operation: tracker.table.groups.stories,
-  naming: trackerNaming,
+  naming: trackerNames,
 });
 const PAGE = 1000;
 const groupStories: Command = extend(stories, {
   about: 'Reads all stories, 1,000 at a time. --limit or --offset select a part.',
   run: async (context, values: Values) => {
     const operation: Operation = tracker.table.groups.stories;
-    const input = await resolveParams(trackerNaming, context, operation, inputFrom(operation, values));
+    const input = await resolveParams(trackerNames, context, operation, inputFrom(operation, values));
     const isPart = values.limit !== undefined || values.offset !== undefined || context.isDryRun;
     const ask: SearchCall = (query) => context.call(tracker, operation, { ...input, query });
     const rows = isPart

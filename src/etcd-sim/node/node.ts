@@ -16,14 +16,14 @@ import { PeerLink, PeerLinks } from './peer-link.ts';
 
 /** Reads that wait until the state has come as far as they need. */
 class Behind {
-  readonly #waiting: { readonly index: number; readonly done: () => void }[] = [];
+  readonly #waiting: { readonly index: number; readonly resolve: () => void }[] = [];
   until(index: number, applied: number): Promise<void> {
     if (applied >= index) return Promise.resolve();
-    return new Promise((done) => this.#waiting.push({ index, done }));
+    return new Promise((done) => this.#waiting.push({ index, resolve: done }));
   }
-  reached(applied: number): void {
+  release(applied: number): void {
     for (let i = this.#waiting.length - 1; i >= 0; i -= 1)
-      if (applied >= (this.#waiting[i]?.index ?? 0)) this.#waiting.splice(i, 1)[0]?.done();
+      if (applied >= (this.#waiting[i]?.index ?? 0)) this.#waiting.splice(i, 1)[0]?.resolve();
   }
 }
 
@@ -38,7 +38,7 @@ class ChangeGate {
     if (this.#term !== term) [this.#term, this.#index] = [term, lastIndex];
     return applied >= this.#index;
   }
-  taken(index: number): void {
+  take(index: number): void {
     this.#index = index;
   }
 }
@@ -79,8 +79,8 @@ export class Node {
   readonly #o: NodeOptions;
   readonly #wal: Wal;
   readonly #log: MemberLog;
-  readonly #waiting = new Map<string, Waiting & { readonly done: (result: Applied) => void }>();
-  readonly #reads = new Map<number, Waiting & { readonly done: () => void }>();
+  readonly #waiting = new Map<string, Waiting & { readonly resolve: (result: Applied) => void }>();
+  readonly #reads = new Map<number, Waiting & { readonly resolve: () => void }>();
   readonly #leaderReads = new Map<number, (index: number | undefined) => void>();
   readonly #behind = new Behind();
   readonly #boot: string;
@@ -139,7 +139,7 @@ export class Node {
     const result = this.machine.apply(index, proposal.id, proposal.command);
     const waiting = this.#waiting.get(proposal.id);
     this.#waiting.delete(proposal.id);
-    waiting?.done(result);
+    waiting?.resolve(result);
     return result;
   }
 
@@ -150,7 +150,7 @@ export class Node {
     for (const text of ready.said) this.#log('I', 'raft', text);
     for (const message of ready.messages) if (message.to !== to) void this.#post(message);
     for (const entry of ready.committed) this.#commit(entry);
-    if (ready.committed.length > 0) this.#behind.reached(this.machine.applied);
+    if (ready.committed.length > 0) this.#behind.release(this.machine.applied);
     for (const { id, index } of ready.reads) {
       this.#leaderReads.get(id)?.(index);
       this.#leaderReads.delete(id);
@@ -188,7 +188,7 @@ export class Node {
     link.isBusy = true;
     const answers = await link.raft([message]);
     link.isBusy = false;
-    if (answers.length === 0) this.raft.unanswered(link.id);
+    if (answers.length === 0) this.raft.noteSilence(link.id);
     this.#take(answers);
   }
   async #post(message: Message<Proposal>): Promise<void> {
@@ -228,7 +228,7 @@ export class Node {
         until: this.#host.elapsed() + limitMs,
         offeredAt: 0,
         term: -1,
-        done,
+        resolve: done,
         fail,
         offer: () => void this.#offer(proposal),
       };
@@ -257,7 +257,7 @@ export class Node {
     const { term, log } = this.raft;
     if (isChange && !this.#gate.isOpen(term, log.lastIndex, this.machine.applied)) return false;
     const index = this.raft.propose(proposal);
-    if (isChange && index !== undefined) this.#gate.taken(index);
+    if (isChange && index !== undefined) this.#gate.take(index);
     if (index !== undefined) this.#drain();
     return index !== undefined;
   }
@@ -285,7 +285,7 @@ export class Node {
         until: this.#host.elapsed() + limitMs,
         offeredAt: 0,
         term: -1,
-        done,
+        resolve: done,
         fail,
         offer: () => void this.#offerRead(id),
       };
@@ -308,7 +308,7 @@ export class Node {
     if (index === undefined) waiting.term = -1;
     else {
       await this.#behind.until(index, this.machine.applied);
-      if (this.#reads.delete(id)) waiting.done();
+      if (this.#reads.delete(id)) waiting.resolve();
     }
   }
   /** The index a linearizable read must have reached; undefined when this member does not lead. */

@@ -71,7 +71,7 @@ export class PeerLink {
       if (this.#o.faults.hearsNothing) throw new Error('i/o timeout');
       if (reply.status === REMOVED_STATUS) this.#o.onRemoved();
       if (reply.status !== 200) throw new Error(`unexpected status ${reply.status}`);
-      if (this.#o.faults.failsOwnLinks || reply.headers[REFUSED_LINK] !== undefined) this.#refused();
+      if (this.#o.faults.failsOwnLinks || reply.headers[REFUSED_LINK] !== undefined) this.#noteRefusal();
       else this.#up();
       return JSON.parse(text) as T;
     } catch (error) {
@@ -98,7 +98,7 @@ export class PeerLink {
     this.isActive = true;
   }
   /** A real member retries repeatedly and logs each error. */
-  #refused(): void {
+  #noteRefusal(): void {
     this.failures += 1;
     this.#down(certificateError);
     if (this.#host.elapsed() < this.#errorAt) return;

@@ -52,7 +52,7 @@ export class Progress {
   beat(): void {
     for (const peer of this.#peers.values()) peer.wantsMessage = true;
   }
-  unanswered(id: string): void {
+  noteSilence(id: string): void {
     const peer = this.#peers.get(id);
     if (peer !== undefined) peer.isSilent = true;
   }
@@ -88,7 +88,7 @@ export class Progress {
     return live.sort(([, a], [, b]) => b.match - a.match)[0]?.[0];
   }
   /** A member's response to an append: how far it is, and whether it needs another message. */
-  appended(id: string, { ok, match, round }: Appended, now: number, last: number, newest: number): void {
+  noteAppend(id: string, { ok, match, round }: Appended, now: number, last: number, newest: number): void {
     const peer = this.#peers.get(id);
     if (peer === undefined) return;
     peer.heardAt = now;
@@ -168,7 +168,7 @@ export class RaftLog<D> {
     }
   }
   /** What the disk must get next. */
-  unstored(): { cutAfter?: number; entries: Entry<D>[] } {
+  takeUnstored(): { cutAfter?: number; entries: Entry<D>[] } {
     const found = { cutAfter: this.#cutAfter, entries: this.#entries.slice(this.#stored) };
     this.#stored = this.#entries.length;
     this.#cutAfter = undefined;

@@ -266,7 +266,7 @@ export class Raft<D> {
       this.#send(id, { type: 'take-over' });
   }
 
-  readonly unanswered = (id: string): void => this.#progress.unanswered(id);
+  readonly noteSilence = (id: string): void => this.#progress.noteSilence(id);
   /** The next append for a peer that has none in flight; undefined if there is no message to send. */
   appendFor(id: string): Message<D> | undefined {
     const next = this.role === 'leader' ? this.#progress.takeNext(id) : undefined;
@@ -345,7 +345,7 @@ export class Raft<D> {
   }
   #onAppended(message: Message<D> & { type: 'appended' }, now: number): void {
     if (this.role !== 'leader' || !this.#progress.has(message.from)) return;
-    this.#progress.appended(message.from, message, now, this.log.lastIndex, this.#round);
+    this.#progress.noteAppend(message.from, message, now, this.log.lastIndex, this.#round);
     this.#advance();
     this.#releaseReads();
     this.#finishHandOver(message.from);
@@ -353,7 +353,7 @@ export class Raft<D> {
 
   /** Everything to do since the last call. */
   take(): Ready<D> {
-    const { cutAfter, entries } = this.log.unstored();
+    const { cutAfter, entries } = this.log.takeUnstored();
     const committed = this.log.slice(this.#handed, this.commit);
     this.#handed = this.commit;
     const ready = {

@@ -74,13 +74,13 @@ export class Keyspace {
   get(key: string): KeyValue | undefined {
     return this.#keys.get(key)?.at(-1)?.kv;
   }
-  #sorted(): string[] {
+  #sortedKeys(): string[] {
     this.#order ??= [...this.#keys.keys()].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
     return this.#order;
   }
   #names(range: KeyRange): string[] {
     if (range.end === undefined || range.end === '') return this.#keys.has(range.key) ? [range.key] : [];
-    return this.#sorted().filter((name) => contains(range, name));
+    return this.#sortedKeys().filter((name) => contains(range, name));
   }
   #at(name: string, revision: number): KeyValue | undefined {
     return this.#keys.get(name)?.findLast((version) => version.mod <= revision)?.kv;

@@ -49,7 +49,7 @@ const processOf = (owner: Owner): ProcessIdentity => ({
   bootId: owner.boot_id,
   pidNamespace: owner.pid_namespace,
 });
-export const makeLockTakenError = ({ owner, since, run }: LockInfo, where: string, hint: Advice): AppError =>
+export const makeLockHeldError = ({ owner, since, run }: LockInfo, where: string, hint: Advice): AppError =>
   new AppError(
     'unsafe',
     `the cluster is locked by another operator: ${owner.user ?? 'an unknown user'} on ${owner.host}, process ${owner.pid}, since ${/^\d{4}-/.test(since) ? momentText(since) : since} (${where})`,
@@ -91,7 +91,7 @@ const write = async (host: Host, ask: Ask, value: string, lease: string): Promis
   const isOurs =
     there.value === value ||
     (hasGone(host, heldIn(there)) && (await ask((store) => store.replace(there, value, lease))));
-  if (!isOurs) throw makeLockTakenError(heldIn(there), where, hint);
+  if (!isOurs) throw makeLockHeldError(heldIn(there), where, hint);
 };
 type Grip = { readonly lease: string; readonly value: string };
 const grip = async (host: Host, ask: Ask, held: LockInfo): Promise<Grip> => {
@@ -193,7 +193,7 @@ export const refuseOtherIn = async (host: Host, stores: readonly Store[]): Promi
   );
   const found = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value.kvs : [])).map(heldIn);
   const there = found.find((held) => !hasGone(host, held));
-  if (there !== undefined) throw makeLockTakenError(there, where, hint);
+  if (there !== undefined) throw makeLockHeldError(there, where, hint);
 };
 
 const pathOf = (state: string, cluster: string): string => join(clusterDirectory(state, cluster), 'lock');
@@ -212,7 +212,7 @@ const takenHere = (host: Host, path: string, seen: LockSnapshot<Holder & LockInf
       ? `wait until it has exited; if no opsctl runs on ${by.machine} or in its containers: rm ${file}`
       : 'wait until it has exited';
   const owner = by.owner ?? { host: by.machine, pid: by.pid };
-  return makeLockTakenError(
+  return makeLockHeldError(
     { ...by, owner, since: by.since ?? 'an unknown time' },
     'lock on this machine',
     hint,

@@ -19,7 +19,7 @@ import {
 import { memberStep, observeNow } from './membership.ts';
 import { runningFindings } from './offline-plan.ts';
 
-const unfinished = (operation: Operation, message: string, cause?: unknown): AppError => {
+const unfinishedError = (operation: Operation, message: string, cause?: unknown): AppError => {
   const kept = keptCopies({ plan: operation.plan, entries: operation.journal.entries });
   return new AppError('stopped', message, {
     code: 'OFFLINE_UNFINISHED',
@@ -38,7 +38,7 @@ const hostOf = ({ plan }: Operation, name: string): MemberStatus['host'] =>
 const refuseRunning = async (operation: Operation): Promise<void> => {
   const { checking, cluster } = operation;
   const [running] = await runningFindings({ cluster, driver: checking.driver }, await observeNow(operation));
-  if (running !== undefined) throw unfinished(operation, running.message);
+  if (running !== undefined) throw unfinishedError(operation, running.message);
 };
 const copyData: OperationStepHandler = async (operation, step): Promise<Detail> => {
   await refuseRunning(operation);
@@ -57,7 +57,7 @@ const configure: OperationStepHandler = async (operation, step): Promise<Detail>
   const spec = memberOf(operation.checking, memberStep(step));
   const path = spec.config_file as string;
   const before = await driver.readFile(spec, path);
-  if (before === undefined) throw unfinished(operation, `${spec.name}: ${path} no longer exists`);
+  if (before === undefined) throw unfinishedError(operation, `${spec.name}: ${path} no longer exists`);
   const { text, changes } = await migrateConfig(before, wayOf(operation).to);
   await driver.writeFile(spec, path, text);
   return { changes };
@@ -92,9 +92,9 @@ const stoppedMembers = async (operation: Operation): Promise<MemberSpec[]> => {
   for (const { spec, state } of found) {
     const version = seen.members.find(({ name }) => name === spec.name)?.server_version;
     if (state.state === 'unknown')
-      throw unfinished(operation, `opsctl cannot inspect ${spec.name}: ${state.reason}`);
+      throw unfinishedError(operation, `opsctl cannot inspect ${spec.name}: ${state.reason}`);
     if (version !== undefined && minorOf(version) !== to)
-      throw unfinished(
+      throw unfinishedError(
         operation,
         `${spec.name} runs ${version}, but this upgrade started ${to}; stop every member first: the upgrade then starts again with new copies`,
       );
@@ -110,7 +110,7 @@ const startAll =
   async (operation): Promise<Detail> => {
     const stopped = await stoppedMembers(operation);
     await awaitAll(stopped.map((spec) => startMember(operation, spec, marks))).catch((error: unknown) => {
-      throw unfinished(operation, messageOf(error), error);
+      throw unfinishedError(operation, messageOf(error), error);
     });
     return { started: stopped.map(({ name }) => name) };
   };
@@ -132,7 +132,11 @@ const checkMember =
     } catch (error) {
       const started = error instanceof MemberFailure ? (error.process ?? runningProcess) : runningProcess;
       const excerpt = await logExcerpt({ ...checking, state }, name, started);
-      throw unfinished(operation, `the cluster does not run ${to}: ${messageOf(error)}${excerpt}`, error);
+      throw unfinishedError(
+        operation,
+        `the cluster does not run ${to}: ${messageOf(error)}${excerpt}`,
+        error,
+      );
     }
     return undefined;
   };
@@ -147,7 +151,7 @@ const verifyVersion: OperationStepHandler = async (operation): Promise<Detail> =
     const late = members.find((member) => minorOf(member.cluster_version) !== to);
     if (late === undefined) return { cluster_version };
     if (host.elapsed() >= until || signal.aborted)
-      throw unfinished(
+      throw unfinishedError(
         operation,
         `${late.name} reports cluster ${late.cluster_version ?? 'unknown'}, not ${to}`,
       );

@@ -205,7 +205,11 @@ const withProgram = (line: CommandLine | undefined, binary: string | undefined):
   return [binary, ...words.slice(1)];
 };
 type Which = 'old' | 'new';
-const applied = (spec: MemberSpec, which: Which, row: VersionPrograms | undefined): Partial<MemberSpec> => {
+const applyPrograms = (
+  spec: MemberSpec,
+  which: Which,
+  row: VersionPrograms | undefined,
+): Partial<MemberSpec> => {
   if (row === undefined) return {};
   const base = spec[`${which}_command`] ?? spec.new_command ?? spec.old_command;
   const command = row.command ?? withProgram(base, row.binary);
@@ -223,8 +227,8 @@ const applied = (spec: MemberSpec, which: Which, row: VersionPrograms | undefine
 export const hopView = (cluster: ClusterFile, from: string, to: string): ClusterFile => {
   const members = cluster.members.map((spec) => ({
     ...spec,
-    ...applied(spec, 'old', rowFor(cluster, spec, from)),
-    ...applied(spec, 'new', rowFor(cluster, spec, to)),
+    ...applyPrograms(spec, 'old', rowFor(cluster, spec, from)),
+    ...applyPrograms(spec, 'new', rowFor(cluster, spec, to)),
   }));
   const { ctl_binary = cluster.ctl_binary, utl_binary = cluster.utl_binary } = cluster.versions?.[from] ?? {};
   return {
@@ -244,7 +248,7 @@ export const runningView = (cluster: ClusterFile, lowest: string, highest: strin
   if (lowest !== highest) return view;
   const members = cluster.members.map((spec) => ({
     ...spec,
-    ...applied(spec, 'old', rowFor(cluster, spec, lowest)),
+    ...applyPrograms(spec, 'old', rowFor(cluster, spec, lowest)),
   }));
   return { ...view, members };
 };

@@ -141,7 +141,7 @@ export type Player = {
   /** Requests that the cassette does not have, as `METHOD /path`. */
   readonly unknown: readonly string[];
   /** The number of recorded exchanges that were never requested. */
-  unused(): number;
+  countUnused(): number;
 };
 const outgoing = ({ response }: Exchange): Outgoing => ({
   status: response.status,
@@ -182,7 +182,7 @@ export const makePlayer = ({ exchanges }: Cassette): Player => {
       return outgoing(found);
     },
     unknown,
-    unused: () =>
+    countUnused: () =>
       [...queues.values()].reduce((sum, { list, next }) => sum + Math.max(0, list.length - next), 0),
   };
 };

@@ -74,7 +74,7 @@ export class StoryCounts {
     this.#noteUpdate(story.updated_at, by);
   }
   /** The computed values. */
-  found(last: string | null, count: number): void {
+  setComputed(last: string | null, count: number): void {
     this.lastUpdate = last;
     this.#atLast = count;
   }
@@ -87,7 +87,7 @@ export class StoryCounts {
     } else if (by === 1) {
       // A change removes the old time and adds a later one, so no new computation is necessary.
       const known = this.lastUpdate === undefined ? this.#lost : (this.lastUpdate ?? '');
-      if (at >= known) this.found(at, 1);
+      if (at >= known) this.setComputed(at, 1);
     }
   }
 }
@@ -110,11 +110,11 @@ export class StoryCounters {
     this.#workflows = workflows;
     stories.watch({
       isWatching: () => this.#counters !== undefined,
-      changed: (before, after) => this.#changed(before, after),
+      onChange: (before, after) => this.#noteChange(before, after),
     });
   }
   of(kind: Kind, id: number | string): StoryCounts {
-    return this.#built().get(`${kind} ${id}`) ?? NOTHING;
+    return this.#buildOnce().get(`${kind} ${id}`) ?? NOTHING;
   }
   typeOf(stateId: number): StateType {
     return this.#byState().get(stateId) ?? 'unstarted';
@@ -129,7 +129,7 @@ export class StoryCounters {
       if (at === last) count += 1;
       else if (last === null || at > last) [last, count] = [at, 1];
     }
-    counts.found(last, count);
+    counts.setComputed(last, count);
     return last;
   }
   #byState(): ReadonlyMap<number, StateType> {
@@ -143,14 +143,14 @@ export class StoryCounters {
     this.#types = { version, byState };
     return byState;
   }
-  #built(): Map<string, StoryCounts> {
+  #buildOnce(): Map<string, StoryCounts> {
     this.#byState();
     if (this.#counters !== undefined) return this.#counters;
     this.#counters = new Map();
     for (const [, story] of this.#stories.scan()) this.#count(this.#counters, story, 1);
     return this.#counters;
   }
-  #changed(before: StoredStory | undefined, after: StoredStory | undefined): void {
+  #noteChange(before: StoredStory | undefined, after: StoredStory | undefined): void {
     this.#byState();
     if (this.#counters === undefined) return;
     if (before !== undefined) this.#count(this.#counters, before, -1);

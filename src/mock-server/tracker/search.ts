@@ -155,7 +155,7 @@ export class SearchLists {
     this.#state = state;
     state.stories.watch({
       isWatching: () => this.#lists.size > 0,
-      changed: (before, after) => this.#note(before?.id ?? after?.id ?? 0),
+      onChange: (before, after) => this.#note(before?.id ?? after?.id ?? 0),
     });
   }
 
@@ -166,13 +166,13 @@ export class SearchLists {
       this.#update(known, terms, now);
       return known.stories;
     }
-    const stories = this.#found(terms, now);
+    const stories = this.#findStories(terms, now);
     if (this.#lists.size >= LISTS && known === undefined) this.#forget();
     this.#lists.set(query, { stories, about, seen: this.#first + this.#changed.length });
     return stories;
   }
 
-  #found(terms: readonly Term[], now: number): StoredStory[] {
+  #findStories(terms: readonly Term[], now: number): StoredStory[] {
     const isFound = (story: StoredStory): boolean => matches(storySubject(this.#state, story), terms, now);
     const few = candidates(this.#state, terms);
     const found = few === undefined ? this.#state.stories.filter(isFound) : [...few].filter(isFound);
@@ -243,7 +243,7 @@ type Group<T> = {
   readonly group: string;
   readonly kind: string;
   /** All that match, by id. */
-  readonly found: (terms: readonly Term[], now: number) => readonly T[];
+  readonly findAll: (terms: readonly Term[], now: number) => readonly T[];
 };
 /**
  * The first record of a sorted list with a higher ID: changes and deletes between two pages move no other
@@ -276,7 +276,7 @@ export const pageOf = <T extends { readonly id: number }, R>(
     });
   }
   const now = state.env.now();
-  const found = one.found(terms, now);
+  const found = one.findAll(terms, now);
   const start = firstAfter(found, after);
   const data = found.slice(start, start + Math.min(size, MOST - given));
   const isLast = start + data.length >= found.length || given + data.length >= MOST;
@@ -316,23 +316,23 @@ export const groupsOf = (call: SearchQuery) => {
     stories: {
       group: 'stories',
       kind: 'story',
-      found: (terms: readonly Term[], now: number) =>
+      findAll: (terms: readonly Term[], now: number) =>
         state.cache.once('search', () => new SearchLists(state)).stories(query.query, terms, now),
     },
     epics: {
       group: 'epics',
       kind: 'epic',
-      found: searchCached(call, 'epics', () => state.epics.values(), epicSubject),
+      findAll: searchCached(call, 'epics', () => state.epics.values(), epicSubject),
     },
     iterations: {
       group: 'iterations',
       kind: 'iteration',
-      found: searchCached(call, 'iterations', () => state.iterations.values(), iterationSubject),
+      findAll: searchCached(call, 'iterations', () => state.iterations.values(), iterationSubject),
     },
     milestones: {
       group: 'milestones',
       kind: 'milestone',
-      found: searchCached(call, 'milestones', () => state.objectives.values(), milestoneSubject),
+      findAll: searchCached(call, 'milestones', () => state.objectives.values(), milestoneSubject),
     },
   };
 };

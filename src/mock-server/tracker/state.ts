@@ -64,7 +64,7 @@ export class LongList {
       const segment =
         found?.shown.every((one, i) => isSame(one, all[at + i])) === true
           ? found
-          : this.#made(all, at, known, text);
+          : this.#makeSegment(all, at, known, text);
       segments.push(segment);
       at += segment.shown.length;
     }
@@ -84,7 +84,7 @@ export class LongList {
   }
 
   /** A new segment ends at the start of a known one, so that the following segments stay aligned. */
-  #made(
+  #makeSegment(
     all: readonly ShownRecord[],
     start: number,
     known: ReadonlyMap<object | undefined, Segment>,
@@ -139,7 +139,7 @@ class Cache {
     return made;
   }
   /** A list that still holds. */
-  found(name: string): Json | undefined {
+  findList(name: string): Json | undefined {
     const long = this.#long.get(name);
     if (long?.isOf(this.#store.version)) return new Json('', long);
     return this.#version === this.#store.version ? this.#lists.get(name) : undefined;
@@ -243,7 +243,7 @@ export type Tracker = {
   /** Webhooks whose receiver did not take the last delivery. */
   readonly failing: Set<number>;
 };
-const unsent = (): Pick<Tracker, 'deliveries' | 'sent' | 'failing'> => ({
+const emptyDeliveries = (): Pick<Tracker, 'deliveries' | 'sent' | 'failing'> => ({
   deliveries: new Map(),
   sent: { list: [], count: 0 },
   failing: new Set(),
@@ -284,7 +284,7 @@ export const trackerState = (env: Environment): Tracker => {
     workspace: of('workspace'),
     counters: new StoryCounters(stories, workflows),
     cache: new Cache(env.store),
-    ...unsent(),
+    ...emptyDeliveries(),
   };
 };
 

@@ -78,7 +78,7 @@ export const storiesJson = (
   withDescription: boolean,
 ): Json => {
   const known = `stories ${name} ${withDescription}`;
-  const found = state.cache.found(known);
+  const found = state.cache.findList(known);
   if (found !== undefined) return found;
   const stories = [...pick()];
   if (stories.length <= MANY)

@@ -265,21 +265,21 @@ class Call implements Progress {
     if (!this.#isSent) this.wind(this.#connectMs);
     return this.#attempt.reply;
   }
-  connected(): void {
+  onConnected(): void {
     this.#isSent = true;
     this.wind(this.#timeoutMs);
   }
   /** After an early response the upload may continue. The timer then applies to the response. */
-  moved(): void {
+  onMoved(): void {
     if (!this.#isAnswered) this.wind(this.#timeoutMs);
   }
-  answered(): void {
+  markAnswered(): void {
     this.#isAnswered = true;
     this.unwind();
   }
   /** No more data can arrive. */
   over(): void {
-    this.answered();
+    this.markAnswered();
     clearTimeout(this.#whole);
     this.#calls?.delete(this);
   }
@@ -367,7 +367,7 @@ export const exchanges = (): ((transport: Transport, prepared: PreparedRequest) 
     const call = new Call(prepared, following(signal));
     try {
       const wire = await call.start(transport);
-      call.answered();
+      call.markAnswered();
       return new Reply(wire, call, prepared.request.maxReplyBytes);
     } catch (error) {
       throw call.fail(error);

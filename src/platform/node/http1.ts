@@ -36,7 +36,7 @@ export const upload = async (
       throw new Error(`the body has more than the ${announced} bytes that were announced`);
     if (bytes.length > 0 && !socket.write(announced === undefined ? chunk(bytes) : bytes))
       await awaitDrain(socket);
-    progress.moved();
+    progress.onMoved();
   }
   if (announced === undefined) socket.write('0\r\n\r\n');
   else if (size < announced)
@@ -46,7 +46,7 @@ export const upload = async (
 /** What becomes of a connection that has done its work. */
 export type Owner = {
   idle(connection: Connection, keptMs: number): void;
-  gone(connection: Connection): void;
+  onClosed(connection: Connection): void;
 };
 const READ_BYTES = 32 * 1024;
 /** One socket with one request at a time. */
@@ -74,7 +74,7 @@ export class Connection {
     socket.on('error', (error) => this.#fail(error));
     socket.on('close', () => {
       this.#fail(closedEarly());
-      owner.gone(this);
+      owner.onClosed(this);
     });
   }
 
@@ -94,7 +94,7 @@ export class Connection {
     const answer = new Answer(prepared.request.method, this.#socket);
     this.#answer = answer;
     const begin = (): void => {
-      progress.connected();
+      progress.onConnected();
       this.#write(prepared, lines, progress);
     };
     if (ready === undefined) begin();
@@ -285,7 +285,7 @@ export const http1Transport = (): Transport => {
   const openConnection = (key: string, { url }: PreparedRequest['to'], tls: Tls | undefined): Connection => {
     const connection = new Connection((onread) => connect(url, tls, onread), {
       idle: (done, keptMs) => idle.put(key, done, keptMs),
-      gone: (closed) => void open.delete(closed),
+      onClosed: (closed) => void open.delete(closed),
     });
     open.add(connection);
     return connection;

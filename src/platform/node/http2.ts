@@ -78,7 +78,7 @@ export const http2Transport = (): Transport => {
       const session = connect(prepared);
       open.add(session);
       session.once('close', () => open.delete(session));
-      session.once('connect', () => progress.connected());
+      session.once('connect', () => progress.onConnected());
       const { 'content-length': _, ...headers } = headersWithLength(request);
       const stream = session.request({ ':method': request.method, ':path': to.path, ...headers });
       const reply = new Promise<Wire>((resolve, reject) => {

@@ -53,25 +53,25 @@ class Run implements JqRun {
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: 4 },
     });
-    let compiled: (answer: 'yes' | 'no') => void = () => undefined;
-    let finished: (end: Awaited<JqRun['finished']>) => void = () => undefined;
+    let resolveCompiled: (answer: 'yes' | 'no') => void = () => undefined;
+    let resolveFinished: (end: Awaited<JqRun['finished']>) => void = () => undefined;
     this.compiled = new Promise((resolve) => {
-      compiled = resolve;
+      resolveCompiled = resolve;
     });
     this.finished = new Promise((resolve) => {
-      finished = resolve;
+      resolveFinished = resolve;
     });
     const end = (code: number | null, stderr: string): void => {
       this.#isOver = true;
-      compiled('no');
-      finished({ code, stderr });
+      resolveCompiled('no');
+      resolveFinished({ code, stderr });
       this.#onRoom();
       this.#onOutput();
     };
     this.#worker.on('message', ({ output, ready, room, code, stderr }: Message) => {
       if (output !== undefined) this.#pieces.push(output);
       if (output !== undefined) this.#onOutput();
-      if (ready) compiled('yes');
+      if (ready) resolveCompiled('yes');
       if (room) this.#onRoom();
       if (code !== undefined) end(code, stderr ?? '');
     });

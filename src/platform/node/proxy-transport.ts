@@ -31,7 +31,7 @@ const makeAgent = (tls: Tls | undefined, proxy: string): Dispatcher =>
 
 async function* countBytes(body: AsyncIterable<Bytes>, progress: Progress): AsyncGenerator<Bytes> {
   for await (const chunk of body) {
-    progress.moved();
+    progress.onMoved();
     yield chunk;
   }
 }
@@ -64,7 +64,7 @@ const receiver = (method: string, progress: Progress) => {
     onRequestStart(given) {
       controller = given;
       if (reason !== undefined) given.abort(reason);
-      else progress.connected();
+      else progress.onConnected();
     },
     onResponseStart(_, status, raw) {
       if (status < 200) return;

@@ -14,9 +14,9 @@ export type Wire = {
 };
 export type Progress = {
   /** From here on a byte of the request may have left. */
-  connected(): void;
+  onConnected(): void;
   /** The peer took a piece of a streamed body. */
-  moved(): void;
+  onMoved(): void;
 };
 /** The target of a request. */
 export type TransportTarget = {
@@ -202,7 +202,7 @@ const upload = async (call: ClientRequest, body: AsyncIterable<Bytes>, progress:
     for await (const chunk of body) {
       if (call.destroyed || call.writableEnded) return;
       if (!call.write(chunk)) await awaitDrain(call);
-      progress.moved();
+      progress.onMoved();
     }
     call.end();
   } catch (error) {
@@ -211,8 +211,8 @@ const upload = async (call: ClientRequest, body: AsyncIterable<Bytes>, progress:
 };
 const watchConnection = (call: ClientRequest, isSecure: boolean, progress: Progress): void => {
   call.once('socket', (socket) => {
-    if (call.reusedSocket || (!isSecure && !socket.connecting)) progress.connected();
-    else socket.once(isSecure ? 'secureConnect' : 'connect', () => progress.connected());
+    if (call.reusedSocket || (!isSecure && !socket.connecting)) progress.onConnected();
+    else socket.once(isSecure ? 'secureConnect' : 'connect', () => progress.onConnected());
   });
 };
 const closedEarly = (): Error => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });

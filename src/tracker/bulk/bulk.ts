@@ -5,7 +5,7 @@ import { type Category, invalidArguments, problem } from '../../core/problem.ts'
 import type { CheckFinding, Result } from '../../core/result.ts';
 import type { Host } from '../../platform/host.ts';
 import { countText } from '../../core/text.ts';
-import { trackerNaming } from '../names/name-resolution.ts';
+import { trackerNames } from '../names/name-resolution.ts';
 import { type Defaults, makeKnownNames, makeObserver } from './change.ts';
 import {
   type BulkOptions,
@@ -162,7 +162,7 @@ export const bulk = async (context: Context, values: BulkOptions): Promise<Resul
     ...(journal ? { journal, observe: makeObserver(context, journal.past.startedAt, taken) } : {}),
   };
   // Names of rows are read once for the run, and not before it.
-  if (journal !== undefined) await trackerNaming.forget(context);
+  if (journal !== undefined) await trackerNames.forget(context);
   const resumeLine = resumeLineOf(values);
   const failures = new FailedRows(input.path === '-' ? undefined : values.file);
   const done = outcomes({ run, input, counts, concurrency: values.concurrency ?? 4, resumeLine, release });

@@ -424,7 +424,7 @@ export const makeKnownNames = (
     known.set(field, names);
     return names;
   };
-  const unknown = async (field: LabelField, change: Change): Promise<Problem[]> => {
+  const unknownNames = async (field: LabelField, change: Change): Promise<Problem[]> => {
     const wanted = namesIn(change.input.body?.[field]);
     if (wanted.length === 0 || made.isOver) return [];
     const [names, own] = [await namesOf(field), made.of(field)];
@@ -444,7 +444,7 @@ export const makeKnownNames = (
       made.note(change);
       const named = fieldsOfRows.filter((field) => Array.isArray(change.input.body?.[field]));
       if (named.length === 0) return [];
-      return Promise.all(named.map((field) => unknown(field, change))).then((found) => found.flat());
+      return Promise.all(named.map((field) => unknownNames(field, change))).then((found) => found.flat());
     },
   };
 };

@@ -6,7 +6,7 @@ import { AppError, type Problem, problem, usageError } from '../../core/problem.
 import { nearest } from '../../core/text.ts';
 import { yamlValue } from '../../core/yaml.ts';
 import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
-import { trackerNaming } from '../names/name-resolution.ts';
+import { trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../names/references.ts';
 import { locator } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
@@ -193,14 +193,14 @@ class LeftOut {
     this.#values.set(field, values);
   }
   lines(): string[] {
-    const counted = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
+    const rowsText = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
     const columns = [...this.#columns].map(
       ([column, count]) =>
-        `column ${JSON.stringify(column)} was not imported (${counted(count)}); map it with --map '${column}=FIELD'`,
+        `column ${JSON.stringify(column)} was not imported (${rowsText(count)}); map it with --map '${column}=FIELD'`,
     );
     const values = [...this.#values].map(([field, found]) => {
       const most = [...found].sort((a, b) => b[1] - a[1]).slice(0, 10);
-      const text = most.map(([value, count]) => `${JSON.stringify(value)} (${counted(count)})`).join(', ');
+      const text = most.map(([value, count]) => `${JSON.stringify(value)} (${rowsText(count)})`).join(', ');
       const more = found.size > most.length ? ` and ${found.size - most.length} more` : '';
       return `${field} was left unset for unknown values: ${text}${more}; map them in --map-file`;
     });
@@ -390,7 +390,7 @@ class Columns implements ColumnMap {
     if (mapped === null) return undefined;
     const name = mapped === undefined ? text : String(mapped);
     try {
-      return await trackerNaming.resolve(context, kind, name, field);
+      return await trackerNames.resolve(context, kind, name, field);
     } catch (error) {
       if (!(error instanceof AppError) || error.detail.code !== 'NO_SUCH_NAME') throw error;
       const isState = kind === 'workflow-state' && mapped === undefined;

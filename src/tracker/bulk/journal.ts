@@ -217,9 +217,9 @@ const endEntries = { whole: 'e\n', 'refused-rows': 'p\n', recovered: 'l\n' } as 
 export type Journal = {
   readonly past: Past;
   /** Resolves when it is written: the row may be sent then, and not before. */
-  sent(line: number, hash: string, before?: Before): Promise<void>;
-  done(line: number, hash: string, id: unknown, mark?: Mark): void;
-  failed(line: number, hash: string): void;
+  noteSent(line: number, hash: string, before?: Before): Promise<void>;
+  noteDone(line: number, hash: string, id: unknown, mark?: Mark): void;
+  noteFailed(line: number, hash: string): void;
   /** Notes that the run reached the end of its input. */
   finish(end: JournalEnd): void;
   /** Writes the pending entries before the outcome of a row is shown. */
@@ -296,7 +296,7 @@ const entries = (host: Host, path: string, file: AppendFile) => {
       waiting += entry;
     },
     flush,
-    written: (): Promise<void> =>
+    whenWritten: (): Promise<void> =>
       (written ??= host.turn().then(() => {
         written = undefined;
         flush();
@@ -326,20 +326,20 @@ export const openJournal = async (
     before === undefined
       ? { startedAt: host.now(), lines: new Map(), isFinished: false }
       : parseJournal(before, path);
-  const { add, written, flush, close } = entries(host, path, await open(host, path, before, digest));
+  const { add, whenWritten, flush, close } = entries(host, path, await open(host, path, before, digest));
   if (before === undefined && about !== undefined) add(`m ${JSON.stringify(about)}\n`);
   return {
     past,
-    sent(line, hash, earlier) {
+    noteSent(line, hash, earlier) {
       const replaced = earlier === undefined ? '' : `b ${line} ${JSON.stringify(earlier)}\n`;
       add(`${replaced}s ${line} ${hash}\n`);
-      return written();
+      return whenWritten();
     },
-    done(line, hash, id, mark) {
+    noteDone(line, hash, id, mark) {
       const noted = mark === undefined ? '' : ` ${markText(mark)}`;
       add(`d ${line} ${hash}${id === undefined ? '' : ` ${id}${noted}`}\n`);
     },
-    failed: (line, hash) => add(`f ${line} ${hash}\n`),
+    noteFailed: (line, hash) => add(`f ${line} ${hash}\n`),
     finish: (end) => add(endEntries[end]),
     flush,
     close,

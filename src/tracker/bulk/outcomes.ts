@@ -2,7 +2,7 @@ import type { Context } from '../../api/context.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { durationText } from '../../core/format.ts';
 import { AppError, reword } from '../../core/problem.ts';
-import { trackerNaming } from '../names/name-resolution.ts';
+import { trackerNames } from '../names/name-resolution.ts';
 import type { View } from '../../core/result.ts';
 import { isRecord } from '../../core/shape.ts';
 import { type Defaults, isListColumn, knownFields } from './change.ts';
@@ -79,7 +79,7 @@ class Underway<I, O> {
     this.#isOver = true;
   }
   /** Waits until an item was read or finished. */
-  changed(): Promise<void> {
+  waitForChange(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
@@ -90,7 +90,7 @@ class Underway<I, O> {
     this.failure ??= { error };
     this.#wake();
   };
-  readonly #finished = (result: O): void => {
+  readonly #noteResult = (result: O): void => {
     this.#running -= 1;
     this.#ready.push(result);
     this.fill();
@@ -106,13 +106,13 @@ class Underway<I, O> {
       if (!(result instanceof Promise)) this.#ready.push(result);
       else {
         this.#running += 1;
-        result.then(this.#finished, this.#broke);
+        result.then(this.#noteResult, this.#broke);
       }
     } catch (error) {
       this.#fail(error);
     }
   }
-  readonly #arrived = (next: IteratorResult<readonly I[]>): void => {
+  readonly #noteItems = (next: IteratorResult<readonly I[]>): void => {
     this.#isReading = false;
     this.#at = 0;
     this.#items = next.done === true ? [] : next.value;
@@ -123,7 +123,7 @@ class Underway<I, O> {
   #read(): void {
     if (this.#isReading) return;
     this.#isReading = true;
-    this.#source.next().then(this.#arrived, (error: unknown) => {
+    this.#source.next().then(this.#noteItems, (error: unknown) => {
       this.#isReading = false;
       this.#fail(error);
     });
@@ -142,7 +142,7 @@ export async function* runPooled<I, O>(
   pool.signal.addEventListener('abort', at.wake);
   try {
     for (at.fill(); !at.isDone || at.hasReady; at.fill()) {
-      if (!at.hasReady) await at.changed();
+      if (!at.hasReady) await at.waitForChange();
       else {
         await pool.turn();
         yield at.take();
@@ -357,7 +357,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
     status.stop();
     run.journal?.close();
     await work.release?.();
-    if (run.journal !== undefined) await trackerNaming.forget(run.context);
+    if (run.journal !== undefined) await trackerNames.forget(run.context);
   }
   for (const line of input.columns?.report() ?? []) log.info(line);
   log.info(summaryText(counts, run.journal === undefined));

@@ -2,7 +2,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { type LooseInput, type Operation, type Table, fill } from '../../core/operation.ts';
 import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
-import { resolveParams, trackerNaming } from '../names/name-resolution.ts';
+import { resolveParams, trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../names/references.ts';
 import {
   type Change,
@@ -131,13 +131,13 @@ const resolveNames = async (context: Context, change: Change): Promise<Change> =
   const hasKeys = Object.values(change.input.params ?? {}).some(isExternal);
   const input = hasKeys
     ? change.input
-    : await resolveParams(trackerNaming, context, change.operation, change.input);
+    : await resolveParams(trackerNames, context, change.operation, change.input);
   const body: Record<string, unknown> = { ...input.body };
   for (const [name, value] of Object.entries(body)) {
     const kind = fieldReferences[name]?.kind;
     if (kind === undefined) continue;
     const one = (item: unknown) =>
-      typeof item === 'string' && !isExternal(item) ? trackerNaming.resolve(context, kind, item, name) : item;
+      typeof item === 'string' && !isExternal(item) ? trackerNames.resolve(context, kind, item, name) : item;
     body[name] = Array.isArray(value) ? await Promise.all(value.map(one)) : await one(value);
   }
   return { ...change, input: { ...input, ...(change.operation.body ? { body } : {}) } };
@@ -186,7 +186,7 @@ const noteFound = async (run: Run, { line, hash }: Marked, change: Change, id: u
       ? undefined
       : await run.keys.forUndo(change.resource, { ...change.input.params, [own]: id }, [], true);
   await run.keys.note(change.resource, record);
-  run.journal?.done(line, hash, id, markAfter(change, record));
+  run.journal?.noteDone(line, hash, id, markAfter(change, record));
 };
 /** A row of an earlier run that was sent without a response but did arrive. */
 const findExisting = async (
@@ -242,8 +242,8 @@ const sendOnce = async (
     answer = await lost.call(() => change({ params: { ...input.params, [own]: id }, body: afterwards }));
   }
   await run.keys.note(resource, answer);
-  journal.done(line, hash, id, markAfter(sent, answer));
-  if (op === 'update' && input.body?.name !== undefined) await trackerNaming.forget(run.context);
+  journal.noteDone(line, hash, id, markAfter(sent, answer));
+  if (op === 'update' && input.body?.name !== undefined) await trackerNames.forget(run.context);
   return { line, status: 'done', op, resource, id };
 };
 /** Returns the outcome of a row that the service rejected. Throws errors that stop the run. */
@@ -259,10 +259,10 @@ const refusedRow = (
   const wasSent = isRepeated || journal.past.lines.get(line)?.state === 'sent';
   if (op === 'delete' && error.category === 'not-found' && wasSent) {
     const id = Object.values(change.input.params ?? {}).at(-1);
-    journal.done(line, hash, id);
+    journal.noteDone(line, hash, id);
     return { line, status: 'found', op, resource };
   }
-  journal.failed(line, hash);
+  journal.noteFailed(line, hash);
   return makeFailedOutcome(line, change, error);
 };
 /**
@@ -271,7 +271,7 @@ const refusedRow = (
 const send = async (run: Run, journal: Journal, marked: Marked, change: Change): Promise<Outcome> => {
   const replaces = change.verb === 'update' || change.verb === 'delete';
   const earlier = replaces ? await readBefore(run, change) : beforeOf(change);
-  await journal.sent(marked.line, marked.hash, earlier);
+  await journal.noteSent(marked.line, marked.hash, earlier);
   for (let tries = 1; ; tries += 1) {
     try {
       return await sendOnce(run, journal, marked, change);
@@ -328,7 +328,7 @@ const decideChange = async (
   change: Change,
   key: string | undefined,
 ): Promise<Decided> => {
-  const failed = (problems: readonly Problem[]): Decided => ({
+  const failRow = (problems: readonly Problem[]): Decided => ({
     outcome: () => makeFailedOutcome(line, change, invalid(problems)),
   });
   const isDryRun = run.journal === undefined;
@@ -339,7 +339,7 @@ const decideChange = async (
   } = hasExternal(change)
     ? await resolveExternal(run.keys, change, line, isDryRun)
     : { change, waiting: NO_FIELDS, missing: [] };
-  if (missing.length > 0) return failed(missing);
+  if (missing.length > 0) return failRow(missing);
   const fitted = run.columns?.mayFit === true ? await run.columns.fit(run.context, keyed) : keyed;
   const ready = mayHaveNames(fitted) ? await resolveNames(run.context, fitted) : fitted;
   const decision =
@@ -348,7 +348,7 @@ const decideChange = async (
     const id = decision.unchanged;
     return {
       outcome: ({ hash }) => {
-        run.journal?.done(line, hash, id);
+        run.journal?.noteDone(line, hash, id);
         return { line, status: 'unchanged', op: change.verb, resource: change.resource, id };
       },
     };

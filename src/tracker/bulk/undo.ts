@@ -7,7 +7,7 @@ import { bare, type Fields } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
-import { trackerNaming } from '../names/name-resolution.ts';
+import { trackerNames } from '../names/name-resolution.ts';
 import { lockJournal } from './earlier-run.ts';
 import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
 import { changedFields, isSameInput, markRecord, partsOf, valueIn, verbsOf } from './previous.ts';
@@ -269,7 +269,7 @@ const openUndoJournal = async ({ host }: Context, path: string) => {
       write(lines, (line) => `x ${line}`);
       file.sync();
     },
-    undone: (lines: readonly number[], id?: unknown) =>
+    noteUndone: (lines: readonly number[], id?: unknown) =>
       write(lines, (line) => (id === undefined ? `u ${line}` : `u ${line} ${id}`)),
     close: () => file.close(),
   };
@@ -341,7 +341,7 @@ type Undoing = {
 const undoOne = async (undoing: Undoing, action: UndoAction) => {
   const { journal, tally, ids } = undoing;
   if (action.status !== 'undo') {
-    if (action.status === 'unchanged') journal.undone(action.lines);
+    if (action.status === 'unchanged') journal.noteUndone(action.lines);
     tally[action.status] += 1;
     return rowOf(action, action.status);
   }
@@ -349,7 +349,7 @@ const undoOne = async (undoing: Undoing, action: UndoAction) => {
   try {
     const id = await sendAction(undoing, action);
     if (id !== undefined) ids.set(action.id, id);
-    journal.undone(action.lines, id);
+    journal.noteUndone(action.lines, id);
     tally.undone += 1;
     return rowOf(action, 'undone', id === undefined ? {} : { new_id: id });
   } catch (error) {
@@ -370,7 +370,7 @@ async function* undoRows(context: Context, run: UndoRun, actions: readonly UndoA
     }
   } finally {
     journal.close();
-    await trackerNaming.forget(context);
+    await trackerNames.forget(context);
   }
 }
 type Tally = { undone: number; unchanged: number; refused: number; failed: number };

@@ -281,7 +281,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Text that is an id already. A name of digits only is written `name:123`. */
 export const isId = (text: string): boolean => /^(0|[1-9]\d*)$/.test(text) || UUID.test(text);
 /** Names of the tracker's things; what looks them up is loaded when a name is given. */
-export const trackerNaming: NameResolution = {
+export const trackerNames: NameResolution = {
   paramKind,
   fields: fieldReferences,
   inputs: { labels: { kind: 'label', alias: 'label' }, categories: { kind: 'category', alias: 'category' } },

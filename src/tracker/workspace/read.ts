@@ -6,7 +6,7 @@ import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/page.ts';
 import { AppError } from '../../core/problem.ts';
 import { yamlText } from '../../core/yaml.ts';
-import { trackerNaming } from '../names/name-resolution.ts';
+import { trackerNames } from '../names/name-resolution.ts';
 import {
   contentsBody,
   type Current,
@@ -198,7 +198,7 @@ const bodyValue = async (
   if (field === 'objectives')
     return ['objective_ids', await idsByName(context, lists, objectives.list, ['name'], to as string[])];
   if (field === 'state' && action.kind === 'epics')
-    return ['epic_state_id', await trackerNaming.resolve(context, 'epic-state', `name:${to}`, 'state')];
+    return ['epic_state_id', await trackerNames.resolve(context, 'epic-state', `name:${to}`, 'state')];
   if (field === 'story') {
     const lookup = await readTemplateLookup(context, {}, async (kind) => {
       const operation = workspaceKinds[kind]?.list;

@@ -9,7 +9,7 @@ import type { CheckFinding } from '../../core/result.ts';
 import { nearest } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
 import { findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
-import { trackerNaming } from '../names/name-resolution.ts';
+import { trackerNames } from '../names/name-resolution.ts';
 import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
 import { type Action, type Plan, type PlanOptions, planWorkspace } from './plan.ts';
 import { readCurrent } from './read.ts';
@@ -19,7 +19,7 @@ const members: Readonly<Record<string, string>> = { groups: 'member_ids', epics:
 const idsOf = async (context: Context, names: readonly unknown[], path: string): Promise<unknown[]> => {
   const ids: unknown[] = [];
   for (const [i, name] of names.entries())
-    ids.push(await trackerNaming.resolve(context, 'member', String(name), `${path}[${i}]`));
+    ids.push(await trackerNames.resolve(context, 'member', String(name), `${path}[${i}]`));
   return ids;
 };
 /** The keys of a template's contents: those of the story and those of its tasks. */
@@ -29,7 +29,7 @@ const withStoryMembers = async (context: Context, entry: Row, path: string): Pro
     if (Array.isArray(story[field]))
       story[field] = await idsOf(context, story[field] as unknown[], `${path}.${field}`);
   if (typeof story.state === 'string')
-    await trackerNaming.resolve(context, 'workflow-state', `name:${story.state}`, `${path}.state`);
+    await trackerNames.resolve(context, 'workflow-state', `name:${story.state}`, `${path}.state`);
   if (Array.isArray(story.tasks)) {
     const tasks: Row[] = [];
     for (const [i, task] of (story.tasks as Row[]).entries())
@@ -45,7 +45,7 @@ const withStoryMembers = async (context: Context, entry: Row, path: string): Pro
 /** A state that the workflow does not have is found before anything is planned. */
 const checkState = async (context: Context, entry: Row, path: string): Promise<void> => {
   if (typeof entry.state === 'string')
-    await trackerNaming.resolve(context, 'epic-state', `name:${entry.state}`, path);
+    await trackerNames.resolve(context, 'epic-state', `name:${entry.state}`, path);
 };
 const withMemberIds = async (context: Context, workspace: Workspace): Promise<Workspace> => {
   const out: Record<string, readonly Row[] | undefined> = { ...workspace };

@@ -81,7 +81,7 @@ class Net {
         for (const message of waiting) {
           if (this.#reaches(message.from, message.to) && this.#next() >= lost)
             this.raft(message.to).receive(message, this.now);
-          else if (message.type === 'append') this.rafts.get(message.from)?.unanswered(message.to);
+          else if (message.type === 'append') this.rafts.get(message.from)?.noteSilence(message.to);
         }
         waiting = [...this.rafts.keys()].flatMap((id) => this.#drain(id));
       }
@@ -344,7 +344,7 @@ describe('an unresponsive member', () => {
     const { group, id, raft, away } = leading();
     for (let i = 0; i < 3; i += 1) raft.propose(`value ${i}`);
     expect(raft.appendFor(away)).toMatchObject({ type: 'append', entries: { length: 3 } });
-    raft.unanswered(away);
+    raft.noteSilence(away);
     raft.propose('value 3');
     expect(raft.appendFor(away)).toBeUndefined();
     group.now += 50;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownerOf, makeLockTakenError } from '../../../src/kv/engine/locks.ts';
+import { ownerOf, makeLockHeldError } from '../../../src/kv/engine/locks.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { naming } from '../../support/facts.ts';
 
@@ -33,7 +33,7 @@ test.each([
 
 test('an error names the owner of a held lock, its machine, its start and its run', () => {
   const owner = ownerOf(host({ USER: 'ada' }));
-  const error = makeLockTakenError(
+  const error = makeLockHeldError(
     { owner, since: '2026-01-02T03:04:05.000Z', run: 'r-1' },
     '/run/lock',
     'wait for it',
@@ -44,7 +44,7 @@ test('an error names the owner of a held lock, its machine, its start and its ru
     tryThis: ['wait for it', 'opsctl kv status'],
     data: { run: 'r-1', owner },
   });
-  const nameless = makeLockTakenError(
+  const nameless = makeLockHeldError(
     { owner: ownerOf(host({}, -1)), since: 'yesterday', run: 'r-1' },
     'here',
     'hint',

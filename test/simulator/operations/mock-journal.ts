@@ -26,7 +26,7 @@ const serve =
       ledger.tried += together;
       for (let n = from; n < from + together; n += 1)
         store.transact(() => notes.put(n, `${n} ${'x'.repeat(kernel.random.below(60))}`));
-      await journal.written();
+      await journal.whenWritten();
       if (!process.isDead) ledger.acknowledged = from + together - 1;
     }
     // The first server always stops cleanly, so that a walk through the effects includes the effects of a stop.

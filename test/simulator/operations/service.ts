@@ -30,7 +30,7 @@ export const startService = async ({ kernel, act }: History): Promise<Service> =
           await startMock({
             ...{ host, services, store, documents: {}, seed: 'empty', port: 0, isPrivate: true },
             options: { ...defaultOptions, ratePerMinute: undefined },
-            failed: (error) => reject(error),
+            onFailure: (error) => reject(error),
           }),
         );
         await new Promise(() => undefined);

@@ -445,15 +445,15 @@ test('entries of one turn are in the file before any of their rows may be sent',
   const { path, journal } = await journalIn();
   const seen: string[] = [];
   const rows = [1, 2, 3].map((line) =>
-    journal.sent(line, `h${line}`).then(() => seen.push(readFileSync(path, 'utf8'))),
+    journal.noteSent(line, `h${line}`).then(() => seen.push(readFileSync(path, 'utf8'))),
   );
   expect(readFileSync(path, 'utf8')).not.toContain('s 1');
   await Promise.all(rows);
   expect(seen.every((text) => /s 1 h1\ns 2 h2\ns 3 h3\n$/.test(text))).toBe(true);
-  journal.done(2, 'h2', 71);
+  journal.noteDone(2, 'h2', 71);
   journal.flush();
   expect(readFileSync(path, 'utf8')).toMatch(/d 2 h2 71\n$/);
-  journal.failed(3, 'h3');
+  journal.noteFailed(3, 'h3');
   journal.close();
   expect(
     [...parseJournal(readFileSync(path, 'utf8'), path).lines.values()].map(({ state }) => state),
@@ -462,7 +462,7 @@ test('entries of one turn are in the file before any of their rows may be sent',
 
 test('a resumed journal keeps its complete lines; a new one replaces it, readable only by its owner', async () => {
   const { path, journal } = await journalIn();
-  journal.done(1, 'h1', 71);
+  journal.noteDone(1, 'h1', 71);
   journal.close();
   appendFileSync(path, 's 2 h2\nd 2 h');
   const again = await openJournal(nodeHost({ env: {} }), path, true);
@@ -470,7 +470,7 @@ test('a resumed journal keeps its complete lines; a new one replaces it, readabl
     [1, 'done', '71'],
     [2, 'sent', undefined],
   ]);
-  again.done(3, 'h3', undefined);
+  again.noteDone(3, 'h3', undefined);
   again.close();
   expect(readFileSync(path, 'utf8')).toMatch(/^h \d+\nd 1 h1 71\ns 2 h2\nd 3 h3\n$/);
   expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -496,7 +496,7 @@ test('a journal is on the disk when it is closed', async () => {
     };
   };
   const journal = await openJournal({ ...host, files: { ...host.files, append } }, path, false);
-  journal.failed(1, 'a');
+  journal.noteFailed(1, 'a');
   journal.close();
   expect(did).toEqual(['write f 1 a\n', 'sync', 'close']);
 });
@@ -514,14 +514,14 @@ test('a row whose entry cannot be written is never sent, nor is any after it', a
     return { ...file, write };
   };
   const journal = await openJournal({ ...host, files: { ...host.files, append } }, path, false);
-  await expect(journal.sent(1, 'a')).rejects.toMatchObject({
+  await expect(journal.noteSent(1, 'a')).rejects.toMatchObject({
     category: 'config',
     detail: { code: 'JOURNAL_UNWRITABLE' },
   });
   isFull = false;
-  await expect(journal.sent(2, 'b')).rejects.toMatchObject({ detail: { code: 'JOURNAL_UNWRITABLE' } });
+  await expect(journal.noteSent(2, 'b')).rejects.toMatchObject({ detail: { code: 'JOURNAL_UNWRITABLE' } });
   journal.close();
-  await expect(journal.sent(3, 'c')).rejects.toMatchObject({ category: 'config' });
+  await expect(journal.noteSent(3, 'c')).rejects.toMatchObject({ category: 'config' });
 });
 
 test.each([150, 10_000, 10_003])(

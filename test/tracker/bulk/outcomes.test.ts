@@ -47,9 +47,9 @@ const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id:
   });
   const journal: Journal = {
     past: { startedAt: 0, lines: new Map(), isFinished: false },
-    sent: async () => void calls.push('sent'),
-    done: () => calls.push('done'),
-    failed: () => calls.push('failed'),
+    noteSent: async () => void calls.push('sent'),
+    noteDone: () => calls.push('done'),
+    noteFailed: () => calls.push('failed'),
     finish: () => calls.push('finish'),
     flush: () => calls.push('flush'),
     close: () => calls.push('close'),

@@ -219,19 +219,19 @@ const trustedPairs = [
 type Given = {
   readonly has: (key: string) => boolean;
   readonly get: (key: string) => string | undefined;
-  readonly shown: (key: string) => string;
-  readonly unknown: (key: string, to: Minor) => string;
+  readonly display: (key: string) => string;
+  readonly unknownText: (key: string, to: Minor) => string;
 };
-const givenFindings = ({ has, get, shown, unknown }: Given, versions: Versions): ConfigFinding[] => {
+const givenFindings = ({ has, get, display, unknownText }: Given, versions: Versions): ConfigFinding[] => {
   const access = accessOf(versions.to);
   const given = flagNames.filter((key) => has(key) && isSet(get(key)));
   const dropped = given
     .filter((key) => access?.flags.includes(key) === false && !key.includes('skip-client-san'))
-    .map((key) => accessFinding('fail', shown(key), unknown(key, versions.to), instead(key)));
+    .map((key) => accessFinding('fail', display(key), unknownText(key, versions.to), instead(key)));
   const trusted = trustedPairs
     .filter(({ ca, old, auth }) => given.includes(ca) && !given.includes(old) && !isOn(get(auth)))
     .filter(() => changesTrusted(versions))
-    .map(({ ca, auth, who }) => trustedFinding(shown(ca), shown(auth), who, versions));
+    .map(({ ca, auth, who }) => trustedFinding(display(ca), display(auth), who, versions));
   return [...dropped, ...trusted];
 };
 
@@ -247,8 +247,8 @@ export const accessInFlags = (
     {
       has: (key) => flags.has(key),
       get: (key) => flags.get(key) ?? env[variableOf(key)],
-      shown: (key) => `--${key}`,
-      unknown: (_, to) => `is not known to ${to}: the server would not start`,
+      display: (key) => `--${key}`,
+      unknownText: (_, to) => `is not known to ${to}: the server would not start`,
     },
     versions,
   );
@@ -266,8 +266,8 @@ export const accessInEnvironment = (
     {
       has: (key) => env[variableOf(key)] !== undefined,
       get: (key) => env[variableOf(key)] ?? flags.get(key),
-      shown: variableOf,
-      unknown: (key, to) => `is ignored by ${to}: ${opens(key)}`,
+      display: variableOf,
+      unknownText: (key, to) => `is ignored by ${to}: ${opens(key)}`,
     },
     versions,
   ),

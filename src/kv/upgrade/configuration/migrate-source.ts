@@ -173,17 +173,17 @@ const gateEdits = (
 };
 const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
 type Place = {
-  readonly shown: (name: string) => string;
+  readonly display: (name: string) => string;
   readonly pattern: (name: string, value: string) => RegExp;
 };
 const valuePattern = (value: string): string => `(["']?)${escapeText(value)}\\1`;
 const asFlag: Place = {
-  shown: (name) => `--${name}`,
+  display: (name) => `--${name}`,
   pattern: (name, value) =>
     new RegExp(`(?<![\\w-])--?${escapeText(name)}(?:(?:=|\\s+)${valuePattern(value)}|(?=["'\\s\\\\]|$))`),
 };
 const asVariable: Place = {
-  shown: variableOf,
+  display: variableOf,
   pattern: (name, value) =>
     new RegExp(`(?<!\\w)${variableOf(name)}(\\s*[=:]\\s*)${valuePattern(value).replace('\\1', '\\2')}`),
 };
@@ -226,16 +226,16 @@ const changeLine = (line: string, wanted: Wanted): Change | undefined => {
   if (found === undefined) return undefined;
   if (edit.kind === 'remove') {
     const left = withoutSetting(line, found);
-    return { lines: left === undefined ? [] : [left], note: `${place.shown(name)} removed: ${edit.why}` };
+    return { lines: left === undefined ? [] : [left], note: `${place.display(name)} removed: ${edit.why}` };
   }
   const text = rewrite(wanted, found, edit.to, edit.value);
-  const shown = edit.value === undefined ? place.shown(edit.to) : `${place.shown(edit.to)}=${edit.value}`;
-  const note = `${place.shown(name)} → ${shown}`;
+  const shown = edit.value === undefined ? place.display(edit.to) : `${place.display(edit.to)}=${edit.value}`;
+  const note = `${place.display(name)} → ${shown}`;
   if (edit.add === undefined || has(edit.add[0])) return { lines: [line.replace(found, text)], note };
   const added = rewrite(wanted, found, edit.add[0], edit.add[1]);
   return {
     lines: addedTo(line, found, text, added),
-    note: `${note}, with ${place.shown(edit.add[0])}=${edit.add[1]}`,
+    note: `${note}, with ${place.display(edit.add[0])}=${edit.add[1]}`,
   };
 };
 /** Maximum number of lines after the first line of a setting that may belong to its command. */
@@ -261,7 +261,7 @@ const listEdits = ({ words, env, origins }: ServerStart, to: Minor, when: 'roll'
     ({ since, isLater }) => compareVersions(to, since) >= 0 && (isLater !== true || when === 'after'),
   );
   return places.flatMap(({ place, get }) => {
-    const originOf = (name: string): Origin | undefined => origins.get(place.shown(name));
+    const originOf = (name: string): Origin | undefined => origins.get(place.display(name));
     const renamed = active.flatMap(({ name, edit: editOf }): Wanted[] => {
       const value = get(name);
       const edit = value === undefined ? undefined : editOf(value);
@@ -303,7 +303,7 @@ export const migrateSource = (
             }))
             .find(({ found }) => found !== undefined);
     if (change?.found === undefined)
-      elsewhere.push(`${origin?.path ?? path}:${first + 1}: ${place.shown(name)}`);
+      elsewhere.push(`${origin?.path ?? path}:${first + 1}: ${place.display(name)}`);
     else {
       lines[change.at] = change.found.lines;
       changes.push(`line ${change.at + 1}: ${change.found.note}`);

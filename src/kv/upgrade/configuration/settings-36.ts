@@ -125,18 +125,18 @@ const gatesIn = (text: string): string[] =>
     .map((one) => (one.split('=')[0] ?? '').trim())
     .filter((one) => one !== '');
 
-type Names = { readonly has: (key: string) => boolean; readonly shown: (key: string) => string };
+type Names = { readonly has: (key: string) => boolean; readonly display: (key: string) => string };
 
 /** A setting with its old and new name, or a switch and its gate: the server exits. */
-const findDoubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
+const findDoubled = ({ has, display }: Names, gates: readonly string[]): ConfigFinding[] => [
   ...renamedIn36
     .filter(({ old, now }) => has(old) && has(now))
     .map(({ old, now }) =>
       finding(
         'fail',
-        shown(old),
-        `and ${shown(now)} are the same setting: 3.6 would not start with both`,
-        `keep ${shown(old)} until every member runs 3.6`,
+        display(old),
+        `and ${display(now)} are the same setting: 3.6 would not start with both`,
+        `keep ${display(old)} until every member runs 3.6`,
       ),
     ),
   ...gatedIn36
@@ -144,38 +144,38 @@ const findDoubled = ({ has, shown }: Names, gates: readonly string[]): ConfigFin
     .map(({ old, gate }) =>
       finding(
         'fail',
-        shown(old),
+        display(old),
         `and the gate ${gate} are the same setting: 3.6 would not start with both`,
-        `keep ${shown(old)} until every member runs 3.6`,
+        `keep ${display(old)} until every member runs 3.6`,
       ),
     ),
 ];
 
 /** 3.5 and 3.6 accept the old names, so a member that is reverted starts with them. */
-const findRenamed = ({ has, shown }: Names, gates: readonly string[]): ConfigFinding[] => [
+const findRenamed = ({ has, display }: Names, gates: readonly string[]): ConfigFinding[] => [
   ...renamedIn36
     .filter(({ old, now }) => has(old) && !has(now))
     .map(({ old, now }) =>
-      later(shown(old), `is called ${now} from 3.6 on, and 3.7 does not know the old name`, shown(now)),
+      later(display(old), `is called ${now} from 3.6 on, and 3.7 does not know the old name`, display(now)),
     ),
   ...gatedIn36
     .filter(({ old, gate }) => has(old) && !gates.includes(gate))
     .map(({ old, gate }) =>
       later(
-        shown(old),
+        display(old),
         `is the gate ${gate} from 3.6 on, and 3.7 does not know the old name`,
-        `${shown(GATES)} ${gate}=…`,
+        `${display(GATES)} ${gate}=…`,
       ),
     ),
 ];
 
-const unknownGates = ({ shown }: Names, gates: readonly string[]): ConfigFinding[] =>
+const unknownGates = ({ display }: Names, gates: readonly string[]): ConfigFinding[] =>
   gates
     .filter((gate) => !gatesIn36.includes(gate))
     .map((gate) =>
       finding(
         'fail',
-        shown(GATES),
+        display(GATES),
         `contains ${gate}, which is not a gate of 3.6: the server would not start`,
         `one of ${gatesIn36.join(', ')}`,
       ),
@@ -230,7 +230,7 @@ export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
   if (to === '3.5') return unknownTo35(file);
   if (!isSince36(to)) return [];
   const text = typeof file[GATES] === 'string' ? (file[GATES] as string) : '';
-  const names = { has: (key: string) => isThere(file[key]), shown: (key: string) => key };
+  const names = { has: (key: string) => isThere(file[key]), display: (key: string) => key };
   return [...gateShape(file), ...names36(names, gatesIn(text)), ...fileValues(file, to)];
 };
 
@@ -262,7 +262,7 @@ export const flagFindings36 = (flags: ReadonlyMap<string, string>, to: Minor): C
         ),
       );
   if (!isSince36(to)) return [];
-  const names = { has: (key: string) => flags.has(key), shown: (key: string) => `--${key}` };
+  const names = { has: (key: string) => flags.has(key), display: (key: string) => `--${key}` };
   const values = refusedValues
     .filter(({ key, value }) => flags.get(key) === value)
     .map(({ key, value, instead }) =>

@@ -391,7 +391,7 @@ const notServer = (path: string): AppError =>
       'choose the format if opsctl identified another one: --format config|env|unit|pod|compose|command',
     ],
   });
-const broken = (path: string, why: string): AppError =>
+const sourceError = (path: string, why: string): AppError =>
   new AppError('no', `no version can read ${path}: ${why}`, { code: 'CONFIG_BROKEN' });
 
 const readCommand = (text: string, path: string): Source | undefined => {
@@ -433,7 +433,7 @@ const readValues = async (
     const command = format === undefined ? readCommand(text, path) : undefined;
     if (command !== undefined) return command;
     if (format === undefined && setsServer(text)) return readEnvironmentFile(text, path);
-    throw broken(path, parsed.broken);
+    throw sourceError(path, parsed.broken);
   }
   const { file } = parsed;
   const is = (one: SourceFormat, looks: boolean): boolean =>

@@ -155,10 +155,10 @@ type Named = {
   /** All settings with a value, in order. */
   readonly keys: readonly string[];
   readonly get: (key: string) => string | undefined;
-  readonly shown: (key: string) => string;
+  readonly display: (key: string) => string;
   readonly isFile: boolean;
 };
-const urlFindings = ({ keys, get, shown }: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] =>
+const urlFindings = ({ keys, get, display }: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] =>
   keys.flatMap((key) => {
     const kind = findSetting(key, to, place)?.kind;
     const isCors = key === 'cors' && compareVersions(to, '3.4') >= 0;
@@ -174,7 +174,7 @@ const urlFindings = ({ keys, get, shown }: Named, to: Minor, place: 'flag' | 'fi
           : [
               finding(
                 'fail',
-                shown(key),
+                display(key),
                 `contains ${url === '' ? 'an empty URL' : url}, which ${problem}: ${stops}`,
                 'write SCHEME://HOST:PORT',
               ),
@@ -183,19 +183,19 @@ const urlFindings = ({ keys, get, shown }: Named, to: Minor, place: 'flag' | 'fi
   });
 const appliesTo = ({ since, until }: Pick<ServerSetting, 'since' | 'until'>, to: Minor): boolean =>
   compareVersions(to, since) >= 0 && (until === undefined || compareVersions(to, until) <= 0);
-const choiceFinding = ({ shown, isFile }: Named, rule: (typeof choiceRules)[number], value: string) => {
+const choiceFinding = ({ display, isFile }: Named, rule: (typeof choiceRules)[number], value: string) => {
   const { name, since, values } = rule;
   return name === 'logger' && value === 'capnslog'
     ? finding(
         'fail',
-        shown(name),
+        display(name),
         `is capnslog, which ${since} removed: ${stops}`,
         'write logger: zap, or remove it',
         isFile ? true : undefined,
       )
     : finding(
         'fail',
-        shown(name),
+        display(name),
         `is "${value}": ${stops}`,
         `write one of ${values.filter((one) => one !== '').join(', ')}`,
       );
@@ -210,7 +210,7 @@ const choiceFindings = (named: Named, to: Minor): ConfigFinding[] =>
 const numberIn = (value: string | undefined, or: number): number =>
   value === undefined || value === '' || Number.isNaN(Number(value)) ? or : Number(value);
 /** Checks the rules of the servers for the two timers of the consensus. */
-const timerFindings = ({ keys, get, shown }: Named): ConfigFinding[] => {
+const timerFindings = ({ keys, get, display }: Named): ConfigFinding[] => {
   const names = ['heartbeat-interval', 'election-timeout'];
   const key = names.find((name) => keys.includes(name));
   if (key === undefined) return [];
@@ -224,25 +224,25 @@ const timerFindings = ({ keys, get, shown }: Named): ConfigFinding[] => {
     : [
         finding(
           'fail',
-          shown(key),
+          display(key),
           `the heartbeat interval is ${heartbeat} ms and the election timeout ${election} ms: ${stops}`,
           'use an election timeout of at least 5 heartbeats and at most 50000',
         ),
       ];
 };
-const compactionFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] => {
+const compactionFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] => {
   const [mode, retention] = ['auto-compaction-mode', 'auto-compaction-retention'];
   if (to === '3.2') return [];
   const [kind, value] = [get(mode) ?? 'periodic', get(retention)];
   if (keys.includes(mode) && !['', 'periodic', 'revision'].includes(kind))
-    return [finding('fail', shown(mode), `is "${kind}": ${stops}`, 'write periodic or revision')];
+    return [finding('fail', display(mode), `is "${kind}": ${stops}`, 'write periodic or revision')];
   return kind === 'revision' && value !== undefined && nanosecondsOf(value) !== undefined
     ? [
         finding(
           'warn',
-          shown(retention),
+          display(retention),
           `is "${value}" with mode revision: it means ${nanosecondsOf(value)?.toLocaleString('en-US')} revisions, so the server never compacts`,
-          `write a number of revisions, or ${shown(mode)} periodic`,
+          `write a number of revisions, or ${display(mode)} periodic`,
         ),
       ]
     : [];
@@ -322,7 +322,7 @@ export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const named: Named = {
     keys: keys.filter(isText),
     get: (key) => textOf(file[key]),
-    shown: (key) => key,
+    display: (key) => key,
     isFile: true,
   };
   const outputs = file['log-outputs'];
@@ -340,7 +340,7 @@ export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
     ...listenerFindings(named, has),
   ];
 };
-const formFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] =>
+const formFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] =>
   keys.flatMap((key) => {
     const kind = findSetting(key, to, 'flag')?.kind;
     const form = kind === undefined ? undefined : flagForms[kind];
@@ -350,13 +350,13 @@ const formFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] =
       : [
           finding(
             'fail',
-            shown(key),
+            display(key),
             `is ${formatValue(value)}, which is not ${flagWords[kind]}: ${stops}`,
             `write ${flagWords[kind]}`,
           ),
         ];
   });
-const exclusiveFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFinding[] =>
+const exclusiveFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] =>
   to === '3.5' &&
   /^(1|t|true)$/i.test(get('enable-v2') ?? '') &&
   keys.includes('v2-deprecation') &&
@@ -364,9 +364,9 @@ const exclusiveFindings = ({ keys, get, shown }: Named, to: Minor): ConfigFindin
     ? [
         finding(
           'fail',
-          shown('enable-v2'),
-          `and ${shown('v2-deprecation')} exclude each other: ${stops}`,
-          `leave out ${shown('enable-v2')}`,
+          display('enable-v2'),
+          `and ${display('v2-deprecation')} exclude each other: ${stops}`,
+          `leave out ${display('enable-v2')}`,
         ),
       ]
     : [];
@@ -385,7 +385,7 @@ export const valuesGiven = (
     keys: [...given.keys()].filter((key) => findSetting(key, to, 'flag') !== undefined),
     // If the value contains a variable, it is unknown before the start of the server.
     get: (key) => (/\$[({\w]/.test(given.get(key) ?? '') ? undefined : given.get(key)),
-    shown: (key) => (how.isVariable ? variableOf(key) : `--${key}`),
+    display: (key) => (how.isVariable ? variableOf(key) : `--${key}`),
     isFile: false,
   };
   const forms = formFindings(named, to);
@@ -413,7 +413,7 @@ const readersOf = (name: string, place: 'flag' | 'file'): string => {
 /** A name that the version does not read: another version knows it, or it is similar to a known name. */
 const unknownName = (
   level: ConfigFinding['level'],
-  shown: (name: string) => string,
+  display: (name: string) => string,
   name: string,
   to: Minor,
   place: 'flag' | 'file',
@@ -421,13 +421,18 @@ const unknownName = (
   const effect = level === 'fail' ? stops : 'the server ignores it';
   const readers = readersOf(name, place);
   if (readers !== '')
-    return finding(level, shown(name), `is a setting of ${readers}, not of ${to}: ${effect}`, 'leave it out');
+    return finding(
+      level,
+      display(name),
+      `is a setting of ${readers}, not of ${to}: ${effect}`,
+      'leave it out',
+    );
   const close = nearest(name, settingNames(place));
   return finding(
     level,
-    shown(name),
+    display(name),
     `is not a setting of any version: ${effect}`,
-    close === undefined ? 'leave it out' : `did you mean ${shown(close)}?`,
+    close === undefined ? 'leave it out' : `did you mean ${display(close)}?`,
   );
 };
 /** Keys of a configuration file that no server reads; it ignores them. Pure. */

@@ -87,7 +87,7 @@ export const skip = (why: string): Verdict => ({ ok: null, detail: `skipped: ${w
  * The check ran without a result. This is not a pass: opsctl repeats the check for some seconds, then reports
  * a warning.
  */
-const unknown = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}`, isUnknown: true });
+const unknownVerdict = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}`, isUnknown: true });
 export const failCheck = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
 export type Gate = {
   readonly run: Checking;
@@ -293,7 +293,7 @@ const verdictOf = (
   if (last !== '') return failVerdict(`connections to other members fail repeatedly${last}`);
   return unseen === ''
     ? passVerdict(`connected to ${others.map(({ name }) => name).join(', ')} in both directions`)
-    : unknown(
+    : unknownVerdict(
         `neither metrics nor logs show the connections ${unseen}; a leader transfer cannot show them, because it also succeeds through connections that only the other members opened`,
       );
 };

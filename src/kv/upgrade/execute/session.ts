@@ -86,7 +86,7 @@ export type SessionInput = {
   readonly action: 'upgrade' | 'resume' | 'rollback';
   readonly sink: Sink;
   readonly signal: AbortSignal;
-  readonly confirmed: Confirmation;
+  readonly confirmCrossing: Confirmation;
   readonly hasCanary: boolean;
   /** Number of test writes per second while a member is replaced. */
   readonly canaryRate?: number | undefined;
@@ -145,7 +145,7 @@ export const refuseUnfinished = async ({
  * Before the first step no changes were made, even if a write to the disk failed. Other errors stay
  * unchanged.
  */
-export const unbegun = (error: unknown): never => {
+export const throwNotStarted = (error: unknown): never => {
   const { message, code } = error as Error & { code?: unknown };
   const isDisk =
     error instanceof AppError ? error.detail.code === 'JOURNAL_UNWRITABLE' : typeof code === 'string';
@@ -219,7 +219,7 @@ export const openRun = async (
   lock: Lock,
 ): Promise<OpenRun> => {
   const { host, cluster, access, driver, state, plan, run, action, canKill } = input;
-  const written = await open(input).catch(unbegun);
+  const written = await open(input).catch(throwNotStarted);
   const stores = cluster.members.map(({ client_url }) => access.store(client_url));
   const shared = shareProgress({ host, cluster, stores, run, entries: written.entries });
   const journal = sharedJournal(written, shared);
@@ -324,7 +324,7 @@ const perform = async (
     : undefined;
   const leader = watchLeader(parts);
   const logs = await watchLogs(parts);
-  const ending = await (input.loop ?? execute)(parts, input.confirmed);
+  const ending = await (input.loop ?? execute)(parts, input.confirmCrossing);
   const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish(), parts.members.finish()]);
   return { ending, wrote };
 };
@@ -355,7 +355,7 @@ export const runSession = (input: SessionInput): Promise<SessionResult> => {
   const { host, sink, action } = input;
   const recorded = recorder(host, sink);
   return runLocked({
-    takeLocks: (lost) => takeBothLocks(input, recorded.emit, lost).catch(unbegun),
+    takeLocks: (lost) => takeBothLocks(input, recorded.emit, lost).catch(throwNotStarted),
     refuseOthers: () => refuseUnfinished(input),
     open: (lock, lost) => openRun(input, recorded, lost, lock),
     perform: ({ run }) => perform(input, run),

@@ -43,7 +43,7 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
   const start = startOf(member, host, isLocal);
   if (start === undefined) {
     if (host !== undefined)
-      log.unknown({
+      log.noteUnknown({
         member: member.name,
         message: `${member.name}: cannot check its flags and variables for ${to}: ${host.command_error ?? 'this driver does not show its command line'}`,
         hint: after('check them with', ['kv', 'config', 'lint', 'FILE', '--command', 'LINE']),
@@ -53,7 +53,7 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
   const flags = flagsOf(start.words);
   // A script of the operator may contain the flags or set the variables.
   if (isLocal && flags.size === 0 && Object.keys(start.env).length === 0 && host?.config === undefined)
-    log.unknown({
+    log.noteUnknown({
       member: member.name,
       message: `${member.name}: cannot check its flags and variables for ${to}: new_command ${shellLine(start.words)} contains neither flags nor variables`,
       hint: after('write the flags into new_command, or check them with', [

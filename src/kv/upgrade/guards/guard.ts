@@ -28,7 +28,7 @@ export type GuardInput = {
 export type Guard = { readonly id: string; readonly findings: (input: GuardInput) => readonly Finding[] };
 type Said = Omit<Finding, 'guard' | 'level'>;
 /** `unknown` means that a fact could not be observed. It is never a pass. */
-export type Log = { fail(said: Said): void; warn(said: Said): void; unknown(said: Said): void };
+export type Log = { fail(said: Said): void; warn(said: Said): void; noteUnknown(said: Said): void };
 /** Facts that a guard needs about a member before the member can pass. */
 type Sees = (member: MemberStatus) => boolean;
 export const memberFacts = {
@@ -53,7 +53,7 @@ const unseenFinding = (
 };
 type Texts = {
   /** The statement of a passed guard; absent: the general statement. */
-  readonly found?: (input: GuardInput) => string | undefined;
+  readonly statement?: (input: GuardInput) => string | undefined;
   /**
    * The reason why the guard does not apply to this cluster or this path. Such a guard passes without a
    * check.
@@ -79,8 +79,8 @@ export const guard = (
       if (skipped !== undefined) return reportPass(input, `does not apply: ${skipped}`);
       const found: Finding[] = [];
       const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
-      look(input, { fail: add('fail'), warn: add('warn'), unknown: add('unknown') });
-      return found.length > 0 ? found : reportPass(input, texts.found?.(input) ?? good);
+      look(input, { fail: add('fail'), warn: add('warn'), noteUnknown: add('unknown') });
+      return found.length > 0 ? found : reportPass(input, texts.statement?.(input) ?? good);
     },
   };
 };

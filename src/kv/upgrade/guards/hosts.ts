@@ -231,7 +231,7 @@ export const restorePossible = guard(
   },
   ({ host }) => host?.restore_check !== undefined,
   {
-    found: ({ cluster, from }) =>
+    statement: ({ cluster, from }) =>
       `kv restore can rebuild every member on ${from} with ${cluster.ctl_binary ?? ''}`,
     skips: ({ kind = 'upgrade', isUnderWay }) =>
       kind !== 'upgrade'
@@ -256,7 +256,7 @@ export const peerLinks = guard(
         });
     const unseen = members.filter(({ is_reachable, unreached }) => is_reachable && unreached === undefined);
     if (members.length > 1 && unseen.length > 0)
-      log.unknown({
+      log.noteUnknown({
         message: `neither metrics nor logs of ${unseen.map(({ name }) => name).join(', ')} show the connections to other members`,
         hint: 'add log_file: PATH to the cluster file, or read their logs',
       });
@@ -355,7 +355,7 @@ export const certificatesLast = guard(
         is_reachable &&
         certificates.every(({ role }) => role !== 'server')
       )
-        log.unknown({
+        log.noteUnknown({
           member: name,
           message: `${name}: cannot read its server certificate, so its expiry date is unknown`,
         });

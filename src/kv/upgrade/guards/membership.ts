@@ -355,7 +355,7 @@ export const stopFinding = (
 export const clusterHold = guard('cluster-hold', 'no hold is stored in the cluster', (input, log) => {
   const { hold, hold_unread } = input.observation;
   if (hold_unread !== undefined)
-    log.unknown({ message: `cannot read whether the cluster is held: ${hold_unread}` });
+    log.noteUnknown({ message: `cannot read whether the cluster is held: ${hold_unread}` });
   if (hold === undefined || hold === null) return;
   const consequence =
     input.kind === 'downgrade'

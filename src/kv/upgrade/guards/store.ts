@@ -65,13 +65,13 @@ export const v2Settle = guard(
       return log.warn({ message: `${settle.why}; the plan waits ${settle.seconds} s between members` });
     const { v2 } = observation;
     if (v2 !== undefined && 'unknown' in v2)
-      log.unknown({
+      log.noteUnknown({
         message: `cannot determine the size of the v2 data: ${v2.unknown}; with more than 50 MB, each member of ${from ?? 'the old version'} needs two minutes`,
         hint: '--stable-for 120 waits two minutes after each member',
       });
   },
   memberFacts.answer,
-  { found: ({ observation }) => foundV2(observation) },
+  { statement: ({ observation }) => foundV2(observation) },
 );
 /**
  * spec/store#procedure-2: a snapshot holds only v3 data, so v2 data of any amount needs a copy of the data directories. A run that has started
@@ -90,14 +90,14 @@ export const v2Backup = guard(
         hint: '--copy-data copies each data directory while its member is stopped; --accept v2-backup continues without a copy',
       });
     if (v2 !== undefined && 'unknown' in v2)
-      log.unknown({
+      log.noteUnknown({
         message: `cannot determine whether the members have v2 data: ${v2.unknown}; snapshots contain only v3 data`,
         hint: '--copy-data copies each data directory while its member is stopped',
       });
   },
   memberFacts.answer,
   {
-    found: ({ observation, options }) => {
+    statement: ({ observation, options }) => {
       const bytes = clientV2Bytes(observation);
       if (bytes === 0) return 'no v2 data was found: snapshots contain all data';
       return options.copy_data
@@ -168,7 +168,7 @@ export const quota = guard('quota', 'no database is near its quota', ({ observat
   for (const { name, is_reachable, db_size_bytes: size, quota_bytes: most } of observation.members) {
     if (!is_reachable) continue;
     if (size === undefined || most === undefined) {
-      log.unknown({
+      log.noteUnknown({
         member: name,
         message: `${name}: cannot read the size of its database or its quota`,
       });
@@ -198,7 +198,7 @@ export const dataAgrees = guard(
   ({ observation }, log) => {
     const { hashes, not_hashed } = observation;
     if (not_hashed !== undefined)
-      log.unknown({
+      log.noteUnknown({
         message: `the data of the members was not compared: ${not_hashed}`,
         hint: next(['kv', 'endpoint', 'hashkv'], 'compares it, if the versions support this'),
       });
@@ -256,7 +256,7 @@ export const noV2Data = guard(
           hint: 'move the clients to v3, remove the v2 data, and restart every member without enable-v2 first',
         });
     if (!checksV2(cluster, { from, to }))
-      log.unknown({
+      log.noteUnknown({
         message: 'cannot determine whether the data directories contain v2 data: 3.6 does not start with it',
         hint:
           (cluster.driver ?? 'local') === 'local'

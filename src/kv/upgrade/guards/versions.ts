@@ -189,7 +189,7 @@ export const knownVersions = guard(
     const fresh = input.observation.members.flatMap(({ host }) => host?.new_binary_version ?? []);
     for (const version of new Set(fresh.filter((one) => minorOf(one) === input.to)))
       if (isUnknownTo(table, version))
-        log.unknown({
+        log.noteUnknown({
           message: `${version} is newer than the version data of ${table.data_of}: its known problems could not be checked`,
           hint: after(
             '--versions-file FILE supplies newer data;',

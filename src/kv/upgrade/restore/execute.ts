@@ -289,19 +289,21 @@ export const restoreLine = (
       text: `restored to ${first.to} at revision ${last.revision} from ${first.snapshot}`,
     };
   const command = ['kv', 'restore', '--snapshot', first.snapshot, '--to', first.to];
-  const interrupted = (advice: Advice) => ({
+  const interruptedResult = (advice: Advice) => ({
     outcome: 'interrupted' as const,
     at: last.at,
     text: show(advice),
   });
   if (last.kind === 'failed')
-    return interrupted(after(`the restore to ${first.to} failed: ${last.reason}\n  again:`, command));
+    return interruptedResult(after(`the restore to ${first.to} failed: ${last.reason}\n  again:`, command));
   const swapped = entries.filter(({ kind }) => kind === 'swapped').length;
   const wasStopped = entries.some(({ kind }) => kind === 'stopping');
   const where = !wasStopped
     ? 'before any member was stopped'
     : `with the members stopped, ${swapped} of ${first.members.length} data directories swapped`;
-  return interrupted(after(`the restore to ${first.to} was interrupted ${where}\n  continue:`, command));
+  return interruptedResult(
+    after(`the restore to ${first.to} was interrupted ${where}\n  continue:`, command),
+  );
 };
 
 type Place = {

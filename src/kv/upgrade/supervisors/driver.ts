@@ -190,7 +190,7 @@ export type Shell = {
   /** Makes a local file readable on the host; `wanted` is its path if it must be copied. */
   send(path: string, wanted: string): Promise<{ readonly path: string; remove(): Promise<void> }>;
   /** How a user would run one command on the host. */
-  shown(command: string): string;
+  display(command: string): string;
 };
 export const defaultMs = 10_000;
 export const localShell = (host: Host): Shell => ({
@@ -198,5 +198,5 @@ export const localShell = (host: Host): Shell => ({
   run: (script, { timeoutMs = defaultMs } = {}) =>
     host.processes.run('/bin/sh', ['-s'], { input: String(script), timeoutMs }),
   send: async (path) => ({ path, remove: async () => {} }),
-  shown: (command) => command,
+  display: (command) => command,
 });

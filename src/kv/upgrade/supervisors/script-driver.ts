@@ -271,6 +271,6 @@ export const scriptDriver = (
         .slice(-lines);
     },
     describe: (kind, member, which) =>
-      service.describe(kind, member, which).map((command) => shellFor(member).shown(command)),
+      service.describe(kind, member, which).map((command) => shellFor(member).display(command)),
   };
 };

@@ -200,7 +200,7 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
         { code: 'SSH' },
       );
     },
-    shown: (command) => shownOver(cluster, where, command),
+    display: (command) => shownOver(cluster, where, command),
   };
 };
 

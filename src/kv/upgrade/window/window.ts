@@ -44,7 +44,7 @@ type Answer = {
   readonly error?: string;
   readonly data?: { readonly resultType?: string; readonly result?: unknown };
 };
-const unknown = (reason: string): ImpactStatus => ({ state: 'unknown', reason });
+const unknownImpact = (reason: string): ImpactStatus => ({ state: 'unknown', reason });
 const ofVector = (samples: readonly Sample[]): ImpactStatus => {
   if (samples.length === 0) return { state: 'no', reason: 'no sample' };
   const count = samples.length === 1 ? 'a sample' : `${samples.length} samples`;
@@ -62,14 +62,16 @@ export const impactOf = (status: number, text: string): ImpactStatus => {
   try {
     body = JSON.parse(text) as Answer;
   } catch {
-    return unknown(`the response (${status}) is not JSON: check that this is the base URL of Prometheus`);
+    return unknownImpact(
+      `the response (${status}) is not JSON: check that this is the base URL of Prometheus`,
+    );
   }
   if (body.status !== 'success')
-    return unknown(`the query failed (${status}): ${String(body.error ?? 'no reason').slice(0, 200)}`);
+    return unknownImpact(`the query failed (${status}): ${String(body.error ?? 'no reason').slice(0, 200)}`);
   const { resultType, result } = body.data ?? {};
   if (resultType === 'vector' && Array.isArray(result)) return ofVector(result as readonly Sample[]);
   if (resultType === 'scalar' && Array.isArray(result)) return ofScalar(String(result[1]));
-  return unknown(`the query returns a ${resultType ?? 'result of no type'}, not a vector or scalar`);
+  return unknownImpact(`the query returns a ${resultType ?? 'result of no type'}, not a vector or scalar`);
 };
 const byQuery = async (
   host: Host,

@@ -4,7 +4,7 @@ import {
   recorder,
   refuseUnfinished,
   type SessionInput,
-  unbegun,
+  throwNotStarted,
 } from '../../../../src/kv/upgrade/execute/session.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Lock } from '../../../../src/kv/engine/locks.ts';
@@ -28,7 +28,7 @@ const opened = async (
   const input: SessionInput = {
     ...{ host, cluster, access, driver, plan, clusterFile: '/cluster.yaml', state: STATE, run: RUN },
     ...{ action: 'upgrade', sink: (event) => void events.push(event), signal: over.signal },
-    ...{ confirmed: async () => false, hasCanary: false, canKill: false },
+    ...{ confirmCrossing: async () => false, hasCanary: false, canKill: false },
     ...patch,
   };
   const open = await openRun(input, recorder(host, input.sink), lost, lock);
@@ -149,7 +149,7 @@ describe('a run that another one left', () => {
 describe('an error before the first step', () => {
   const said = (error: unknown): unknown => {
     try {
-      return unbegun(error);
+      return throwNotStarted(error);
     } catch (thrown) {
       return thrown;
     }

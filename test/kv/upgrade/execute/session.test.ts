@@ -156,7 +156,7 @@ describe('an upgrade', () => {
   it('an upgrade holds before the last member without a confirmation of the point of no return, and continues from there', async () => {
     const small = smallCluster();
     const plan = await small.plan();
-    const held = await conducted(small, plan, { confirmed: async () => false });
+    const held = await conducted(small, plan, { confirmCrossing: async () => false });
     expect(held.ending).toMatchObject({ outcome: 'held', category: 'stopped' });
     expect(held.ending.message).toEqual(naming('held', 'before', 'n1', '3.4', 'last', 'member', 'confirmed'));
     expect(versions(small)).toEqual(['old', 'new', 'new']);
@@ -179,7 +179,7 @@ describe('an upgrade', () => {
     const small = smallCluster();
     const seen: unknown[] = [];
     await conducted(small, await small.plan(), {
-      confirmed: async ({ member, upgraded: names, observation }) => {
+      confirmCrossing: async ({ member, upgraded: names, observation }) => {
         seen.push(member, names, observation.members.length);
         return false;
       },

@@ -304,7 +304,7 @@ describe('an abandoned run of the store', () => {
   const given = async (kind: PlanKind, patch = {}) => {
     const small = smallCluster(kind);
     const plan = await small.plan({ hold_after: 1 });
-    const dead = conducted(small, plan, { confirmed: async () => false });
+    const dead = conducted(small, plan, { confirmCrossing: async () => false });
     await dead;
     small.done.length = 0;
     const directory = `${STATE}/test/${plan.id}`;

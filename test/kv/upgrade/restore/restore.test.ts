@@ -37,7 +37,7 @@ const scene = async (kept = '') => {
   let [isBuilt, isBroken] = [true, false];
   const shellFor = ({ name }: { readonly name: string }): Shell => ({
     where: 'here',
-    shown: (command) => command,
+    display: (command) => command,
     send: async (path) => ({ path, remove: async () => {} }),
     run: async (given) => {
       const script = String(given);

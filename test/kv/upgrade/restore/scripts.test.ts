@@ -21,7 +21,7 @@ const shellThat = (done: Partial<Finished>, where = 'here') => {
   const sent: string[] = [];
   const shell: Shell = {
     where,
-    shown: (command) => command,
+    display: (command) => command,
     send: async (from, to) => {
       sent.push(`${from} to ${to}`);
       return { path: '/sent.db', remove: async () => void sent.push('removed') };

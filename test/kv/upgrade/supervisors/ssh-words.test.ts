@@ -74,7 +74,7 @@ describe('ssh', () => {
     expect(failed.host.ran[1]?.options.input).toContain("rm -f '/there'");
   });
   it('ssh is shown as a person would type it', () => {
-    const shown = (command: string, ssh = {}) => shell(() => ({}), ssh).shell.shown(command);
+    const shown = (command: string, ssh = {}) => shell(() => ({}), ssh).shell.display(command);
     expect(shown('systemctl stop kv')).toBe('ssh h1 systemctl stop kv');
     expect(shown('echo "$x"')).toBe('ssh h1 \'echo "$x"\'');
     expect(shown("echo 'a'")).toBe("ssh h1 'echo '\\''a'\\'''");
