@@ -38,7 +38,7 @@ const driven = (answer: (script: string) => Answer, more: Partial<Service> = {},
       if (answered instanceof Error) throw answered;
       return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false, ...answered };
     },
-    shown: (command: string) => `on h1: ${command}`,
+    display: (command: string) => `on h1: ${command}`,
   };
   const driver = scriptDriver(
     host,
