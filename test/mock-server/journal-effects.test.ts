@@ -91,7 +91,7 @@ test('a restored state is on disk when the restoration is complete, even if the 
   const { store, journal } = await openState(traced.host.files, '/mock', COMPACT_AT_BYTES);
   const mock = await startMock({
     ...{ host: traced.host, store, journal, options: defaultOptions, services: [notesEntry], documents: {} },
-    ...{ seed: 'empty', port: 0, failed: () => undefined },
+    ...{ seed: 'empty', port: 0, onFailure: () => undefined },
   });
   const note = { id: 7, text: 'restored', at: 0, uuid: 'u' };
   const saved = savedStateFrom(JSON.stringify({ opsctl_state: 1, collections: { notes: [[7, note]] } }));

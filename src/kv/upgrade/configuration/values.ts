@@ -285,17 +285,17 @@ const streams = ['default', 'stderr', 'stdout'];
  * Checks the places of the log (measured on the servers): capnslog writes to one stream, zap also to several places and to files, but
  * to `default` only alone. `logger`: the logger that another source sets.
  */
-const outputFindings = ({ get, shown, isFile }: Named, to: Minor, logger?: string): ConfigFinding[] => {
+const outputFindings = ({ get, display, isFile }: Named, to: Minor, logger?: string): ConfigFinding[] => {
   const name = to === '3.3' ? 'log-output' : 'log-outputs';
   const places = get(name)?.split(',') ?? [];
   if (to === '3.2' || places.length === 0) return [];
   const fail = (message: string, hint: string): ConfigFinding[] => [
-    finding('fail', shown(name), `${message}: ${stops}`, hint),
+    finding('fail', display(name), `${message}: ${stops}`, hint),
   ];
   const other = places.find((place) => !streams.includes(place));
   const isStreamOnly =
     to === '3.3' || (to === '3.4' && (get('logger') ?? logger ?? 'capnslog') === 'capnslog');
-  const zap = isFile ? 'logger: zap' : `${shown('logger')}=zap`;
+  const zap = isFile ? 'logger: zap' : `${display('logger')}=zap`;
   const hint =
     to === '3.3' ? 'write default, stderr or stdout' : `set ${zap}, or write default, stderr or stdout`;
   if (isStreamOnly && other !== undefined)

@@ -272,7 +272,7 @@ const checkGatewayClients = ({ observation: { members }, from }: GuardInput, to:
       clients !== undefined && (clients.versions === undefined || (clients.versions['unknown'] ?? 0) > 0),
   );
   if (lost.length === 0 || asked.length === 0) return;
-  log.unknown({
+  log.noteUnknown({
     message: `cannot determine whether clients use the gateway path ${lost.join(', ')}, which ${to} does not serve: ${asked.map(({ name }) => name).join(', ')} received requests of clients without a version, and members do not count paths`,
     hint: `search the clients for ${lost.join(', ')}${kept === undefined ? '' : `, and let them use ${kept}, which both versions serve`}`,
   });
@@ -299,14 +299,14 @@ export const clientInterfaces = guard(
       ({ is_reachable, clients }) => is_reachable && clients === undefined,
     );
     if (unread.length > 0)
-      log.unknown({
+      log.noteUnknown({
         message: `cannot read the metrics of ${unread.map(({ name }) => name).join(', ')}, so it is unknown whether clients use an interface that ${to} does not serve`,
         hint: `check that the client URL serves /metrics: curl ${unread[0]?.client_url}/metrics`,
       });
   },
   memberFacts.answer,
   {
-    found: (input) => {
+    statement: (input) => {
       const versions = reportedVersions(input);
       return `no client uses an interface that ${input.to ?? 'the new version'} does not serve${versions === '' ? '' : `; client versions: ${versions}`}`;
     },
