@@ -356,7 +356,7 @@ const decideChange = async (
   const wrong = changeProblems(decision.change).filter(({ path }) => !waiting.has(path));
   const unknown = run.known.problems(decision.change);
   const problems = [...wrong, ...(unknown instanceof Promise ? await unknown : unknown)];
-  return problems.length > 0 ? failed(problems) : decision;
+  return problems.length > 0 ? failRow(problems) : decision;
 };
 const processChange = async (
   run: Run,

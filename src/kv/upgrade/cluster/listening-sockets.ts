@@ -35,7 +35,7 @@ export const portHex = (url: string): string | undefined => {
   const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
   return number.toString(16).toUpperCase().padStart(4, '0');
 };
-const formatAddress = (address: string): string =>
+const bracketAddress = (address: string): string =>
   address.includes('.') ? address : `[${(address.match(/.{4}/g) ?? []).join(':')}]`;
 /** Sums connections by the address of the client, which the kernel prints as hexadecimal digits. Pure. */
 export const connectionsFrom = (
@@ -43,7 +43,7 @@ export const connectionsFrom = (
 ): Readonly<Record<string, number>> => {
   const found = new Map<string, number>();
   for (const [hex, count] of counts) {
-    const address = formatAddress(addressIn(hex));
+    const address = bracketAddress(addressIn(hex));
     found.set(address, (found.get(address) ?? 0) + count);
   }
   return Object.fromEntries([...found].sort());
