@@ -121,7 +121,7 @@ const namePauseMs = 100;
  * Makes attempts until this process has the lock or the owner is known. The processes before this one may have been
  * killed while they acquired or replaced the lock, so one attempt may find no owner.
  */
-export const tryLockUntilNamed = async <T extends Holder>(
+export const tryLockUntilHolderIsKnown = async <T extends Holder>(
   host: LockHost & Pick<Host, 'sleep' | 'elapsed'>,
   path: string,
   mine: T,

@@ -7,7 +7,7 @@ import {
   lookAt,
   type LockSnapshot,
   thisProcess,
-  tryLockUntilNamed,
+  tryLockUntilHolderIsKnown,
   unlock,
 } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
@@ -232,7 +232,7 @@ export const lockMachine = async (
   await host.files.makeDirectory(clusterDirectory(state, cluster), 0o700);
   await assertTrusted(host, 'the state directory', clusterDirectory(state, cluster));
   const mine = { ...thisProcess(host), ...held };
-  const seen = await tryLockUntilNamed(host, path, mine);
+  const seen = await tryLockUntilHolderIsKnown(host, path, mine);
   if (seen !== true) throw takenHere(host, path, seen);
   return { release: () => unlock(host, path, mine) };
 };

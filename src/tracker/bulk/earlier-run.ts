@@ -5,7 +5,7 @@ import type { Context } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { utf8Decoder } from '../../core/text.ts';
-import { thisProcess, tryLockUntilNamed, unlock } from '../../platform/file-lock.ts';
+import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
 import { type Line, readRows } from './csv.ts';
@@ -37,7 +37,7 @@ export const resumeLineOf = (values: BulkOptions): string => `${bulkLineOf(value
 export const lockJournal = async (host: Host, journal: string): Promise<() => Promise<void>> => {
   const path = `${journal}.lock`;
   const mine = thisProcess(host);
-  const seen = await tryLockUntilNamed(host, path, mine).catch((error: unknown) => {
+  const seen = await tryLockUntilHolderIsKnown(host, path, mine).catch((error: unknown) => {
     throw journalUnwritable(journal, error);
   });
   if (seen === true) return () => unlock(host, path, mine);

@@ -1,6 +1,6 @@
 import { after } from '../../../core/next.ts';
 import { AppError, problem } from '../../../core/problem.ts';
-import { thisProcess, tryLockUntilNamed, unlock } from '../../../platform/file-lock.ts';
+import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../../platform/file-lock.ts';
 import type { Host } from '../../../platform/host.ts';
 import { describeProcess, processState, waysPast } from '../../../platform/process-identity.ts';
 import { stringify } from '../../../platform/yaml.ts';
@@ -458,7 +458,7 @@ const findReviewed = (
 const lockFleet = async (host: Host, directory: string): Promise<() => Promise<void>> => {
   const [path, mine] = [`${directory}/lock`, thisProcess(host)];
   await host.files.makeDirectory(directory, 0o700);
-  const seen = await tryLockUntilNamed(host, path, mine);
+  const seen = await tryLockUntilHolderIsKnown(host, path, mine);
   if (seen !== true) {
     const held = seen.kind === 'held' ? seen : undefined;
     const isUnknown = held?.by !== undefined && processState(host, held.by) === 'unknown';
