@@ -248,7 +248,7 @@ const compactionFindings = ({ keys, get, display }: Named, to: Minor): ConfigFin
     : [];
 };
 /** Checks the kind of token: a signed token needs its method and a key. */
-const tokenFindings = ({ get, shown }: Named): ConfigFinding[] => {
+const tokenFindings = ({ get, display }: Named): ConfigFinding[] => {
   const [kind = '', ...options] = (get('auth-token') ?? '').split(',');
   const has = (name: RegExp): boolean => options.some((option) => name.test(option.trim()));
   const isGood =
@@ -258,14 +258,14 @@ const tokenFindings = ({ get, shown }: Named): ConfigFinding[] => {
     : [
         finding(
           'fail',
-          shown('auth-token'),
+          display('auth-token'),
           `is "${kind}"${kind === 'jwt' ? ' without sign-method or a key' : ''}: ${stops}`,
           'write simple, or jwt,pub-key=FILE,priv-key=FILE,sign-method=RS256',
         ),
       ];
 };
 /** Checks that a listener with TLS has a certificate. `has`: a setting that any source of the server contains. */
-const listenerFindings = ({ get, shown }: Named, has: (key: string) => boolean): ConfigFinding[] =>
+const listenerFindings = ({ get, display }: Named, has: (key: string) => boolean): ConfigFinding[] =>
   (['', 'peer-'] as const).flatMap((of) => {
     const key = of === '' ? 'listen-client-urls' : 'listen-peer-urls';
     const secure = (get(key) ?? '').split(',').find((url) => /^\s*(https|unixs):/i.test(url));
@@ -274,9 +274,9 @@ const listenerFindings = ({ get, shown }: Named, has: (key: string) => boolean):
     return [
       finding(
         'fail',
-        shown(key),
+        display(key),
         `contains ${secure.trim()}, and no certificate is set: ${stops}`,
-        `set ${shown(`${of}cert-file`)} and ${shown(`${of}key-file`)}`,
+        `set ${display(`${of}cert-file`)} and ${display(`${of}key-file`)}`,
       ),
     ];
   });
