@@ -76,7 +76,7 @@ export const serverWords = (words: readonly string[]): readonly string[] | undef
   return flags < 0 ? undefined : ['etcd', ...words.slice(flags)];
 };
 export const variable = /^\s*(export\s+)?([A-Za-z_]\w*)=(.*)$/;
-export const lineIn = (text: string, needle: RegExp): number =>
+const lineIn = (text: string, needle: RegExp): number =>
   text.slice(0, Math.max(0, text.search(needle))).split('\n').length;
 /** Longer texts make a pattern that is too large, and no setting has them. */
 const LONGEST_PATTERN = 16_384;
