@@ -46,7 +46,7 @@ const readers: readonly Reader[] = [
   {
     what: 'rows of a list',
     pattern:
-      /context\.rows\(|\b(stream|fetch)Pages[<(]|bucket\.list\(|\bfor await .*\blist(Definitions|Titles)\(/,
+      /context\.(?:lookups\.)?rows\(|\b(stream|fetch)Pages[<(]|bucket\.list\(|\bfor await .*\blist(Definitions|Titles)\(/,
     bounded: {
       'cli/derived/command.ts': 'printed as they come',
       'tracker/workspace/read.ts': 'limits.heldRows',
