@@ -56,11 +56,14 @@ type Texts = {
   readonly statement?: (input: GuardInput) => string | undefined;
   /**
    * The reason why the guard does not apply to this cluster or this path. Such a guard passes without a
-   * check.
+   * check, so the reason must not depend on a member that did not respond.
    */
   readonly skips?: (input: GuardInput) => string | undefined;
 };
-/** Returns `pass` if the guard has no finding and saw every member. */
+/**
+ * Returns `pass` if the guard has no finding and saw every member. `good` is a clause about the cluster that
+ * is also correct after "it is unknown whether".
+ */
 export const guard = (
   id: string,
   good: string,
@@ -76,7 +79,7 @@ export const guard = (
     id,
     findings: (input) => {
       const skipped = texts.skips?.(input);
-      if (skipped !== undefined) return reportPass(input, `does not apply: ${skipped}`);
+      if (skipped !== undefined) return [{ guard: id, level: 'pass', message: `does not apply: ${skipped}` }];
       const found: Finding[] = [];
       const add = (level: Finding['level']) => (said: Said) => void found.push({ guard: id, level, ...said });
       look(input, { fail: add('fail'), warn: add('warn'), noteUnknown: add('unknown') });

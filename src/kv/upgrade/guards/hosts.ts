@@ -364,7 +364,9 @@ export const certificatesLast = guard(
   {
     skips: (input) =>
       certificatesOf(input).length === 0 &&
-      input.observation.members.every(({ client_url }) => client_url.startsWith('http:'))
+      input.observation.members.every(
+        ({ client_url, is_reachable }) => is_reachable && client_url.startsWith('http:'),
+      )
         ? 'no member presents a certificate'
         : undefined,
   },

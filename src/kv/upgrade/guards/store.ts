@@ -58,7 +58,7 @@ const foundV2 = (observation: Observation): string => {
 };
 export const v2Settle = guard(
   'v2-settle',
-  'at most 50 MB of v2 data: no waits between members',
+  'the members have at most 50 MB of v2 data',
   ({ observation, from }, log) => {
     const settle = settleOf(v2BytesOf(observation));
     if (settle !== undefined)
@@ -241,7 +241,7 @@ const servesV2 = (spec: MemberSpec | undefined, host: MemberStatus['host']): boo
  */
 export const noV2Data = guard(
   'no-v2-data',
-  'the v2 interface is off, and opsctl checks every stopped member for v2 data before it starts',
+  'the v2 interface is off on every member',
   ({ observation, cluster, from, to }, log) => {
     for (const { name, host } of observation.members)
       if (
@@ -266,6 +266,8 @@ export const noV2Data = guard(
   },
   memberFacts.answer,
   {
+    statement: () =>
+      'the v2 interface is off, and opsctl checks every stopped member for v2 data before it starts',
     skips: ({ from, to }) =>
       refusesV2({ from, to }) ? undefined : 'only the upgrade from 3.5 to 3.6 refuses v2 data',
   },
