@@ -98,6 +98,18 @@ describe('a lookup after a lost connection', () => {
 });
 
 describe('tracker bulk', () => {
+  test('a dry run lists rows without lookups in the order of the file', async () => {
+    const rows = Array.from({ length: 24 }, (_, i) =>
+      label(`row ${i}`, i % 3 === 0 ? {} : { color: '#112233' }),
+    );
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(...rows) });
+    const { out } = await run(at, '--dry-run', '--concurrency', '8');
+    const lines = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).line);
+    expect(lines).toEqual(rows.map((_, i) => i + 1));
+  });
   test('bulk executes each row and prints its ID', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a'), label('b')) });
     const ran = await run(at);
