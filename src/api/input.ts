@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { limits } from '../core/limits.ts';
 import { type InvalidArguments, invalidArguments, problem, usageError } from '../core/problem.ts';
 import { readJsonText } from '../core/json.ts';
-import { decodeUtf8, type JsonFault, utf8Remedy, utf8Text } from '../core/text.ts';
+import { decodeUtf8, type JsonFault, placeOfNul, utf8Remedy, utf8Text } from '../core/text.ts';
 import type { Host } from '../platform/host.ts';
 import type { Context } from './context.ts';
 
@@ -48,7 +48,6 @@ export const firstLine = async ({ terminal }: Pick<Host, 'terminal'>): Promise<s
     : (decodeUtf8(Buffer.concat(parts), 'standard input', 'usage').split('\n')[0] ?? '');
 };
 
-const NUL = '\0';
 /** Text in UTF-8, without the mark that some editors put before it. A lenient decoder would store question marks. */
 export const decodeInput = (bytes: Uint8Array, given: string, flag: string): string => {
   const what = given === '-' ? 'standard input' : given;
@@ -58,15 +57,15 @@ export const decodeInput = (bytes: Uint8Array, given: string, flag: string): str
     const wrong = problem(flag, 'format', `names ${what}, which is not text in UTF-8`, fault.what);
     throw invalidArguments([{ ...wrong, file: what, line: fault.line }], [utf8Remedy(given, fault)]);
   }
-  const at = read.text.indexOf(NUL);
-  if (at === -1) return read.text.replace(/^\uFEFF/, '');
+  const place = placeOfNul(read.text);
+  if (place === undefined) return read.text.replace(/^\uFEFF/, '');
   const wrong = problem(
     flag,
     'format',
     `names ${what}, which is not text in UTF-8`,
     'it contains a NUL character',
   );
-  throw invalidArguments([{ ...wrong, file: what, line: read.text.slice(0, at).split('\n').length }]);
+  throw invalidArguments([{ ...wrong, file: what, ...place }]);
 };
 /** The text of a file that a flag names; `-` is standard input. */
 export const textFile = async (

@@ -462,6 +462,17 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
   };
 };
 
+export const nulFound = 'a NUL character is part of the text';
+export const nulRemedy =
+  'remove it; if every second character is NUL, convert the file: iconv -f UTF-16LE -t UTF-8';
+/** The place of the first NUL character in the text of a file. Pure. */
+export const placeOfNul = (text: string): { readonly line: number; readonly column: number } | undefined => {
+  const at = text.indexOf('\0');
+  if (at === -1) return undefined;
+  const before = text.slice(0, at).split('\n');
+  return { line: before.length, column: (before.at(-1) ?? '').length + 1 };
+};
+
 /** The text of a log that another program wrote: it is shown and never stored, so damaged bytes are replaced. Pure. */
 export const lossyText = (bytes: Uint8Array | undefined): string =>
   bytes === undefined ? '' : new TextDecoder().decode(bytes);

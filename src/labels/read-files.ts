@@ -4,7 +4,7 @@ import type { Context } from '../api/context.ts';
 import { wholeInput } from '../api/input.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
-import { decodeUtf8 } from '../core/text.ts';
+import { decodeUtf8, nulFound, nulRemedy, placeOfNul } from '../core/text.ts';
 import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
 import { findPair, plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
@@ -143,15 +143,23 @@ export const absolute = ({ host }: Context, file: string): string => resolve(hos
 export const placeProblems = (document: Document, problems: readonly Problem[]): Problem[] =>
   problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
 /** The YAML reader counts a byte order mark as a column, so a list after one would be malformed. */
-const withoutMark = (text: string): string => text.replace(/^\uFEFF/, '');
+const decodeFile = (bytes: Uint8Array, name: string): string => {
+  const text = decodeUtf8(bytes, name, 'usage');
+  const place = placeOfNul(text);
+  if (place !== undefined)
+    throw usageError(`${name} contains a NUL character; no request was sent`, [
+      { ...problem('', 'format', nulFound, nulRemedy), file: name, ...place },
+    ]);
+  return text.replace(/^\uFEFF/, '');
+};
 export const textOf = async (context: Context, file: string): Promise<string> => {
-  if (file === '-') return withoutMark(decodeUtf8(await wholeInput(context.host), nameFile(file), 'usage'));
+  if (file === '-') return decodeFile(await wholeInput(context.host), nameFile(file));
   const bytes = await context.host.files.readBytes(absolute(context, file));
   if (bytes === undefined)
     throw usageError(`file not found: ${file}`, [
       problem('--file', 'rule', 'must name an existing file or directory'),
     ]);
-  return withoutMark(decodeUtf8(bytes, file, 'usage'));
+  return decodeFile(bytes, file);
 };
 const isDefinition = (name: string): boolean => /\.(ya?ml|json)$/i.test(name) && !companions.has(name);
 /** Returns the names of the definition files in a directory. Files for other purposes are ignored. */

@@ -19,6 +19,8 @@ type Reader = {
   readonly isYaml?: true;
   /** A list that a key without a value must not clear. */
   readonly list?: string;
+  /** An empty file is an empty value. */
+  readonly mayBeEmpty?: true;
   /** Other files of the command. */
   readonly others?: Readonly<Record<string, string>>;
   /** Titles of labels that exist. */
@@ -74,6 +76,7 @@ const readers: readonly Reader[] = [
     service: 'tracker',
     words: ['labels', 'create', '--name', 'n', '--description-file'],
     text: 'X\n',
+    mayBeEmpty: true,
   },
   { file: 'p.json', service: 'tracker', words: ['labels', 'create', '--body'], text: '{"name":"X"}\n' },
   {
@@ -155,6 +158,21 @@ describe.each(readers.map(named))('%s', (_, reader) => {
       ]);
   });
   test.each([
+    ['nothing', ''],
+    ['a byte order mark', '\uFEFF'],
+    ['blank lines', '\n \n'],
+  ])('rejects a file with %s, by its name', async (__, empty) => {
+    if (reader.mayBeEmpty) return;
+    const ran = await run(reader, empty);
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.err).toContain(file);
+  });
+  test('rejects a NUL character', async () => {
+    const ran = await run(reader, text.replace('X', 'a\0b'));
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(`${ran.out}${ran.err}`).toContain('NUL');
+  });
+  test.each([
     ['Latin-1', (x: string) => Buffer.from(x.replace('X', 'caf\xe9'), 'latin1'), 'not UTF-8'],
     ['UTF-16', (x: string) => Buffer.from(`\uFEFF${x}`, 'utf16le'), 'UTF-16'],
   ])(
@@ -187,6 +205,11 @@ describe.each(readers.filter(({ isYaml }) => isYaml).map(named))('%s', (_, reade
   test.each(['42', 'yes', '2026-12-01', '1_000'])('accepts %s, which reads like the file', async (source) => {
     expect([0, 20]).toContain((await run(reader, text.replace('X', source))).code);
   });
+  test.each(['yes', 'No', 'ON', 'off', 'y'])('calls %s true or false in YAML 1.1', async (source) => {
+    const ran = await run(reader, `%YAML 1.1\n---\n${text.replace('X', source)}`);
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.err).toContain(`${source} is true or false in YAML`);
+  });
   test('rejects a key that repeats', async () => {
     const [key = ''] = text.split(':');
     expect((await run(reader, `${text}${key}: []\n`)).code).toBe(2);
@@ -199,6 +222,38 @@ describe.each(readers.filter(({ isYaml }) => isYaml).map(named))('%s', (_, reade
     );
     expect([ran.code, ran.writes]).toEqual([2, []]);
     expect(ran.error().problems).toContainEqual(expect.objectContaining({ path: list, rule: 'null' }));
+  });
+});
+
+describe('rows for bulk and sync', () => {
+  test.each([
+    [['bulk', '-f', 'rows.ndjson']],
+    [['sync', '-f', 'rows.csv']],
+    [['sync', '-f', 'rows.ndjson', '--dry-run']],
+    [['sync', '-f', 'sep.csv']],
+  ])('%j refuses an empty file and names the way to run without rows', async (words) => {
+    const ran = await trackerInMemory({ 'rows.ndjson': '', 'rows.csv': '', 'sep.csv': 'sep=;\n' }).run([
+      ...words,
+      '-o',
+      'json',
+    ]);
+    expect([ran.code, ran.requests]).toEqual([2, []]);
+    expect(ran.error()).toMatchObject({
+      message: `${words[2]} is empty; no changes were made`,
+      problems: [{ path: '--file' }],
+      hints: ['-f - accepts an input without rows'],
+    });
+  });
+  test.each([
+    ['a table with only a header', ['sync', '-f', 'rows.csv']],
+    ['empty standard input', ['bulk', '-f', '-']],
+  ])('%s has no rows', async (_, words) => {
+    const ran = await trackerInMemory({ 'rows.csv': 'resource,name,external_id\n' }).run([
+      ...words,
+      '-o',
+      'json',
+    ]);
+    expect([ran.code, ran.writes, ran.out.trim()]).toEqual([0, [], '[]']);
   });
 });
 

@@ -228,8 +228,9 @@ const csvRows = async (source: string, text: string): Promise<unknown[]> => {
   const bytes = (async function* () {
     yield new TextEncoder().encode(text);
   })();
+  const emptyRemedy = 'to remove every permission, sync a YAML or JSON file that contains []';
   const rows: unknown[] = [];
-  for await (const lines of readRows(bytes, 'csv', { name: source })) {
+  for await (const lines of readRows(bytes, 'csv', { name: source, emptyRemedy })) {
     for (const { line, row, problem: wrong } of lines) {
       if (wrong)
         throw usageError(`${source} is not a CSV table; no request was sent`, [
@@ -239,11 +240,7 @@ const csvRows = async (source: string, text: string): Promise<unknown[]> => {
     }
   }
   if (rows.length === 0)
-    throw usageError(
-      `${source} has a header but no rows; no request was sent`,
-      [],
-      ['to remove every permission, sync a YAML or JSON file that contains []'],
-    );
+    throw usageError(`${source} has a header but no rows; no request was sent`, [], [emptyRemedy]);
   return rows;
 };
 export const permissionsSync = labelCommand(

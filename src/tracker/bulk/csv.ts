@@ -1,7 +1,7 @@
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { jsonFaultText, utf8Decoder } from '../../core/text.ts';
+import { jsonFaultText, nulFound, nulRemedy, utf8Decoder } from '../../core/text.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {
@@ -46,23 +46,52 @@ const repeatedKey = (key: string): Problem =>
 
 const listHint = (row: unknown): string | undefined =>
   Array.isArray(row) ? "write one object in each line: jq -c '.[]' LIST.json > ROWS.ndjson" : undefined;
+const nulProblem = (column: number): Problem =>
+  problem('', 'format', `column ${column}: ${nulFound}`, nulRemedy);
+/** Why a row is not JSON. */
+const brokenRow = (text: string): Problem => {
+  const nul = text.indexOf('\0') + 1;
+  return nul > 0 ? nulProblem(nul) : problem('', 'type', `is not JSON: ${jsonFaultText(text)}`);
+};
+/** The column of an escaped NUL, or 0. In `\\u0000` the first backslash escapes the second one. */
+const columnOfEscapedNul = (text: string): number => {
+  for (let at = text.indexOf('\\u0000'); at !== -1; at = text.indexOf('\\u0000', at + 1)) {
+    let start = at;
+    while (text[start - 1] === '\\') start -= 1;
+    if ((at - start) % 2 === 0) return at + 1;
+  }
+  return 0;
+};
 /** What the text of a row shows and its value does not have. */
 const hiddenFault = (text: string, row: object): Problem | undefined => {
   // An object of JavaScript cannot hold this key, so its value would be dropped.
   if (/"__proto__"\s*:/.test(text)) return problem('__proto__', 'unknown', 'is not a known field');
   const repeated = repeatedKeyIn(text, row);
   if (repeated !== undefined) return repeatedKey(repeated);
+  const nul = columnOfEscapedNul(text);
+  if (nul > 0) return nulProblem(nul);
   const lost = lostNumberIn(text);
   return lost && problem('', 'rule', `${lost.number} ${lost.why}`, `write it as text: "${lost.number}"`);
 };
-const ndjson = (): Reader => {
+/** A file without any text may be one that its program did not finish, so it never means "no rows". */
+export const makeEmptyError = (name: string, format: Format, remedy: string): AppError => {
+  const needed = format === 'csv' ? 'a table with a header' : 'a file with rows';
+  return usageError(
+    `${name} is empty; no changes were made`,
+    [problem('--file', 'rule', `must name ${needed}`)],
+    [remedy],
+  );
+};
+const ndjson = (name: string, { emptyRemedy }: ReadOptions): Reader => {
   let line = 0;
+  let isEmpty = true;
   return {
     take(given, bytes) {
       line += 1;
       const bare = given.charCodeAt(0) === 0xfeff ? given.slice(1) : given;
       const text = bare.endsWith('\r') ? bare.slice(0, -1) : bare;
       if (text.trim() === '') return undefined;
+      isEmpty = false;
       try {
         const row: unknown = JSON.parse(text);
         if (typeof row !== 'object' || row === null || Array.isArray(row))
@@ -72,15 +101,13 @@ const ndjson = (): Reader => {
           ? { line, bytes, text, row: row as Record<string, unknown> }
           : { line, bytes, text, problem: wrong };
       } catch {
-        return {
-          line,
-          bytes,
-          text,
-          problem: problem('', 'type', `is not JSON: ${jsonFaultText(text)}`),
-        };
+        return { line, bytes, text, problem: brokenRow(text) };
       }
     },
-    end: () => undefined,
+    end() {
+      if (isEmpty && emptyRemedy !== undefined) throw makeEmptyError(name, 'ndjson', emptyRemedy);
+      return undefined;
+    },
   };
 };
 
@@ -93,7 +120,7 @@ export async function* readRows(
   options: ReadOptions = {},
 ): AsyncIterable<readonly Line[]> {
   const { name = 'standard input' } = options;
-  const reader = format === 'csv' ? csvReader(name, options) : ndjson();
+  const reader = format === 'csv' ? csvReader(name, options) : ndjson(name, options);
   for await (const { texts, bytes: read } of textLines(bytes, name)) {
     for (let at = 0; at < texts.length; at += LINES_IN_BATCH) {
       const lines: Line[] = [];
@@ -128,6 +155,8 @@ export type Reader = { take(text: string, bytes: number): Line | undefined; end(
 export type ReadOptions = {
   /** The file as the user named it, for errors (default: standard input). */
   readonly name?: string;
+  /** Refuses an input without any text, with this next step. */
+  readonly emptyRemedy?: string;
   /** Found in the header when it is not given. */
   readonly delimiter?: Delimiter | undefined;
   readonly onDelimiter?: (delimiter: Delimiter) => void;
@@ -325,6 +354,7 @@ class CsvReader implements Reader {
 
   take(next: string, bytes: number): Line | undefined {
     this.#line += 1;
+    this.#refuseNul(next);
     if (this.#held.length === 0) this.#start = this.#line;
     this.#held.push(next);
     // A doubled quote does not end a quoted cell: the text before it is not split again at each line.
@@ -353,6 +383,9 @@ class CsvReader implements Reader {
   }
 
   end(): undefined {
+    const { emptyRemedy } = this.#options;
+    if (this.#header === undefined && this.#held.length === 0 && emptyRemedy !== undefined)
+      throw makeEmptyError(this.#name, 'csv', emptyRemedy);
     if (this.#held.length === 0) return;
     const record = this.#held.join('\n');
     const split = splitCsv(record, this.#delimiter);
@@ -360,6 +393,14 @@ class CsvReader implements Reader {
     const open = { at, what: 'a quote opens a cell and is never closed', hint: 'close the quote' };
     const fault = 'fault' in split ? split.fault : open;
     throw makeMalformedError(this.#name, [placeFault(this.#start, record, fault)]);
+  }
+
+  #refuseNul(text: string): void {
+    const at = text.indexOf('\0');
+    if (at !== -1)
+      throw makeMalformedError(this.#name, [
+        placeFault(this.#line, text, { at, what: nulFound, hint: nulRemedy }),
+      ]);
   }
 
   #begin(cells: readonly string[]): undefined {

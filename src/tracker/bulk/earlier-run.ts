@@ -8,7 +8,7 @@ import { utf8Decoder } from '../../core/text.ts';
 import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
-import { type Line, readRows } from './csv.ts';
+import { type Line, makeEmptyError, readRows } from './csv.ts';
 import { journalUnwritable, lineMark, parseJournal, type Past, readJournalText } from './journal.ts';
 import { type Input, readOptions } from './outcomes.ts';
 
@@ -58,10 +58,18 @@ async function* digestBytes(
     yield piece;
   }
 }
-const assertUtf8 = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<void> => {
+/** A pipeline whose filter finds nothing writes no rows, so an empty standard input is a run without rows. */
+const EMPTY_REMEDY = '-f - accepts an input without rows';
+/** Throws for bytes that are not UTF-8 and for a file without any text. */
+const assertText = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<void> => {
   const decoder = utf8Decoder(name);
-  for await (const piece of bytes) decoder.push(piece);
+  let isEmpty = true;
+  for await (const piece of bytes) {
+    const text = decoder.push(piece);
+    if (isEmpty) isEmpty = text.trim() === '';
+  }
   decoder.end();
+  if (isEmpty) throw makeEmptyError(name, 'ndjson', EMPTY_REMEDY);
 };
 const marksIn = async (
   rows: AsyncIterable<readonly Line[]>,
@@ -78,8 +86,8 @@ const marksIn = async (
   return found;
 };
 /**
- * Reads a file once before the first row is sent. Throws for text that is not UTF-8 and for malformed CSV, so
- * that no file is applied in part. `wanted` contains the marks of rows to find.
+ * Reads a file once before the first row is sent. Throws for text that is not UTF-8, for malformed CSV and for an
+ * empty file, so that no file is applied in part. `wanted` contains the marks of rows to find.
  */
 export const scanInput = async (
   { host }: Context,
@@ -91,10 +99,9 @@ export const scanInput = async (
   const hash = createHash('sha256').update(target);
   const bytes = digestBytes(host.files.stream(input.path), hash);
   const isRead = input.format === 'csv' || wanted.size > 0;
-  const marks = isRead
-    ? await marksIn(readRows(bytes, input.format, readOptions(input, defaults)), wanted)
-    : new Set<string>();
-  if (!isRead) await assertUtf8(bytes, input.name ?? input.path);
+  const options = { ...readOptions(input, defaults), emptyRemedy: EMPTY_REMEDY };
+  const marks = isRead ? await marksIn(readRows(bytes, input.format, options), wanted) : new Set<string>();
+  if (!isRead) await assertText(bytes, input.name ?? input.path);
   return { digest: hash.digest('hex').slice(0, 32), marks };
 };
 /** Marks of the rows that an earlier run sent. A rejected row made no change. */

@@ -188,3 +188,36 @@ test('a line sep=; before the header states the delimiter and counts as a line',
     rows.push(...lines.map(({ line, row }) => [line, row]));
   expect(rows).toEqual([[3, { name: 'a,b', id: 'c' }]]);
 });
+
+describe('a NUL character', () => {
+  test.each([
+    ['x,y\na\0b,1\n', 2, 2],
+    ['x,y\n1,"two\nli\0nes"\n', 3, 3],
+    ['x\0,y\n', 1, 2],
+    ['x\0\n\0y\0\n\0', 1, 2],
+  ])('in the table %j is rejected at %i:%i', async (text, line, column) => {
+    expect((await rejection(text)).detail).toMatchObject({
+      code: 'MALFORMED_CSV',
+      problems: [{ file: 'rows.csv', line, column, message: expect.stringContaining('NUL') }],
+      tryThis: [expect.stringContaining('iconv -f UTF-16LE')],
+    });
+  });
+  const problemsOf = async (text: string) => {
+    const found = [];
+    for await (const lines of readRows(bytesOf(text), 'ndjson')) found.push(...lines);
+    return found.map(({ line, problem: wrong }) => [line, wrong?.message]);
+  };
+  test.each([
+    ['as a byte', '{"name":"a\0b"}', 11],
+    ['as an escape', '{"name":"a\\u0000b"}', 11],
+    ['as an escape after an escaped backslash', '{"name":"\\\\\\u0000"}', 12],
+  ])('in a row of JSON is rejected %s', async (_, text, column) => {
+    expect(await problemsOf(`{"name":"x"}\n${text}\n`)).toEqual([
+      [1, undefined],
+      [2, `column ${column}: a NUL character is part of the text`],
+    ]);
+  });
+  test('the text of an escape is not an escape', async () => {
+    expect(await problemsOf('{"name":"a\\\\u0000b"}')).toEqual([[1, undefined]]);
+  });
+});
