@@ -76,7 +76,8 @@ export const shownBelow = (shown: ShownTexts, prefix: string): ShownTexts =>
   );
 
 const kindOf = (source: string): string => {
-  if (/^(true|false)$/i.test(source)) return 'true or false';
+  // The other words have these values in a document that starts with %YAML 1.1.
+  if (/^(true|false|y|yes|n|no|on|off)$/i.test(source)) return 'true or false';
   return /^(~|null)$/i.test(source) ? 'null' : 'a number';
 };
 
