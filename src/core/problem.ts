@@ -1,19 +1,30 @@
 import { type Advice, adviceText } from './next.ts';
 
-/** How much of a message, of the rule that a value breaks, and of the name of a value a person reads. */
-const MOST = { message: 4_000, rule: 1_000, path: 200 } as const;
+/** How much of a line, of the rule that a value breaks, and of the name of a value a person reads. */
+const MOST = { line: 4_000, rule: 1_000, path: 200 } as const;
 /**
- * Returns the text with a mark instead of its middle if it is longer than `most`. A message quotes names and values of
- * files and services, which have any length; its beginning and its end contain the words of this program.
+ * Returns the text with a mark instead of its middle if it is longer than `most`; the result has at most `most`
+ * characters. A message quotes names and values of files and services, which have any length; its beginning and its end
+ * contain the words of this program.
  */
-export const shortenMiddle = (text: string, most: number = MOST.message): string => {
+export const shortenMiddle = (text: string, most: number): string => {
   if (text.length <= most) return text;
-  const end = Math.floor(most / 4);
-  const [first, last] = [text.slice(0, most - end), text.slice(-end)];
-  return `${first.replace(/[\uD800-\uDBFF]$/, '')}… (${text.length - most} characters left out) …${last.replace(/^[\uDC00-\uDFFF]/, '')}`;
+  const mark = (left: number): string => `… (${left} characters left out) …`;
+  const room = most - mark(text.length).length;
+  if (room <= 0) return `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+  const end = Math.floor(room / 4);
+  const first = text.slice(0, room - end).replace(/[\uD800-\uDBFF]$/, '');
+  const last = text.slice(text.length - end).replace(/^[\uDC00-\uDFFF]/, '');
+  return `${first}${mark(text.length - first.length - last.length)}${last}`;
 };
+/** A list of changes or outcomes keeps all its lines, and a command to run is never cut. */
 const shortenAdvice = (advice: Advice): Advice =>
-  typeof advice === 'string' ? shortenMiddle(advice) : advice;
+  typeof advice !== 'string' || advice.length <= MOST.line
+    ? advice
+    : advice
+        .split('\n')
+        .map((line) => shortenMiddle(line, MOST.line))
+        .join('\n');
 
 /** One thing that is wrong with one value. `path` is dotted and indexed: `labels[2].name`; '' is the whole. */
 export type Problem = {
@@ -40,11 +51,12 @@ export type Problem = {
 };
 export const problem = (path: string, rule: Problem['rule'], text: string, hint?: Advice): Problem => {
   const message = shortenMiddle(text, MOST.rule);
-  return hint === undefined ? { path, rule, message } : { path, rule, message, hint };
+  return hint === undefined ? { path, rule, message } : { path, rule, message, hint: shortenAdvice(hint) };
 };
+/** The path is data, so programs receive much more of it than people read. */
 const shortenProblem = (one: Problem): Problem =>
-  one.path.length > MOST.path || one.message.length > MOST.rule
-    ? { ...one, path: shortenMiddle(one.path, MOST.path), message: shortenMiddle(one.message, MOST.rule) }
+  one.path.length > MOST.line || one.message.length > MOST.rule
+    ? { ...one, path: shortenMiddle(one.path, MOST.line), message: shortenMiddle(one.message, MOST.rule) }
     : one;
 /** `contract.yaml:12:5: `, as compilers write it: editors and CI services turn it into a link. */
 const placeText = ({ file, line, column }: Problem): string => {

@@ -1,14 +1,7 @@
 import { type Advice, type ShowAdvice, showPlain } from '../core/next.ts';
 import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
-import {
-  exitCode,
-  AppError,
-  type Category,
-  type Problem,
-  problemText,
-  shortenMiddle,
-} from '../core/problem.ts';
+import { exitCode, AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { limits } from '../core/limits.ts';
 import { columnsOf, wrap } from '../core/text.ts';
 import { type OutputOptions, printable, type Redactor, signsFor, isColored, themeFor } from './types.ts';
@@ -230,7 +223,7 @@ export const renderError = async (
   redactor: Redactor,
 ): Promise<Category> => {
   const error = appErrorFrom(thrown, host.env);
-  const show: ShowAdvice = (advice) => shortenMiddle((options.showAdvice ?? showPlain)(advice));
+  const show = options.showAdvice ?? showPlain;
   const isJson = options.format !== undefined && formatRow(options.format).isJson === true;
   const unwritten = await reportedError(error, options, host, redactor);
   const notes = unwritten === undefined ? [] : [unwritten];

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { next } from '../../src/core/next.ts';
 import { AppError, problem, problemText, shortenMiddle, usageError } from '../../src/core/problem.ts';
 import { opsctl } from '../support/program.ts';
 
@@ -68,22 +69,44 @@ test.each(lines.map((line) => [line.map((word) => shortenMiddle(word, 20)).join(
   },
 );
 
-test('an error shortens its message, its hints and its problems, and keeps both ends', () => {
+test('an error shortens its lines, its hints and its problems, and keeps both ends', () => {
   const error = usageError(
     `"${long}" is not a resource`,
     [problem(long, 'unknown', `${long} is unknown`)],
     [long],
   );
   const [one] = error.detail.problems ?? [];
-  expect(error.message).toMatch(/^"kkk.*characters left out.*kkk" is not a resource$/);
+  expect(error.message).toMatch(/^"k+… \(\d+ characters left out\) …k+" is not a resource$/);
+  expect(error.message.length).toBeLessThanOrEqual(4_000);
   expect(one?.message).toMatch(/^kkk.* is unknown$/);
-  expect(one?.path.length).toBeLessThan(300);
-  expect(String(error.detail.tryThis?.[0]).length).toBeLessThan(5_000);
+  expect(one?.path.length).toBeLessThanOrEqual(4_000);
+  expect(String(error.detail.tryThis?.[0]).length).toBeLessThanOrEqual(4_000);
   expect(problemText(problem(long, 'unknown', 'x')).length).toBeLessThan(300);
   expect(new AppError('usage', 'short').message).toBe('short');
 });
 
+test('a list in a message keeps all its lines', () => {
+  const lines = Array.from({ length: 500 }, (_, at) => `label ${at}: changed`).join('\n');
+  expect(new AppError('stopped', lines).message).toBe(lines);
+});
+
+test('a command that a message suggests is never cut', () => {
+  const step = next(['extension', 'install', long]);
+  expect(new AppError('usage', step).advice).toEqual(step);
+});
+
+test('a shortened text keeps the limit, says what is missing, and is not shortened again', () => {
+  for (const most of [10, 60, 200, 1_000]) {
+    const once = shortenMiddle(long, most);
+    expect(once.length).toBeLessThanOrEqual(most);
+    expect(once.length).toBeGreaterThan(most - 4);
+    expect(shortenMiddle(once, most)).toBe(once);
+    const left = Number(/\((\d+) characters left out\)/.exec(once)?.[1] ?? Number.NaN);
+    if (most > 40) expect(once.replace(/… .* …/, '').length + left).toBe(long.length);
+  }
+});
+
 test('a shortened text contains no half of a character', () => {
-  for (let most = 4; most < 40; most += 1)
+  for (let most = 4; most < 80; most += 1)
     expect(shortenMiddle('🙂'.repeat(50), most)).not.toMatch(/\p{Surrogate}/u);
 });
