@@ -1,5 +1,5 @@
 import { settingNames, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
-import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
+import { type Minor, compareVersions, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { endOfQuotes } from '../../../core/text.ts';
 import { yamlValue } from '../../../core/yaml.ts';
@@ -244,6 +244,12 @@ export const lintFile = (given: Settings, to: Minor, from?: Minor): ConfigFindin
     ...fileFindings36(file, to).filter(isRead),
   ];
 };
+export const FILE_VARIABLE = 'ETCD_CONFIG_FILE';
+/**
+ * Returns whether this version reads the configuration file of the variable. 3.4 is the first one, so the
+ * settings of the file take effect with the upgrade to 3.4 (seen on real servers).
+ */
+export const readsFileOfVariable = (minor: Minor): boolean => compareVersions(minor, '3.4') >= 0;
 /** Flags of a command line by name, without the dashes. */
 export const flagsOf = (words: readonly string[]): ReadonlyMap<string, string> => parseWords(words).flags;
 /** Finds values of the retention that version `to` does not read. */

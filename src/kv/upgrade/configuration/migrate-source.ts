@@ -1,6 +1,7 @@
 import { gatedIn36, renamedIn36 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
 import {
+  FILE_VARIABLE,
   type Origin,
   type ServerStart,
   escapeText,
@@ -8,6 +9,7 @@ import {
   lintEnvironment,
   lintFile,
   lintFlags,
+  readsFileOfVariable,
 } from './configuration.ts';
 import type { ConfigFinding } from './access.ts';
 import type { Migrated } from './migrate.ts';
@@ -21,10 +23,9 @@ export type SourceFinding = ConfigFinding & {
 const hasPrefix = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('ETCD_')));
 
-/** 3.4 is the first version that reads the file of the variable, so its settings take effect with the upgrade to 3.4. */
 const fileOfVariable = (to: Minor): ConfigFinding => ({
   level: 'warn',
-  key: 'ETCD_CONFIG_FILE',
+  key: FILE_VARIABLE,
   message:
     to === '3.4'
       ? 'is read from 3.4 on: the settings of the file replace all flags and variables'
@@ -33,7 +34,7 @@ const fileOfVariable = (to: Minor): ConfigFinding => ({
 });
 const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
   const { words, env, notes, unread, isFileOfVariable } = start;
-  const isUnread = isFileOfVariable === true && compareVersions(to, '3.4') < 0;
+  const isUnread = isFileOfVariable === true && !readsFileOfVariable(to);
   const file = isUnread ? undefined : start.file;
   const flags = flagsOf(words);
   const hasFile = flags.has('config-file') || file !== undefined;

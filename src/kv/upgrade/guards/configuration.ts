@@ -1,8 +1,15 @@
 import { after } from '../../../core/next.ts';
 import { resolve } from 'node:path';
-import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
-import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
+import {
+  FILE_VARIABLE,
+  flagsOf,
+  lintEnvironment,
+  lintFile,
+  lintFlags,
+  readsFileOfVariable,
+} from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { changedDefaults } from '../configuration/values.ts';
@@ -75,6 +82,33 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
       message: `${member.name}: ${key} ${message}`,
       hint: `${where}: ${hint}`,
     });
+};
+
+/**
+ * A version before 3.4 ignores the variable, and a later version reads only its file. The upgrade between them
+ * would replace all settings at once: with another data-dir, the new version would start without the data.
+ */
+const checkFileOfVariable = (
+  member: MemberSpec,
+  seen: MemberStatus | undefined,
+  way: Way,
+  log: Log,
+): void => {
+  const { to, isLocal } = way;
+  const start = startOf(member, seen?.host, isLocal);
+  // A successor inherits the environment of the running process, and `env` overrides it.
+  const path = { ...seen?.host?.environment, ...start?.env }[FILE_VARIABLE] ?? '';
+  if (path === '' || flagsOf(start?.words ?? []).has('config-file')) return;
+  const from = minorOf(seen?.server_version) ?? way.from ?? previousMinor(to);
+  if (from === undefined || readsFileOfVariable(from) || !readsFileOfVariable(to)) return;
+  const isStartedByFile = isLocal || member.new_command !== undefined;
+  log.fail({
+    member: member.name,
+    message: `${member.name}: ${FILE_VARIABLE} is ${path}: ${from} ignores that file, and ${to} would read only that file, with the data-dir in it, and ignore all flags and other variables`,
+    hint: isStartedByFile
+      ? `set ${FILE_VARIABLE}: "" in env of the cluster file, so that ${to} starts with the settings that ${from} uses`
+      : `remove ${FILE_VARIABLE} from the environment of its service and restart the member, so that ${to} starts with the settings that ${from} uses`,
+  });
 };
 
 const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => {
@@ -173,8 +207,10 @@ export const configurationFits = guard(
     if (to === undefined) return;
     const isLocal = isStartedHere(cluster);
     for (const member of cluster.members) {
-      const host = observation.members.find(({ name }) => name === member.name)?.host;
+      const seen = observation.members.find(({ name }) => name === member.name);
+      const host = seen?.host;
       checkStart(member, host, { from, to, isLocal }, log);
+      checkFileOfVariable(member, seen, { from, to, isLocal }, log);
       checkReadable(member, host, log);
       if (isLocal) checkDataDirectory(member, host, log);
       checkFile(member, host, { from, to, isLocal }, log);

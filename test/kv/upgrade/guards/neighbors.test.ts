@@ -90,6 +90,52 @@ it('rules about a version count where it is to be started, or left', () => {
   expect(arriving('3.3.25', undefined)).toBe('pass');
 });
 
+describe('the file of ETCD_CONFIG_FILE', () => {
+  type Case = {
+    readonly running?: Record<string, string>;
+    readonly env?: Record<string, string>;
+    readonly words?: string[];
+    readonly driver?: 'systemd';
+    readonly version?: string;
+  };
+  const file = { ETCD_CONFIG_FILE: '/c.yml' };
+  const given = ({ running = {}, env, words = [], driver, version = '3.3.25' }: Case) => {
+    const cluster = clusterFile();
+    const command = ['/opt/etcd', '--name', 'n2', ...words];
+    const host = { ...seen('n2').host, command, environment: running } as HostFacts;
+    const spec = { new_command: driver === undefined ? command : undefined, env };
+    const members = cluster.members.map((one) => (one.name === 'n2' ? { ...one, ...spec } : one));
+    return {
+      members: second({ host, server_version: version }),
+      cluster: { ...cluster, members, ...(driver && { driver }) },
+    };
+  };
+  type Way = { readonly from: '3.2' | '3.3' | '3.4'; readonly to: '3.3' | '3.4' | '3.5' };
+  const failed = (one: Case, way: Way = { from: '3.3', to: '3.4' }): string[] =>
+    said('configuration-fits', given(one), way).filter((text) => text.startsWith('fail'));
+  it.each<[string, Case]>([
+    ['in env', { env: file }],
+    ['in the environment of the running process', { running: file }],
+    ['in the environment of a service', { running: file, driver: 'systemd' }],
+  ])('would replace all settings from 3.4 on: %s', (_, one) => {
+    expect(failed(one)).toEqual([naming('fail n2', 'ETCD_CONFIG_FILE', '/c.yml', '3.3', '3.4', 'data-dir')]);
+    const told = hints('configuration-fits', given(one)).map(String);
+    expect(told.some((hint) => hint.includes(one.driver === undefined ? 'in env' : 'its service'))).toBe(
+      true,
+    );
+  });
+  it.each<[string, Case, Way?]>([
+    [
+      'an empty variable in env overrides the running process',
+      { running: file, env: { ETCD_CONFIG_FILE: '' } },
+    ],
+    ['the command line names a file itself', { env: file, words: ['--config-file', '/d.yml'] }],
+    ['3.3 ignores it too', { env: file, version: '3.2.32' }, { from: '3.2', to: '3.3' }],
+    ['3.4 already reads it', { env: file, version: '3.4.23' }, { from: '3.4', to: '3.5' }],
+    ['this member already runs 3.4', { env: file, version: '3.4.23' }],
+  ])('does not matter: %s', (_, one, way) => expect(failed(one, way)).toEqual([]));
+});
+
 describe('a configuration', () => {
   const withFile = (spec: object, config: Record<string, unknown>, to: '3.4' | '3.5' | '3.6') => {
     const cluster = clusterFile();
