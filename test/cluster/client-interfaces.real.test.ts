@@ -20,9 +20,9 @@ const checked = async (cluster: RealCluster): Promise<Finding[]> => {
   const { findings } = ran.json() as { findings: Finding[] };
   return findings.filter(({ guard }) => guard === 'client-interfaces');
 };
-const read = (cluster: RealCluster, key: string, options: object): Promise<number> =>
+const read = (cluster: RealCluster, key: string, options: object, member = 1): Promise<number> =>
   new Promise((resolve, reject) => {
-    request(`${cluster.urls[1]}/v2/keys/${key}`, options, (response) => {
+    request(`${cluster.urls[member]}/v2/keys/${key}`, options, (response) => {
       response.resume().on('end', () => resolve(response.statusCode ?? 0));
     })
       .on('error', reject)
@@ -46,12 +46,13 @@ describe.each(rows)('clients of $from before an upgrade to $to', ({ from, to, ex
         from === '3.3' ? 'unknown' : 'pass',
       ]);
   });
-  it('the check names the versions of the clients', async () => {
+  // From 3.3 to 3.4 the guard reports no versions: it does not pass, because members do not count paths.
+  it.runIf(from === '3.4')('the check names the versions of the clients', async () => {
     const { ctl } = binariesOf(from) as { ctl: string };
     execFileSync(ctl, ['--endpoints', cluster.urls[0] as string, 'get', 'a'], {
       env: { ...process.env, ETCDCTL_API: '3' },
     });
-    if (from === '3.4') expect((await checked(cluster))[0]?.message).toContain(`${from} (1 request)`);
+    expect((await checked(cluster))[0]?.message).toContain(`${from} (1 request)`);
   });
   it('the check names the member, the requests and the address of an old client', async () => {
     const agent = new Agent({ keepAlive: true });
@@ -64,6 +65,17 @@ describe.each(rows)('clients of $from before an upgrade to $to', ({ from, to, ex
       expect(found[0]?.message).toMatch(/ v2 API .*127\.0\.0\.2 \(1 connection\)$/);
     } finally {
       agent.destroy();
+    }
+  });
+  it('recursive reads and HEAD requests of clients count, between any number of checks', async () => {
+    for (let i = 1; i <= 3; i += 1) {
+      for (const path of ['none?recursive=true', '?recursive=true'])
+        expect([200, 404]).toContain(await read(cluster, path, {}, 2));
+      expect(await read(cluster, '', { method: 'HEAD' }, 2)).toBe(200);
+      const found = (await checked(cluster)).filter(({ member }) => member === 'n3');
+      expect(found.map(({ level: one, message }) => [one, / sent (\d+) /.exec(message)?.[1]])).toEqual([
+        [level, String(3 * i)],
+      ]);
     }
   });
 });

@@ -232,10 +232,15 @@ const countClient = (api: Api, reported = 'unknown'): void => {
   if (api.form.has.leases)
     countRequest(api, `server_client_requests_total{client_api_version="${version}",type="unary"}`);
 };
-/** A real member counts a request of the v2 interface by its method, and a read of the whole tree twice. */
-const countV2 = (api: Api, query: string, method: string): void => {
+/**
+ * A real member counts a request of the v2 interface by its method, a recursive read also as such, and a failed
+ * request by its code.
+ */
+const countV2 = (api: Api, path: string, query: string, method: string): void => {
   countRequest(api, `http_received_total{method="${method}"}`);
-  if (method === 'GET' && /recursive=true/.test(query))
+  if (/^\/v2\/keys\/./.test(path) && ['GET', 'HEAD'].includes(method))
+    countRequest(api, `http_failed_total{code="404",method="${method}"}`);
+  if (['GET', 'HEAD'].includes(method) && /recursive=true/.test(query))
     countRequest(api, 'debugging_store_reads_total{action="getRecursive"}');
 };
 type Page = (api: Api, request: Incoming) => Outgoing | Promise<Outgoing>;
@@ -267,7 +272,9 @@ const atV2Path = (api: Api, path: string, query: string, { method }: Incoming): 
   if (path === '/v2/members') return { status: 200, headers: json, body: v2Members(api) };
   if (path.startsWith('/v2/stats/')) return { status: 200, headers: json, body: v2Stats(api, path) };
   if (!path.startsWith('/v2/keys')) return notFound;
-  countV2(api, query, method);
+  countV2(api, path, query, method);
+  if (method === 'HEAD')
+    return { status: path === '/v2/keys' || path === '/v2/keys/' ? 200 : 404, headers: json };
   if (method !== 'GET')
     return {
       status: 501,

@@ -248,8 +248,8 @@ const senderTo = (host: Host, base: string, endpoint: Endpoint): Parts['send'] =
 export const connect = (host: Host, endpoint: Endpoint): Connection => {
   const base = endpoint.url.replace(/\/+$/, '');
   const send = senderTo(host, base, endpoint);
-  const get: Connection['get'] = async (path) => {
-    const reply = await send({ method: 'GET', path });
+  const get: Connection['get'] = async (path, method = 'GET') => {
+    const reply = await send({ method, path });
     return { status: reply.status, text: await textOf(base, reply, endpoint) };
   };
   const versions = async (): Promise<Versions> => {

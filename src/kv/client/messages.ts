@@ -29,8 +29,8 @@ export const recordAt = (message: Json, key: string): Json => (message[key] ?? {
 export type Versions = { readonly server: string; readonly cluster: string; readonly storage?: string };
 export type Connection = {
   readonly endpoint: Endpoint;
-  /** Sends GET to an unprefixed path and returns the text for every status. */
-  get(path: string): Promise<{ readonly status: number; readonly text: string }>;
+  /** Sends GET or HEAD to an unprefixed path and returns the text for every status. */
+  get(path: string, method?: 'GET' | 'HEAD'): Promise<{ readonly status: number; readonly text: string }>;
   versions(): Promise<Versions>;
   row(): Promise<VersionRow>;
   /** Sends POST below the gateway prefix. Returns the JSON response or throws the etcd error. */

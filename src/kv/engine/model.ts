@@ -155,7 +155,7 @@ export type MemberStatus = {
 };
 /** What the clients of a member have requested since the start of its process. */
 export type ClientRequests = {
-  /** Requests through the v2 interface, without scans of the whole tree: opsctl sends such scans too. */
+  /** Requests through the v2 interface, without those that opsctl sends to read the size of the tree. */
   readonly v2_requests: number;
   /** Clients that wait for a change through the v2 interface now. */
   readonly v2_watchers: number;

@@ -36,10 +36,10 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
   'client-interfaces': {
     meaning: 'No client uses an interface that the target version does not serve.',
     reason:
-      'Such clients fail as soon as their member runs the target version. Each member counts the requests of its clients: through the v2 API, and by the version that a client reports.',
+      'Such clients fail as soon as their member runs the target version. Each member counts the requests of its clients: through the v2 API, and by the version that a client reports. opsctl marks its own v2 reads, so that they do not count.',
     causes: [
       'A client uses the v2 API. 3.4 and 3.5 serve it only with enable-v2, and 3.6 does not have it.',
-      'A client uses the gateway path /v3alpha, which 3.4 does not serve. Members do not count paths, so this is unknown.',
+      'A client uses the gateway path /v3alpha, which 3.4 does not serve. Members do not count paths, and they count the requests of opsctl like those of clients, so this is unknown.',
       'The metrics of a member cannot be read.',
     ],
     fix: 'Move the clients to the v3 API and to a path that both versions serve. The counters of a member start again with its process.',

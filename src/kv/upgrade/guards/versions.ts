@@ -209,7 +209,9 @@ export const leastVersions = guard(
 );
 
 const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
-const isSet = (value: unknown): boolean => value === true || value === 'true' || value === '';
+/** The words that Go parses as true. */
+const isTrue = (value: unknown): boolean =>
+  value === true || (typeof value === 'string' && /^(1|[tT]|true|TRUE|True)$/.test(value));
 /** Returns whether the new version of this member starts with the v2 interface. */
 const startsV2 = (input: GuardInput, name: string): boolean => {
   const spec = input.cluster.members.find((member) => member.name === name);
@@ -217,11 +219,16 @@ const startsV2 = (input: GuardInput, name: string): boolean => {
   if (rowOf(input.to)?.v2 !== 'enable-v2' || spec === undefined) return false;
   const start = startOf(spec, host, isStartedHere(input.cluster));
   // If a configuration file exists, only the file counts.
-  if (host?.config !== undefined) return isSet(host.config['enable-v2']);
-  return isSet(flagsOf(start?.words ?? []).get('enable-v2')) || isSet(start?.env['ETCD_ENABLE_V2']);
+  if (host?.config !== undefined) return isTrue(host.config['enable-v2']);
+  // A flag overrides the variable, a flag without a value is true, and servers ignore an empty variable.
+  const flag = flagsOf(start?.words ?? []).get('enable-v2');
+  return flag === '' || isTrue(flag ?? start?.env['ETCD_ENABLE_V2']);
 };
 const mostAddresses = 5;
-/** The addresses with the most connections to the member. */
+/**
+ * The addresses with the most connections to the member. The kernel does not report which API a connection
+ * uses, and opsctl on another machine is one of the addresses.
+ */
 const describeConnected = ({ host }: MemberStatus): string => {
   const rows = Object.entries(host?.connected ?? {}).toSorted(([, a], [, b]) => b - a);
   if (rows.length === 0) return '';
@@ -229,7 +236,7 @@ const describeConnected = ({ host }: MemberStatus): string => {
     .slice(0, mostAddresses)
     .map(([address, count]) => `${address} (${plural(count, 'connection')})`);
   const rest = rows.length - shown.length;
-  return `; connected now: ${shown.join(', ')}${rest === 0 ? '' : ` and ${rest} more`}`;
+  return `; connected now (through any API, opsctl included): ${shown.join(', ')}${rest === 0 ? '' : ` and ${rest} more`}`;
 };
 const firstWithoutV2 = versionRows.find(({ v2 }) => v2 === 'removed')?.minor ?? 'a later version';
 const v2Hint = (to: Minor, isServed: boolean) => {
@@ -240,22 +247,28 @@ const v2Hint = (to: Minor, isServed: boolean) => {
     'resets the counters of the members',
   );
 };
+/** A clause about the v2 requests that a member counted; undefined if it counted none. */
+const describeV2 = ({ clients }: MemberStatus): string | undefined => {
+  const { v2_requests = 0, v2_watchers = 0 } = clients ?? {};
+  const waiting = `${plural(v2_watchers, 'request')} ${v2_watchers === 1 ? 'waits' : 'wait'} for changes`;
+  if (v2_requests === 0) return v2_watchers === 0 ? undefined : `${waiting} through the v2 API now`;
+  const sent = `clients sent ${plural(v2_requests, 'request')} through the v2 API since its start`;
+  return v2_watchers === 0 ? sent : `${sent}, and ${waiting} now`;
+};
 /** Reports clients of the v2 interface if the new version does not serve it, or serves it for the last time. */
 const checkV2Clients = (input: GuardInput, to: Minor, log: Log): void => {
   if (rowOf(to)?.v2 === 'served') return;
   for (const member of input.observation.members) {
-    const { name, clients } = member;
-    if (clients === undefined || (clients.v2_requests === 0 && clients.v2_watchers === 0)) continue;
-    const watching =
-      clients.v2_watchers === 0 ? '' : `, and ${clients.v2_watchers} of them wait for changes now`;
-    const said = `${name}: clients sent ${plural(clients.v2_requests, 'request')} through the v2 API since its start${watching}`;
+    const { name } = member;
+    const used = describeV2(member);
+    if (used === undefined) continue;
     const isServed = startsV2(input, name);
     const effect = isServed
       ? `${to} serves it only with enable-v2, which ${firstWithoutV2} does not have`
       : `${to} does not serve it${rowOf(to)?.v2 === 'enable-v2' ? ' without enable-v2' : ''}`;
     log[isServed ? 'warn' : 'fail']({
       member: name,
-      message: `${said}; ${effect}${describeConnected(member)}`,
+      message: `${name}: ${used}; ${effect}${describeConnected(member)}`,
       hint: v2Hint(to, isServed),
     });
   }
@@ -263,7 +276,10 @@ const checkV2Clients = (input: GuardInput, to: Minor, log: Log): void => {
 /** Gateway paths that the running version serves and the new version does not. */
 const lostPaths = (from: Minor | undefined, to: Minor): readonly string[] =>
   (rowOf(from)?.answers ?? []).filter((path) => rowOf(to)?.answers.includes(path) === false);
-/** Members count requests of the gateway, but not their paths. */
+/**
+ * Members count requests of the gateway, but not their paths. They also count those of opsctl, so only a member
+ * that counted none is sure to have no client there.
+ */
 const checkGatewayClients = ({ observation: { members }, from }: GuardInput, to: Minor, log: Log): void => {
   const lost = lostPaths(from, to);
   const kept = rowOf(from)?.answers.find((path) => rowOf(to)?.answers.includes(path));
@@ -273,7 +289,7 @@ const checkGatewayClients = ({ observation: { members }, from }: GuardInput, to:
   );
   if (lost.length === 0 || asked.length === 0) return;
   log.noteUnknown({
-    message: `cannot determine whether clients use the gateway path ${lost.join(', ')}, which ${to} does not serve: ${asked.map(({ name }) => name).join(', ')} received requests of clients without a version, and members do not count paths`,
+    message: `cannot determine whether clients of ${asked.map(({ name }) => name).join(', ')} use the gateway path ${lost.join(', ')}, which ${to} does not serve: members do not count requests by path, and they count the requests of opsctl like those of clients`,
     hint: `search the clients for ${lost.join(', ')}${kept === undefined ? '' : `, and let them use ${kept}, which both versions serve`}`,
   });
 };
@@ -301,7 +317,7 @@ export const clientInterfaces = guard(
     if (unread.length > 0)
       log.noteUnknown({
         message: `cannot read the metrics of ${unread.map(({ name }) => name).join(', ')}, so it is unknown whether clients use an interface that ${to} does not serve`,
-        hint: `check that the client URL serves /metrics: curl ${unread[0]?.client_url}/metrics`,
+        hint: `check that ${unread[0]?.client_url}/metrics returns status 200 and the metrics of etcd`,
       });
   },
   memberFacts.answer,
@@ -310,7 +326,10 @@ export const clientInterfaces = guard(
       const versions = reportedVersions(input);
       return `no client uses an interface that ${input.to ?? 'the new version'} does not serve${versions === '' ? '' : `; client versions: ${versions}`}`;
     },
-    skips: ({ kind, from, to }) =>
-      kind === 'downgrade' || from === to ? 'the interfaces for clients stay the same' : undefined,
+    skips: ({ kind, from, to }) => {
+      if (kind === 'downgrade' || from === to) return 'the interfaces for clients stay the same';
+      const isKept = to !== undefined && rowOf(to)?.v2 === 'served' && lostPaths(from, to).length === 0;
+      return isKept ? `${to} serves every interface of ${from}` : undefined;
+    },
   },
 );

@@ -152,18 +152,21 @@ const countersIn = (page: string, name: string, label = ''): ReadonlyMap<string,
 };
 /**
  * Reads from the metrics of a member what its clients requested. Undefined if the page is not that of a
- * member. A member prints a counter only after its first request. A scan of the whole tree is counted as a
- * read of the v2 interface and as a recursive read; the server itself sends recursive reads at its start.
- * Therefore a few reads after a start may stay uncounted, but no request is counted that no client sent. Pure.
+ * member. A member prints a counter only after its first request. `seeV2` sends a HEAD for a missing key before
+ * each scan of the whole tree, and a member counts both as recursive reads. Only these pairs are left out, so
+ * recursive reads of clients count. Pure.
  */
 export const clientsIn = (page: string): ClientRequests | undefined => {
   if (!/^\w+_server_has_leader[ \t]/m.test(page)) return undefined;
   const received = countersIn(page, 'http_received_total', 'method');
   const all = [...received.values()].reduce((sum, count) => sum + count, 0);
-  const scans = countersIn(page, 'debugging_store_reads_total', 'action').get('getRecursive') ?? 0;
+  const recursive = countersIn(page, 'debugging_store_reads_total', 'action').get('getRecursive') ?? 0;
+  const missing = countersIn(page, 'http_failed_total', 'method').get('HEAD') ?? 0;
+  const marks = Math.min(missing, recursive);
+  const scans = Math.min(marks, recursive - marks, received.get('GET') ?? 0);
   const versions = countersIn(page, 'server_client_requests_total', 'client_api_version');
   return {
-    v2_requests: all - Math.min(received.get('GET') ?? 0, scans),
+    v2_requests: all - marks - scans,
     v2_watchers: countersIn(page, 'debugging_store_watchers').get('') ?? 0,
     ...(versions.size === 0 ? {} : { versions: Object.fromEntries([...versions].sort()) }),
   };
@@ -207,6 +210,8 @@ const mostV2Bytes = 100_000_000;
  * uses it there.
  */
 const lastWithV2 = '3.4';
+/** A key that does not exist. No client sends HEAD for missing keys, so `clientsIn` finds the scans of opsctl. */
+const markPath = '/v2/keys/_opsctl_scan?recursive=true';
 /**
  * Reads the size of the data in the store's v2 interface. Its snapshot files may be missing or a hundred
  * thousand writes old; a plain read of the whole tree shows the current size. The read is not replicated, so
@@ -228,6 +233,7 @@ export const seeV2 = async (
     maxReceiveBytes: mostV2Bytes,
   });
   try {
+    await store.connection.get(markPath, 'HEAD');
     const { status, text } = await store.connection.get('/v2/keys/?recursive=true');
     // From 3.4 on the interface is off by default: clients cannot write through it, and the snapshot files
     // contain the older data.

@@ -12,15 +12,40 @@ const page = (...lines: string[]): string => ['etcd_server_has_leader 1', ...lin
 const own = 'etcd_debugging_store_reads_total{action="getRecursive"}';
 
 describe('the metrics of a member', () => {
-  it('count requests of the v2 interface, without scans of the whole tree', () => {
+  it.each([
+    // The server itself reads recursively at its start.
+    { recursive: 1, missing: 0, GET: 0, HEAD: 0, clients: 0 },
+    { recursive: 3, missing: 1, GET: 1, HEAD: 1, clients: 0 },
+    { recursive: 9, missing: 4, GET: 4, HEAD: 4, clients: 0 },
+    // opsctl was interrupted after its HEAD.
+    { recursive: 4, missing: 2, GET: 1, HEAD: 2, clients: 0 },
+    { recursive: 3, missing: 1, GET: 9, HEAD: 1, clients: 8 },
+    // Recursive reads of clients: alone, and between scans of opsctl.
+    { recursive: 9, missing: 0, GET: 8, HEAD: 0, clients: 8 },
+    { recursive: 502, missing: 0, GET: 500, HEAD: 0, clients: 500 },
+    { recursive: 11, missing: 2, GET: 8, HEAD: 2, clients: 6 },
+    // Clients send HEAD for existing keys, and for missing keys without a recursive read.
+    { recursive: 1, missing: 0, GET: 0, HEAD: 5, clients: 5 },
+    { recursive: 0, missing: 5, GET: 5, HEAD: 5, clients: 10 },
+  ])('count clients, but not scans of opsctl: $clients of $GET GET, $HEAD HEAD', (one) => {
+    const lines = [
+      `${own} ${one.recursive}`,
+      'etcd_http_failed_total{code="404",method="GET"} 7',
+      `etcd_http_failed_total{code="404",method="HEAD"} ${one.missing}`,
+      `etcd_http_received_total{method="GET"} ${one.GET}`,
+      `etcd_http_received_total{method="HEAD"} ${one.HEAD}`,
+    ];
+    expect(clientsIn(page(...lines))).toEqual({ v2_requests: one.clients, v2_watchers: 0 });
+  });
+  it('count requests that write and requests that wait', () => {
     expect(clientsIn(page(`${own} 1`))).toEqual({ v2_requests: 0, v2_watchers: 0 });
-    expect(clientsIn(page(`${own} 2`, 'etcd_http_received_total{method="GET"} 1'))?.v2_requests).toBe(0);
-    expect(clientsIn(page(`${own} 2`, 'etcd_http_received_total{method="GET"} 9'))?.v2_requests).toBe(7);
     expect(
       clientsIn(
         page(
           `${own} 5`,
+          'etcd_http_failed_total{code="404",method="HEAD"} 2',
           'etcd_http_received_total{method="GET"} 2',
+          'etcd_http_received_total{method="HEAD"} 2',
           'etcd_http_received_total{method="PUT"} 1',
           'etcd_http_received_total{method="DELETE"} 1e+06',
           'etcd_debugging_store_watchers 3',
@@ -106,14 +131,45 @@ const v2: Partial<MemberStatus> = { clients: clients({ v2_requests: 2 }) };
 const starting = (...words: string[]): Partial<ClusterFile> => ({
   members: [{ ...clusterFile(1).members[0]!, new_command: ['/bin/new', ...words] }],
 });
+const withVariable = (value: string, ...words: string[]): Partial<ClusterFile> => {
+  const members = starting(...words).members?.map((member) => ({
+    ...member,
+    env: { ETCD_ENABLE_V2: value },
+  }));
+  return { members: members! };
+};
 
 describe('clients before an upgrade', () => {
   it.each([
     ['3.2 to 3.3 keeps the v2 interface', { from: '3.2', to: '3.3', member: v2 }, 'pass'],
+    [
+      '3.2 to 3.3 keeps every interface, so metrics are not needed',
+      { from: '3.2', to: '3.3', member: { clients: undefined as never } },
+      'pass',
+    ],
+    [
+      '3.4 to 3.5 needs the metrics',
+      { from: '3.4', to: '3.5', member: { clients: undefined as never } },
+      'unknown',
+    ],
     ['3.3 to 3.4 loses it', { member: v2 }, 'fail'],
     ['3.4 to 3.5 loses it without the setting', { from: '3.4', to: '3.5', member: v2 }, 'fail'],
     ['3.4 keeps it with the flag', { member: v2, cluster: starting('--enable-v2') }, 'warn'],
     ['a flag can switch it off', { member: v2, cluster: starting('--enable-v2=false') }, 'fail'],
+    ...['1', 't', 'T', 'TRUE', 'true', 'True'].flatMap((word) => [
+      [`a flag can be ${word}`, { member: v2, cluster: starting(`--enable-v2=${word}`) }, 'warn'],
+      [`a variable can be ${word}`, { member: v2, cluster: withVariable(word) }, 'warn'],
+    ]),
+    ...['0', 'F', 'false', ''].map((word) => [
+      `the variable "${word}" does not keep it`,
+      { member: v2, cluster: withVariable(word) },
+      'fail',
+    ]),
+    [
+      'a flag overrides the variable',
+      { member: v2, cluster: withVariable('true', '--enable-v2=false') },
+      'fail',
+    ],
     [
       '3.5 keeps it with the file',
       { from: '3.4', to: '3.5', member: { ...v2, host: { config: { 'enable-v2': true } } } },
@@ -145,7 +201,10 @@ describe('clients before an upgrade', () => {
     const gateway: Partial<MemberStatus> = { clients: clients({ versions: { '3.3': 4, unknown: 1 } }) };
     const uncounted: Partial<MemberStatus> = { clients: { v2_requests: 0, v2_watchers: 0 } };
     for (const member of [gateway, uncounted]) expect(levels({ member })).toEqual(['unknown']);
-    expect(found({ member: gateway })[0]).toMatchObject({ message: expect.stringContaining('/v3alpha') });
+    const [{ message = '' } = {}] = found({ member: uncounted });
+    expect(message).toMatch(/clients of n1 .*\/v3alpha.*requests of opsctl/);
+    // A member counts the requests of opsctl too, so the finding must not state that clients sent some.
+    expect(message).not.toMatch(/received|clients sent/);
     for (const [from, to] of [
       ['3.2', '3.3'],
       ['3.4', '3.5'],
@@ -165,8 +224,18 @@ describe('clients before an upgrade', () => {
     const connected = Object.fromEntries([1, 2, 3, 4, 5, 6].map((n) => [`10.0.0.${n}`, n]));
     const member = { clients: clients({ v2_requests: 1, v2_watchers: 2 }), host: { connected } };
     const [{ message = '' } = {}] = found({ member });
-    expect(message).toMatch(/1 request .* 2 .*10\.0\.0\.6 \(6 connections\), .*10\.0\.0\.2 .* 1 more$/);
+    expect(message).toMatch(
+      /1 request .* 2 requests wait .*any API.*opsctl.*10\.0\.0\.6 \(6 connections\), .*10\.0\.0\.2 .* 1 more$/,
+    );
     expect(message).not.toContain('10.0.0.1 ');
+  });
+  it.each([
+    [{ v2_watchers: 1 }, /^n1: 1 request waits for changes through the v2 API now; 3\.4 /],
+    [{ v2_watchers: 2 }, /^n1: 2 requests wait for changes through the v2 API now; 3\.4 /],
+    [{ v2_requests: 2 }, /^n1: clients sent 2 requests through the v2 API since its start; 3\.4 /],
+  ])('a finding about %j names only counts above zero', (counts, said) => {
+    const [{ message = '' } = {}] = found({ member: { clients: clients(counts) } });
+    expect(message).toMatch(said);
   });
   it('a pass lists the versions of the clients', () =>
     expect(found({ member: { clients: clients({ versions: { '3.10': 1, '3.5': 2 } }) } })[0]).toMatchObject({

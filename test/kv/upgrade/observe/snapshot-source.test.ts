@@ -81,7 +81,9 @@ describe('data of the old interface', () => {
       const { found, host } = await v2(() => ({ status: 500 }), version);
       expect([found, host.requests]).toEqual([{ bytes: 0 }, []]);
     }
-    expect((await v2(() => ({ status: 404 }), '3.4.0')).host.requests).toHaveLength(1);
+    const { host } = await v2(() => ({ status: 404 }), '3.4.0');
+    // The HEAD makes the scan distinguishable from recursive reads of clients, so the member counts it first.
+    expect(host.requests.map(({ method }) => method)).toEqual(['HEAD', 'GET']);
   });
   it('unreadable v2 data is unknown', async () => {
     expect((await v2(undefined)).found).toMatchObject({
