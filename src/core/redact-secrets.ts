@@ -125,21 +125,55 @@ export const redactedHeaders = (
 
 const redactedText = (text: string): string => (isUrl(text) ? redactedUrl(text) : text);
 
-/** Masks the texts under secret names in a JSON value, and the secrets of its URLs, at any depth. */
-export const redactedJson = (value: unknown, isHidden = false, isName = isSecret): unknown => {
-  if (typeof value === 'string') return isHidden ? MASK : redactedText(value);
-  if (Array.isArray(value)) return value.map((item) => redactedJson(item, isHidden, isName));
+/** Which values below a name are masked: all texts and numbers at any depth, only the texts of a list, or none. */
+type Hidden = 'all' | 'texts' | 'none';
+type Judge = (name: string, value: unknown) => Hidden;
+/** A code is a secret only as text: the number or the object below this name belongs to an error. */
+const hiddenBelow = (name: string): Hidden =>
+  !isSecret(name) ? 'none' : snake(name) === 'code' ? 'texts' : 'all';
+/** Everything inside a hidden object is hidden. */
+const hiddenInside = (outer: Hidden): Hidden => (outer === 'all' ? 'all' : 'none');
+
+/**
+ * Masks the texts and numbers under secret names in a JSON value, and the secrets of its URLs, at any depth. The values
+ * true, false and null stay.
+ */
+export const redactedJson = (
+  value: unknown,
+  hidden: Hidden = 'none',
+  judge: Judge = hiddenBelow,
+): unknown => {
+  if (typeof value === 'string') return hidden === 'none' ? redactedText(value) : MASK;
+  if (typeof value === 'number') return hidden === 'all' ? MASK : value;
+  if (Array.isArray(value)) return value.map((item) => redactedJson(item, hidden, judge));
   if (typeof value !== 'object' || value === null) return value;
+  const outer = hiddenInside(hidden);
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key,
-      redactedJson(inner, isName(key) && (typeof inner === 'string' || Array.isArray(inner)), isName),
+      redactedJson(inner, outer === 'all' ? outer : judge(key, inner), judge),
     ]),
   );
 };
-/** Masks the secrets in the result of a command. The code of a finding or an error is a word, not a secret. */
+/** The members of an object that describes a field or names a stored secret, and has no value of one. */
+const DESCRIBING = new Set([
+  ...['type', '$ref', 'in', 'name', 'title', 'summary', 'description', 'format', 'enum', 'items', 'pattern'],
+  ...['minLength', 'maxLength', 'nullable', 'readOnly', 'writeOnly', 'required', 'deprecated'],
+  ...['properties', 'additionalProperties', 'secretName', 'defaultMode'],
+]);
+const isDescription = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  ('type' in value || '$ref' in value || 'secretName' in value) &&
+  Object.keys(value).every((key) => DESCRIBING.has(key));
+/**
+ * Masks the secrets in the result of a command. The code of a finding or an error is a word, not a secret, and a schema
+ * has fields with the names of secrets.
+ */
 export const redactedResult = (value: unknown): unknown =>
-  redactedJson(value, false, (name) => name !== 'code' && isSecret(name));
+  redactedJson(value, 'none', (name, inner) =>
+    name === 'code' || isDescription(inner) ? 'none' : hiddenBelow(name),
+  );
 
 const parseText = (text: string): { readonly json: unknown } | undefined => {
   try {
@@ -149,9 +183,15 @@ const parseText = (text: string): { readonly json: unknown } | undefined => {
   }
 };
 
-const SIGN_OR_QUOTE = /["{}[\],:]/g;
-/** An object or a list of a JSON text that is still open. */
-type OpenValue = { readonly isObject: boolean; isKeyNext: boolean; isHidden: boolean };
+/** The signs, the start of a string, and whole numbers. */
+const MASKED_TOKEN = /["{}[\],:]|-?\d[\d.eE+-]*/g;
+/** An object or a list of a JSON text that is still open. `outer` holds for all its values, `hidden` for the next one. */
+type OpenValue = {
+  readonly isObject: boolean;
+  readonly outer: Hidden;
+  isKeyNext: boolean;
+  hidden: Hidden;
+};
 /** The literal of a string without the secrets of a URL. Only a text with a colon or an escape can be a URL. */
 const maskUrlLiteral = (literal: string): string => {
   if (!/[:\\]/.test(literal)) return literal;
@@ -162,25 +202,36 @@ const maskUrlLiteral = (literal: string): string => {
 /** Notes a sign of JSON that opens, closes or separates values. */
 const noteSign = (sign: string, open: OpenValue[]): void => {
   const inner = open.at(-1);
-  if (sign === '{') open.push({ isObject: true, isKeyNext: true, isHidden: false });
-  else if (sign === '[') open.push({ isObject: false, isKeyNext: false, isHidden: inner?.isHidden === true });
+  const hidden = inner?.hidden ?? 'none';
+  const outer = hiddenInside(hidden);
+  if (sign === '{') open.push({ isObject: true, isKeyNext: true, outer, hidden: outer });
+  else if (sign === '[') open.push({ isObject: false, isKeyNext: false, outer: hidden, hidden });
   else if (sign === '}' || sign === ']') open.pop();
   else if (inner !== undefined) inner.isKeyNext = inner.isObject && sign === ',';
 };
+const noteKey = (literal: string, inner: OpenValue): void => {
+  inner.hidden = inner.outer === 'all' ? 'all' : hiddenBelow(String(JSON.parse(literal)));
+};
+/** The text that stands for a string or a number of JSON. */
+const maskLiteral = (literal: string, hidden: Hidden): string => {
+  const isText = literal.startsWith('"');
+  if (hidden === 'all' || (isText && hidden === 'texts')) return `"${MASK}"`;
+  return isText ? maskUrlLiteral(literal) : literal;
+};
 /**
- * Masks the strings of valid JSON like `redactedJson`. Every other character of the text stays, because a parsed value
- * loses digits of long numbers and one of two equal keys.
+ * Masks the strings and numbers of valid JSON like `redactedJson`. Every other character of the text stays, because a
+ * parsed value loses digits of long numbers and one of two equal keys.
  */
-const maskJsonStrings = (text: string): string => {
+const maskJsonLiterals = (text: string): string => {
   const parts: string[] = [];
   const open: OpenValue[] = [];
   let end = 0;
-  for (const { token, at } of findJsonTokens(text, SIGN_OR_QUOTE)) {
+  for (const { token, at } of findJsonTokens(text, MASKED_TOKEN)) {
     const inner = open.at(-1);
-    if (!token.startsWith('"')) noteSign(token, open);
-    else if (inner?.isKeyNext === true) inner.isHidden = isSecret(String(JSON.parse(token)));
+    if (/^[{}[\],:]/.test(token)) noteSign(token, open);
+    else if (inner?.isKeyNext === true) noteKey(token, inner);
     else {
-      parts.push(text.slice(end, at), inner?.isHidden === true ? `"${MASK}"` : maskUrlLiteral(token));
+      parts.push(text.slice(end, at), maskLiteral(token, inner?.hidden ?? 'none'));
       end = at + token.length;
     }
   }
@@ -201,10 +252,10 @@ const MAY_NEED_MASK = new RegExp(
 );
 /** One JSON value, or one in each line, as streams send them. */
 const maskJsonText = (text: string): string | undefined => {
-  if (parseText(text) !== undefined) return MAY_NEED_MASK.test(text) ? maskJsonStrings(text) : text;
+  if (parseText(text) !== undefined) return MAY_NEED_MASK.test(text) ? maskJsonLiterals(text) : text;
   const lines = text.split('\n');
   if (lines.some((line) => line.trim() !== '' && parseText(line) === undefined)) return undefined;
-  return lines.map((line) => (line.trim() === '' ? line : maskJsonStrings(line))).join('\n');
+  return lines.map((line) => (line.trim() === '' ? line : maskJsonLiterals(line))).join('\n');
 };
 /**
  * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats.

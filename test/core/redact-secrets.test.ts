@@ -6,6 +6,7 @@ import {
   redactedForm,
   redactedHeaders,
   redactedJson,
+  redactedResult,
   redactedUrl,
   secretsIn,
 } from '../../src/core/redact-secrets.ts';
@@ -38,7 +39,7 @@ describe('masking', () => {
     ['', ''],
   ])('masking covers the form %s', (text, shown) => expect(redactedForm(text)).toBe(shown));
 
-  it('masking covers texts in JSON at any depth, and only texts', () => {
+  it('masking covers texts in JSON at any depth, and no code that is a number', () => {
     expect(
       redactedJson({ secret: 's', list: [{ refresh_token: 'r', color: '#ffffff' }], token: null, code: 7 }),
     ).toEqual({
@@ -46,6 +47,36 @@ describe('masking', () => {
       list: [{ refresh_token: '***', color: '#ffffff' }],
       token: null,
       code: 7,
+    });
+  });
+
+  test.each([
+    ['{"name":"x","otp":123456}', '{"name":"x","otp":"***"}'],
+    ['{"pwd":-12.5e+3,"n":1}', '{"pwd":"***","n":1}'],
+    ['{"session_id":12345678901234567890}', '{"session_id":"***"}'],
+    ['{"token":[1,["b",{"c":2}],null]}', '{"token":["***",["***",{"c":"***"}],null]}'],
+    [
+      '{"credentials":{"user":"a","value":"hidden","n":{"pin":7}},"m":8}',
+      '{"credentials":{"user":"***","value":"***","n":{"pin":"***"}},"m":8}',
+    ],
+    ['{"secret":{"a":true,"b":false,"c":null}}', '{"secret":{"a":true,"b":false,"c":null}}'],
+    // The code of an error is a number or an object; as text it may be the code of a sign-in.
+    ['{"code":14,"error":{"code":{"n":1}}}', '{"code":14,"error":{"code":{"n":1}}}'],
+    ['{"code":["abc",5]}', '{"code":["***",5]}'],
+  ])('masking covers numbers and objects under the name of a secret: %s', (text, shown) => {
+    expect(redactedBody(text)).toBe(shown);
+    expect(redactedJson(JSON.parse(text))).toEqual(JSON.parse(shown));
+  });
+  test('the result of a command keeps the description of a field, and no number or object of a secret', () => {
+    const described = {
+      securityDefinitions: { token: { type: 'apiKey', in: 'header', name: 'Tracker-Token' } },
+      volumes: [{ secret: { secretName: 'files', defaultMode: 288 } }],
+      findings: [{ code: 'UNKNOWN' }],
+    };
+    expect(redactedResult(described)).toEqual(described);
+    expect(redactedResult({ otp: 1, credentials: { type: 'basic', value: 'hidden' } })).toEqual({
+      otp: '***',
+      credentials: { type: '***', value: '***' },
     });
   });
 
