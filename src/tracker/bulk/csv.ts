@@ -62,10 +62,15 @@ const columnOfEscapedNul = (text: string): number => {
   }
   return 0;
 };
+const hasProtoKey = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProtoKey));
 /** What the text of a row shows and its value does not have. */
 const hiddenFault = (text: string, row: object): Problem | undefined => {
-  // An object of JavaScript cannot hold this key, so its value would be dropped.
-  if (/"__proto__"\s*:/.test(text)) return problem('__proto__', 'unknown', 'is not a known field');
+  // JSON.parse keeps this key, and the next copy of the object loses its value. An escape is another way to write it.
+  if (/proto__|\\/.test(text) && hasProtoKey(row))
+    return problem('__proto__', 'unknown', 'is not a known field');
   const repeated = repeatedKeyIn(text, row);
   if (repeated !== undefined) return repeatedKey(repeated);
   const nul = columnOfEscapedNul(text);
@@ -189,6 +194,11 @@ const withinCell = (at: number): Fault => ({
   what: 'a quote is inside a cell that does not start with a quote',
   hint: 'put the whole cell in quotes and double the quote: "5"" pipe"',
 });
+const openBetweenTabs = (at: number): Fault => ({
+  at,
+  what: 'a quote may be a character of its cell, or it may open a cell of several lines that contains a tab',
+  hint: 'write a quote at the start of a cell as """word""", or replace the tab inside a cell of several lines by a space',
+});
 const bareReturn = (at: number): Fault => ({
   at,
   what: 'a carriage return is outside quotes',
@@ -205,6 +215,13 @@ const plainFault = (cell: string, at: number, delimiter: string): Fault | undefi
   return end === -1 ? undefined : bareReturn(at + end);
 };
 type Cell = { readonly cell: string; readonly end: number };
+const plainCell = (text: string, at: number, delimiter: string): Cell | { readonly fault: Fault } => {
+  const next = text.indexOf(delimiter, at);
+  const end = next === -1 ? text.length : next;
+  const cell = text.slice(at, end);
+  const fault = plainFault(cell, at, delimiter);
+  return fault === undefined ? { cell, end } : { fault };
+};
 const quotedCell = (
   text: string,
   at: number,
@@ -212,16 +229,12 @@ const quotedCell = (
 ): Cell | Exclude<Split, { cells: string[] }> => {
   const end = closingQuote(text, at + 1);
   if (end === -1) return { openAt: at };
-  const isLast = end + 1 === text.length;
-  if (!isLast && text[end + 1] !== delimiter) return { fault: afterQuote(end + 1) };
-  return { cell: text.slice(at + 1, end).replaceAll('""', '"'), end: end + 1 };
-};
-const plainCell = (text: string, at: number, delimiter: string): Cell | { readonly fault: Fault } => {
-  const next = text.indexOf(delimiter, at);
-  const end = next === -1 ? text.length : next;
-  const cell = text.slice(at, end);
-  const fault = plainFault(cell, at, delimiter);
-  return fault === undefined ? { cell, end } : { fault };
+  if (end + 1 === text.length || text[end + 1] === delimiter)
+    return { cell: text.slice(at + 1, end).replaceAll('""', '"'), end: end + 1 };
+  // Between tabs `"Beta" is missing` is a title like `Fix "x" in y`.
+  return delimiter === '\t' && !text.slice(at, end).includes('\n')
+    ? plainCell(text, at, delimiter)
+    : { fault: afterQuote(end + 1) };
 };
 /** Splits one record of RFC 4180 without its line end. Pure. */
 export const splitCsv = (text: string, delimiter = ','): Split => {
@@ -235,11 +248,22 @@ export const splitCsv = (text: string, delimiter = ','): Split => {
     at = found.end + 1;
   }
 };
+/**
+ * Where a quote opens a cell between tabs and the same lines, read without quotes, are complete rows: then the table
+ * does not say which of the two it means. A quoted cell without a tab makes one of its lines too short.
+ */
+const ambiguityIn = (record: string, split: Split, columns: number): Fault | undefined => {
+  const isOpen = 'openAt' in split;
+  if (columns < 2 || 'fault' in split || !(isOpen || record.includes('\n'))) return undefined;
+  if (isOpen && !record.slice(split.openAt).includes('\t')) return undefined;
+  const isWhole = record.split('\n').every((line) => line.split('\t').length === columns);
+  return isWhole ? openBetweenTabs(isOpen ? split.openAt : record.indexOf('"')) : undefined;
+};
 /** The delimiter that splits the header into the most names. */
 const delimiterOf = (header: string): Delimiter => {
   const counted = (Object.keys(delimiters) as Delimiter[]).map((delimiter) => {
     const split = splitCsv(header, delimiter);
-    return { delimiter, count: 'cells' in split ? split.cells.length : 0 };
+    return { delimiter, count: 'cells' in split && split.cells.length > 1 ? split.cells.length : 0 };
   });
   return counted.reduce((best, one) => (one.count > best.count ? one : best)).delimiter;
 };
@@ -278,6 +302,27 @@ const headerText = (whole: string): string =>
   withoutEnd(whole)
     .replace(/^\uFEFF/, '')
     .replace(/" +$/, '"');
+/**
+ * The delimiter that a spreadsheet reads from a line before the header, or what is wrong with this line. A header has
+ * several names or another one.
+ */
+const statedDelimiter = (record: string, line: number): Delimiter | Fault | undefined => {
+  const text = /^("?)sep=([^"]{0,2})\1$/i.exec(record)?.[2];
+  if (text === undefined) return undefined;
+  if (line > 1)
+    return {
+      at: 0,
+      what: `line ${line} states a delimiter, and only line 1 can do this`,
+      hint: 'remove the line',
+    };
+  return Object.hasOwn(delimiters, text)
+    ? (text as Delimiter)
+    : {
+        at: 0,
+        what: `line 1 states the delimiter ${JSON.stringify(text)}`,
+        hint: 'use comma, semicolon or tab, and state it like sep=;',
+      };
+};
 type Header = { readonly names: readonly string[]; readonly repeated: ReadonlySet<string> };
 /** Names of the columns. A column that may not repeat is an error that names both columns. */
 const headerFrom = (cells: readonly string[], line: number, isList: (column: string) => boolean) => {
@@ -363,17 +408,18 @@ class CsvReader implements Reader {
     this.#held = [];
     if (whole.trim() === '') return undefined;
     const record = this.#header === undefined ? headerText(whole) : withoutEnd(whole);
-    // A spreadsheet reads its delimiter from a line before the header.
-    const stated = this.#header === undefined ? /^sep=([,;\t])$/i.exec(record)?.[1] : undefined;
+    const stated = this.#header === undefined ? statedDelimiter(record, this.#start) : undefined;
+    if (typeof stated === 'object') throw this.#malformed(record, stated);
     if (stated !== undefined) {
-      this.#delimiter ??= stated as Delimiter;
+      this.#delimiter ??= stated;
       return undefined;
     }
     this.#delimiter ??= delimiterOf(record);
     const split = splitCsv(record, this.#delimiter);
-    if ('fault' in split)
-      throw makeMalformedError(this.#name, [placeFault(this.#start, record, split.fault)]);
-    if ('openAt' in split) {
+    const columns = this.#delimiter === '\t' ? (this.#header?.names.length ?? 0) : 0;
+    const fault = 'fault' in split ? split.fault : ambiguityIn(record, split, columns);
+    if (fault !== undefined) throw this.#malformed(record, fault);
+    if (!('cells' in split)) {
       this.#held = [whole];
       return undefined;
     }
@@ -392,7 +438,11 @@ class CsvReader implements Reader {
     const at = 'openAt' in split ? split.openAt : 0;
     const open = { at, what: 'a quote opens a cell and is never closed', hint: 'close the quote' };
     const fault = 'fault' in split ? split.fault : open;
-    throw makeMalformedError(this.#name, [placeFault(this.#start, record, fault)]);
+    throw this.#malformed(record, fault);
+  }
+
+  #malformed(record: string, fault: Fault): AppError {
+    return makeMalformedError(this.#name, [placeFault(this.#start, record, fault)]);
   }
 
   #refuseNul(text: string): void {
@@ -415,8 +465,7 @@ class CsvReader implements Reader {
 
   #row(header: Header, record: string, cells: string[], bytes: number): Line {
     const fault = rowFault(header, cells);
-    if (fault !== undefined)
-      throw makeMalformedError(this.#name, [placeFault(this.#start, record, { at: 0, ...fault })]);
+    if (fault !== undefined) throw this.#malformed(record, { at: 0, ...fault });
     // The mark of a line in the journal does not depend on its line ends.
     return {
       line: this.#start,

@@ -172,15 +172,57 @@ test('a quote inside a cell is one of its characters between tabs, and an error 
   for (const delimiter of [',', ';'])
     await expect(read(text.replaceAll('\t', delimiter), () => false)).rejects.toThrow(AppError);
 });
+const readTabs = async (text: string) => {
+  const rows = [];
+  for await (const lines of readRows(bytesOf(text), 'csv', { name: 'rows.tsv' }))
+    rows.push(...lines.map(({ row }) => Object.values(row ?? {})));
+  return rows;
+};
+test.each([
+  ['"Beta" label is missing\t1', [['"Beta" label is missing', '1']]],
+  ['"a" and "b"\t"c"', [['"a" and "b"', 'c']]],
+  ['1\t"a" b', [['1', '"a" b']]],
+  [
+    '"two\nlines"\t1\n2\t"two\nlines"',
+    [
+      ['two\nlines', '1'],
+      ['2', 'two\nlines'],
+    ],
+  ],
+  ['"a\tb"\t1', [['a\tb', '1']]],
+  ['"a\nb\tc"\t1', [['a\nb\tc', '1']]],
+] as const)('reads a quote at the start of a cell between tabs: %j', async (text, rows) =>
+  expect(await readTabs(`name\tid\n${text}\n`)).toEqual(rows),
+);
+test.each([
+  ['"Foo\tx\nbar"\tq', 2, 1],
+  ['a\tb\n"Foo\tx', 3, 1],
+  ['a\t"b\nc\td"', 2, 3],
+  ['a\t"b\nc" d\te', 3, 3],
+])('refuses a quote between tabs that can mean two things: %j', async (text, line, column) => {
+  const refused = readTabs(`name\tdescription\n${text}\nThird\tr\n`);
+  await expect(refused).rejects.toMatchObject({
+    detail: {
+      code: 'MALFORMED_CSV',
+      problems: [expect.objectContaining({ file: 'rows.tsv', line, column })],
+    },
+  });
+});
+test('a header with a wrong quote is no table of one column between tabs', async () => {
+  await expect(readTabs('a"b,c\n1,2\n')).rejects.toMatchObject({ detail: { code: 'MALFORMED_CSV' } });
+});
 test.each([
   ['{"name":"a","__proto__":{"archived":true}}', '__proto__'],
+  ['{"name":"a","\\u005f_proto__":1}', '__proto__'],
+  ['{"labels":[{"__pr\\u006fto__":1}]}', '__proto__'],
+  ['{"a":"__proto__:","b":"\\"__proto__\\":"}', undefined],
   ['{"name":"a","labels":[{"name":"b","__proto__" : 1}]}', '__proto__'],
   ['[{"name":"a"}]', ''],
-])('NDJSON rejects %s', async (text, path) => {
+])('NDJSON judges %s by its parsed keys', async (text, path) => {
   const found = [];
   for await (const lines of readRows(bytesOf(text), 'ndjson'))
     found.push(...lines.map(({ problem }) => problem));
-  expect(found).toEqual([expect.objectContaining({ path })]);
+  expect(found).toEqual([path === undefined ? undefined : expect.objectContaining({ path })]);
 });
 test('a line sep=; before the header states the delimiter and counts as a line', async () => {
   const rows = [];
@@ -220,4 +262,20 @@ describe('a NUL character', () => {
   test('the text of an escape is not an escape', async () => {
     expect(await problemsOf('{"name":"a\\\\u0000b"}')).toEqual([[1, undefined]]);
   });
+});
+test.each(['sep=;', '"sep=;"', 'SEP=;', '"sep=;" '])('accepts the line %j before the header', async (line) =>
+  expect(await readTabs(`${line}\nname;id\n"a,b";c\n`)).toEqual([['a,b', 'c']]),
+);
+test.each([
+  ['sep=|\nname|id\n', 1, ['"|"']],
+  ['"sep=|"\nname|id\n', 1, ['"|"']],
+  ['sep=\nname,id\n', 1, ['""']],
+  ['sep=;\nsep=;\nname;id\n', 2, []],
+  ['\nsep=;\nname;id\n', 2, []],
+])('rejects the line of a delimiter in %j', async (text, line, values) => {
+  const thrown: unknown = await readTabs(text).catch((error: unknown) => error);
+  const { detail } = thrown as AppError;
+  expect(detail.code).toBe('MALFORMED_CSV');
+  expect(detail.problems).toMatchObject([{ file: 'rows.tsv', line }]);
+  expect(valuesIn(detail.problems?.[0]?.message ?? '')).toEqual(expect.arrayContaining(values));
 });
