@@ -60,6 +60,46 @@ const openEnd = (text: string, forms: readonly string[]): number => {
   return longest;
 };
 
+/** A part of a secret that is shorter is not recognized: two characters are too often those of a word. */
+const SHORTEST_PART = 3;
+/** Where a message leaves out text (`shortenMiddle`), which can be inside a secret. */
+const CUT = '…';
+/** Length of the longest end of `text` that is the beginning of a form; 0 if it is too short to tell. */
+const endThatStartsForm = (text: string, forms: readonly string[]): number => {
+  const tail = text.slice(-SHORTEST_PART);
+  let longest = 0;
+  for (const form of tail.length < SHORTEST_PART ? [] : forms)
+    for (let at = form.lastIndexOf(tail); at !== -1; at = at === 0 ? -1 : form.lastIndexOf(tail, at - 1)) {
+      const length = at + SHORTEST_PART;
+      if (length > longest && text.endsWith(form.slice(0, length))) longest = length;
+    }
+  return longest;
+};
+/** Length of the longest beginning of `text` that is the end of a form; 0 if it is too short to tell. */
+const startThatEndsForm = (text: string, forms: readonly string[]): number => {
+  const head = text.slice(0, SHORTEST_PART);
+  let longest = 0;
+  for (const form of head.length < SHORTEST_PART ? [] : forms)
+    for (let at = form.indexOf(head); at !== -1; at = form.indexOf(head, at + 1))
+      if (form.length - at > longest && text.startsWith(form.slice(at))) longest = form.length - at;
+  return longest;
+};
+/** Masks the rest of a secret next to the place where text was left out. Pure. */
+const maskParts = (text: string, forms: readonly string[]): string => {
+  if (!text.includes(CUT)) return text;
+  const pieces = text.split(CUT);
+  return pieces
+    .map((piece, at) => {
+      const [isAfterCut, isBeforeCut] = [at > 0, at < pieces.length - 1];
+      const isInside = isAfterCut && isBeforeCut && piece.length >= SHORTEST_PART;
+      if (isInside && forms.some((form) => form.includes(piece))) return MASK;
+      const start = isAfterCut ? startThatEndsForm(piece, forms) : 0;
+      const rest = piece.slice(start);
+      const end = isBeforeCut ? endThatStartsForm(rest, forms) : 0;
+      return `${start > 0 ? MASK : ''}${rest.slice(0, rest.length - end)}${end > 0 ? MASK : ''}`;
+    })
+    .join(CUT);
+};
 /** The forms that contain no other form: without one of them, a text contains no form at all. */
 const coresOf = (forms: readonly string[]): readonly string[] =>
   forms.filter((form) => !forms.some((other) => other !== form && form.includes(other)));
@@ -139,9 +179,9 @@ export const makeRedactor = (): Redactor => {
     cores = coresOf(forms);
   };
   const clean = (text: string): string => {
-    if (!cores.some((core) => text.includes(core))) return text;
+    if (!cores.some((core) => text.includes(core))) return maskParts(text, forms);
     const { done, at } = maskForms(text, forms);
-    return at === 0 ? text : done + text.slice(at);
+    return maskParts(done + text.slice(at), forms);
   };
   const stream = (): RedactStream => {
     let held = '';
