@@ -85,6 +85,8 @@ export type HostFacts = {
   readonly command_error?: string;
   /** Content of the configuration file that the new version will read. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** The configuration file contains a key twice, so opsctl cannot rewrite it. */
+  readonly config_repeats?: boolean;
   readonly config_error?: string;
   /** Connections to the client port by the address of the client. Connections of the host to itself are left out. */
   readonly connected?: Readonly<Record<string, number>>;

@@ -341,7 +341,7 @@ export const splitDocuments = (text: string): readonly [first: string, rest: str
 /** Returns the content of a configuration file, or the reason why it cannot be read. */
 export const parseConfig = async (
   text: string,
-): Promise<{ readonly file: Settings } | { readonly broken: string }> => {
+): Promise<{ readonly file: Settings; readonly repeats?: true } | { readonly broken: string }> => {
   const { parseDocument } = await import('../../../platform/yaml.ts');
   const document = parseDocument(splitDocuments(text)[0]);
   // The servers use the last value of a repeated key.
@@ -351,7 +351,7 @@ export const parseConfig = async (
   if ('problem' in parsed) return { broken: parsed.problem };
   const file = parsed.value ?? {};
   return typeof file === 'object' && !Array.isArray(file)
-    ? { file: file as Settings }
+    ? { file: file as Settings, ...(document.errors.length > 0 ? { repeats: true } : {}) }
     : { broken: 'it is not a mapping of settings' };
 };
 
@@ -421,7 +421,7 @@ const factsOf = async ({ files }: Host, path: string): Promise<HostFacts> => {
   const read = await parseConfig(text);
   return 'broken' in read
     ? { config_error: `${path} is not a configuration file: ${read.broken}` }
-    : { config: read.file };
+    : { config: read.file, ...(read.repeats ? { config_repeats: true } : {}) };
 };
 /**
  * Before a restart the guards check the text that will replace the configuration file, not the current file.

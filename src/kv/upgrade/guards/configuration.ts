@@ -147,7 +147,13 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
     : lintFile(host.config, to, from)) {
     const isRewritten =
       isFixed === true && isLater !== true && isAccess !== true && member.config_file !== undefined;
-    if (isRewritten)
+    if (isRewritten && host?.config_repeats === true)
+      log.fail({
+        member: member.name,
+        message: `${member.name}: ${key} ${message}, and the plan cannot rewrite a file that contains a key twice`,
+        hint: 'keep one line of each key in the configuration file: the servers use the last one',
+      });
+    else if (isRewritten)
       log.warn({
         member: member.name,
         message: `${member.name}: ${key} ${message}`,

@@ -150,6 +150,16 @@ describe('a configuration', () => {
       naming('plan', 'auto-compaction-mode: periodic', 'auto-compaction-retention: "7"'),
     );
   });
+  it('a repeated key fails only where the plan would rewrite the file', () => {
+    const levels = (config: Record<string, unknown>) => {
+      const cluster = clusterFile();
+      const members = cluster.members.map((one) => ({ ...one, config_file: '/c' }));
+      const given = { members: onHost({ config, config_repeats: true }), cluster: { ...cluster, members } };
+      return said('configuration-fits', given, { to: '3.5' }).filter((text) => text.startsWith('fail'));
+    };
+    expect(levels({ 'auto-compaction-retention': 7 })).toEqual([naming('fail n2', 'key twice')]);
+    expect(levels({ name: 'n2' })).toEqual([]);
+  });
   it('a configuration that the plan does not rewrite has the hint of the finding', () => {
     const old = { 'experimental-compaction-batch-limit': 7 };
     for (const spec of [{ config_file: '/c' }, {}]) {
