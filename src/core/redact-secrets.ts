@@ -129,25 +129,21 @@ const redactedText = (text: string): string => (isUrl(text) ? redactedUrl(text) 
 type Hidden = 'all' | 'texts' | 'none';
 type Judge = (name: string, value: unknown) => Hidden;
 /** A code is a secret only as text: the number or the object below this name belongs to an error. */
-const hiddenBelow = (name: string): Hidden =>
+const scopeBelow = (name: string): Hidden =>
   !isSecret(name) ? 'none' : snake(name) === 'code' ? 'texts' : 'all';
 /** Everything inside a hidden object is hidden. */
-const hiddenInside = (outer: Hidden): Hidden => (outer === 'all' ? 'all' : 'none');
+const scopeInside = (outer: Hidden): Hidden => (outer === 'all' ? 'all' : 'none');
 
 /**
  * Masks the texts and numbers under secret names in a JSON value, and the secrets of its URLs, at any depth. The values
  * true, false and null stay.
  */
-export const redactedJson = (
-  value: unknown,
-  hidden: Hidden = 'none',
-  judge: Judge = hiddenBelow,
-): unknown => {
+export const redactedJson = (value: unknown, hidden: Hidden = 'none', judge: Judge = scopeBelow): unknown => {
   if (typeof value === 'string') return hidden === 'none' ? redactedText(value) : MASK;
   if (typeof value === 'number') return hidden === 'all' ? MASK : value;
   if (Array.isArray(value)) return value.map((item) => redactedJson(item, hidden, judge));
   if (typeof value !== 'object' || value === null) return value;
-  const outer = hiddenInside(hidden);
+  const outer = scopeInside(hidden);
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key,
@@ -172,7 +168,7 @@ const isDescription = (value: unknown): boolean =>
  */
 export const redactedResult = (value: unknown): unknown =>
   redactedJson(value, 'none', (name, inner) =>
-    name === 'code' || isDescription(inner) ? 'none' : hiddenBelow(name),
+    name === 'code' || isDescription(inner) ? 'none' : scopeBelow(name),
   );
 
 const parseText = (text: string): { readonly json: unknown } | undefined => {
@@ -203,14 +199,14 @@ const maskUrlLiteral = (literal: string): string => {
 const noteSign = (sign: string, open: OpenValue[]): void => {
   const inner = open.at(-1);
   const hidden = inner?.hidden ?? 'none';
-  const outer = hiddenInside(hidden);
+  const outer = scopeInside(hidden);
   if (sign === '{') open.push({ isObject: true, isKeyNext: true, outer, hidden: outer });
   else if (sign === '[') open.push({ isObject: false, isKeyNext: false, outer: hidden, hidden });
   else if (sign === '}' || sign === ']') open.pop();
   else if (inner !== undefined) inner.isKeyNext = inner.isObject && sign === ',';
 };
 const noteKey = (literal: string, inner: OpenValue): void => {
-  inner.hidden = inner.outer === 'all' ? 'all' : hiddenBelow(String(JSON.parse(literal)));
+  inner.hidden = inner.outer === 'all' ? 'all' : scopeBelow(String(JSON.parse(literal)));
 };
 /** The text that stands for a string or a number of JSON. */
 const maskLiteral = (literal: string, hidden: Hidden): string => {

@@ -306,7 +306,7 @@ const headerText = (whole: string): string =>
  * The delimiter that a spreadsheet reads from a line before the header, or what is wrong with this line. A header has
  * several names or another one.
  */
-const statedDelimiter = (record: string, line: number): Delimiter | Fault | undefined => {
+const readDelimiter = (record: string, line: number): Delimiter | Fault | undefined => {
   const text = /^("?)sep=([^"]{0,2})\1$/i.exec(record)?.[2];
   if (text === undefined) return undefined;
   if (line > 1)
@@ -408,8 +408,8 @@ class CsvReader implements Reader {
     this.#held = [];
     if (whole.trim() === '') return undefined;
     const record = this.#header === undefined ? headerText(whole) : withoutEnd(whole);
-    const stated = this.#header === undefined ? statedDelimiter(record, this.#start) : undefined;
-    if (typeof stated === 'object') throw this.#malformed(record, stated);
+    const stated = this.#header === undefined ? readDelimiter(record, this.#start) : undefined;
+    if (typeof stated === 'object') throw this.#makeError(record, stated);
     if (stated !== undefined) {
       this.#delimiter ??= stated;
       return undefined;
@@ -418,7 +418,7 @@ class CsvReader implements Reader {
     const split = splitCsv(record, this.#delimiter);
     const columns = this.#delimiter === '\t' ? (this.#header?.names.length ?? 0) : 0;
     const fault = 'fault' in split ? split.fault : ambiguityIn(record, split, columns);
-    if (fault !== undefined) throw this.#malformed(record, fault);
+    if (fault !== undefined) throw this.#makeError(record, fault);
     if (!('cells' in split)) {
       this.#held = [whole];
       return undefined;
@@ -438,10 +438,10 @@ class CsvReader implements Reader {
     const at = 'openAt' in split ? split.openAt : 0;
     const open = { at, what: 'a quote opens a cell and is never closed', hint: 'close the quote' };
     const fault = 'fault' in split ? split.fault : open;
-    throw this.#malformed(record, fault);
+    throw this.#makeError(record, fault);
   }
 
-  #malformed(record: string, fault: Fault): AppError {
+  #makeError(record: string, fault: Fault): AppError {
     return makeMalformedError(this.#name, [placeFault(this.#start, record, fault)]);
   }
 
@@ -465,7 +465,7 @@ class CsvReader implements Reader {
 
   #row(header: Header, record: string, cells: string[], bytes: number): Line {
     const fault = rowFault(header, cells);
-    if (fault !== undefined) throw this.#malformed(record, { at: 0, ...fault });
+    if (fault !== undefined) throw this.#makeError(record, { at: 0, ...fault });
     // The mark of a line in the journal does not depend on its line ends.
     return {
       line: this.#start,
