@@ -329,13 +329,14 @@ const parseGiven = (
   problems.push(empty);
   return undefined;
 };
-/** A text with spaces arrives as several arguments unless it is quoted. */
-const quoteHint = (last: Argument | undefined, words: readonly string[]): string | undefined => {
+/**
+ * A text with spaces arrives as several arguments unless it is quoted. The hint contains no argument, because the
+ * value may be a secret.
+ */
+const quoteHint = (last: Argument | undefined): string | undefined => {
   const field = last === undefined ? undefined : bare(last.field);
   const isText = field?.type === 'string' && field.enum === undefined && field.format === undefined;
-  return isText && field.pattern === undefined && words.every((word) => !word.includes("'"))
-    ? `quote a value with spaces: '${words.join(' ')}'`
-    : undefined;
+  return isText && field.pattern === undefined ? 'put a value with spaces in quotes' : undefined;
 };
 const parseArgs = (
   command: Command,
@@ -360,7 +361,7 @@ const parseArgs = (
         JSON.stringify(extra[0]),
         'unknown',
         `is one argument too many (takes ${wanted.length})`,
-        quoteHint(wanted.at(-1), texts.slice(most - 1)),
+        quoteHint(wanted.at(-1)),
       ),
     );
   return values;
