@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { AppError, problem, type Problem, usageError } from '../core/problem.ts';
 import { randomShare } from '../core/shape.ts';
 import { nearest } from '../core/text.ts';
@@ -48,11 +48,28 @@ const storeWithConf = ({ default: Conf }: ConfModule, cwd: string, next: Profile
   try {
     file.store = { ...next };
   } catch (error) {
-    // A disk that is too full for this copy may have room for the file, and `Files.replace` reports if not.
+    // The disk has room for the directory. If it is too full for this copy, it may still have room for the file, and
+    // `Files.replace` reports an error if not.
     if (text === undefined || !isSystemError(error)) throw error;
   }
   if (text === undefined) throw new Error('conf did not serialize the configuration');
   return text;
+};
+/** The names of the private directories of `write`: `.config.json.PID.RANDOM.conf`. */
+const privateDirectory = /^\.config\.json\.\d+\.[0-9a-f]{16}\.conf$/;
+const PRIVATE_MODE = 0o700;
+/**
+ * Removes the private directories of commands that were killed. The owner of the lock is the only user of such a
+ * directory. A file, a directory of another user and a directory with another mode are never removed.
+ */
+const removeLeftDirectories = async ({ files, uid }: Host, directory: string): Promise<void> => {
+  const names = await files.list(directory).catch(() => []);
+  for (const name of names.filter((one) => privateDirectory.test(one))) {
+    const path = join(directory, name);
+    const info = await files.info(path);
+    if (info?.kind === 'directory' && info.uid === uid && (info.mode & 0o777) === PRIVATE_MODE)
+      await files.remove(path);
+  }
 };
 /**
  * Old or new text, never a part of one, and on the disk before it is acknowledged; only its owner can read it: profiles
@@ -61,10 +78,11 @@ const storeWithConf = ({ default: Conf }: ConfModule, cwd: string, next: Profile
  */
 const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> => {
   const { files } = host;
-  const own = `${file}.new`;
-  // The owner of the lock is the only user of this directory, so a directory that exists was left by a killed command.
-  await files.remove(own);
-  await files.makeDirectory(own, 0o700);
+  const directory = dirname(file);
+  await removeLeftDirectories(host, directory);
+  const random = Buffer.from(host.random(8)).toString('hex');
+  const own = join(directory, `.${basename(file)}.${host.pid}.${random}.conf`);
+  await files.makeDirectory(own, PRIVATE_MODE);
   let text: string;
   try {
     text = storeWithConf(conf, own, next);
@@ -82,7 +100,7 @@ const lockedBy = (host: Host, path: string, by: Holder | undefined): AppError =>
   });
 };
 /** Two concurrent commands that change settings must not lose a change. */
-const withLock = async (host: Host, path: string, act: () => Promise<void>): Promise<void> => {
+const withLock = async <T>(host: Host, path: string, act: () => Promise<T>): Promise<T> => {
   const me = thisProcess(host);
   let by: Holder | undefined;
   let file = path;
@@ -100,18 +118,22 @@ const withLock = async (host: Host, path: string, act: () => Promise<void>): Pro
     timeoutError: () => lockedBy(host, file, by),
   });
   try {
-    await act();
+    return await act();
   } finally {
     await unlock(host, path, me);
   }
 };
-/** Reads, changes and writes the configuration file. */
-export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
+/** Performs a change of the files next to the configuration (settings, aliases, extensions) while no other command changes one. */
+export const withConfigLock = async <T>(host: Host, act: () => Promise<T>): Promise<T> => {
   const file = configFile(host);
   await host.files.makeDirectory(dirname(file), 0o700);
+  return withLock(host, `${file}.lock`, act);
+};
+/** Reads, changes and writes the configuration file. */
+export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
   // Loading takes longer than the change, and other commands that change settings would wait for it.
   const conf = await import('conf');
-  await withLock(host, `${file}.lock`, () => write(host, conf, file, change(readProfiles(host))));
+  await withConfigLock(host, () => write(host, conf, configFile(host), change(readProfiles(host))));
 };
 
 /**

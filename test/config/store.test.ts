@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   changeProfiles,
@@ -215,31 +216,70 @@ describe('values', () => {
   });
 });
 
-test('conf stores in a private directory, which is gone after the change', async () => {
-  await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
-  const own = `${configFile(real.host)}.new`;
-  // A command that was killed left its directory, with a file that conf must not read.
-  await real.host.files.makeDirectory(own, 0o755);
-  const left = '{"current":"left","profiles":{"left":{}}}';
-  await real.host.files.replace(`${own}/config.json`, left, 0o644);
-  const stored = `${own}/config.json`;
+const privateName = /^\.config\.json\.\d+\.[0-9a-f]{16}\.conf$/;
+test('conf stores in a new private directory, which is gone after the change', async () => {
   const seen: (readonly [number, number, string])[] = [];
+  const names: string[] = [];
   const files: Host['files'] = {
     ...real.host.files,
     remove: async (path) => {
-      if (path === own)
-        seen.push([statSync(own).mode & 0o777, statSync(stored).mode & 0o777, readFileSync(stored, 'utf8')]);
+      if (privateName.test(basename(path))) {
+        const stored = `${path}/config.json`;
+        names.push(basename(path));
+        seen.push([statSync(path).mode & 0o777, statSync(stored).mode & 0o777, readFileSync(stored, 'utf8')]);
+      }
       await real.host.files.remove(path);
     },
   };
-  await changeProfiles({ ...real.host, files }, (now) => withSetting(now, 'work', timeout, '2s'));
-  const text = '{\n\t"profiles": {\n\t\t"work": {\n\t\t\t"timeout": "2s"\n\t\t}\n\t}\n}\n';
+  const host = { ...real.host, files };
+  await changeProfiles(host, (now) => withSetting(now, 'work', timeout, '1s'));
+  await changeProfiles(host, (now) => withSetting(now, 'work', timeout, '2s'));
+  const textWith = (value: string) =>
+    `{\n\t"profiles": {\n\t\t"work": {\n\t\t\t"timeout": "${value}"\n\t\t}\n\t}\n}\n`;
   expect(seen).toEqual([
-    [0o755, 0o644, left],
-    [0o700, 0o600, text],
+    [0o700, 0o600, textWith('1s')],
+    [0o700, 0o600, textWith('2s')],
   ]);
-  expect(await real.host.files.read(configFile(real.host))).toBe(text);
+  expect(new Set(names).size).toBe(2);
+  expect(await real.host.files.read(configFile(real.host))).toBe(textWith('2s'));
   expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
+});
+
+test('a change removes the private directory of a killed command, and nothing else', async () => {
+  await changeProfiles(real.host, (stored) => stored);
+  const { files } = real.host;
+  const directory = `${real.directory}/opsctl/config`;
+  const left = (pid: number) => `.config.json.${pid}.0123456789abcdef.conf`;
+  await files.makeDirectory(`${directory}/${left(1)}`, 0o700);
+  await files.replace(`${directory}/${left(1)}/config.json`, '{"profiles":{"left":{}}}', 0o600);
+  // The user may have files and directories with all of these names.
+  await files.makeDirectory(`${directory}/config.json.new`, 0o700);
+  await files.replace(`${directory}/config.json.new/notes`, 'mine');
+  await files.makeDirectory(`${directory}/${left(2)}`, 0o700);
+  await files.setMode(`${directory}/${left(2)}`, 0o755);
+  await files.replace(`${directory}/${left(3)}`, 'mine', 0o700);
+  await files.makeDirectory(`${directory}/.config.json.old.conf`, 0o700);
+  await changeProfiles(real.host, (stored) => withSetting(stored, 'work', timeout, '1s'));
+  expect((await files.list(directory)).toSorted()).toEqual(
+    ['.config.json.old.conf', left(2), left(3), 'config.json', 'config.json.new'].toSorted(),
+  );
+  expect(await files.read(`${directory}/config.json.new/notes`)).toBe('mine');
+  expect(await files.read(`${directory}/${left(3)}`)).toBe('mine');
+});
+
+test('the private directory of another user stays', async () => {
+  await changeProfiles(real.host, (stored) => stored);
+  const name = '.config.json.1.0123456789abcdef.conf';
+  await real.host.files.makeDirectory(`${real.directory}/opsctl/config/${name}`, 0o700);
+  const files: Host['files'] = {
+    ...real.host.files,
+    info: async (path) => {
+      const info = await real.host.files.info(path);
+      return info !== undefined && basename(path) === name ? { ...info, uid: info.uid + 1 } : info;
+    },
+  };
+  await changeProfiles({ ...real.host, files }, (stored) => stored);
+  expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toContain(name);
 });
 
 test('a disk that fills up while the file is written leaves the old one', covers('defect/R-24'), async () => {
