@@ -17,7 +17,7 @@ test.each([
   [
     'manual temporary directories',
     /\bmkdtempSync\(/g,
-    40,
+    34,
     'makeDirectory() of test/support/directory.ts removes its directory',
   ],
   [
@@ -26,10 +26,26 @@ test.each([
     1,
     'contextWith() of test/support/context.ts checks the parts',
   ],
-  ['casts through unknown', /\bas unknown as\b/g, 130, 'a helper in test/support can check the parts'],
-  ['casts to never or any', /\bas (?:never|any)\b/g, 225, 'a helper in test/support can check the parts'],
+  ['casts through unknown', /\bas unknown as\b/g, 125, 'a helper in test/support can check the parts'],
+  ['casts to never or any', /\bas (?:never|any)\b/g, 220, 'a helper in test/support can check the parts'],
 ])('%s do not become more', (_, pattern, limit, instead) => {
   expect(count(pattern), instead).toBeLessThanOrEqual(limit);
+});
+
+test('no test of real parts has a time limit below the limit of its project', () => {
+  const limits = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.real.test.ts'))
+    .flatMap((path) => {
+      const text = readFileSync(join(root, path), 'utf8');
+      const found = text.matchAll(/^\s*\}, (?<same>\d+_000)\);$|^\s*(?<own>\d+_000),\n\s*\);$/gm);
+      return [...found].map(({ groups }) => ({
+        path,
+        ms: Number((groups?.['same'] ?? groups?.['own'] ?? '').replaceAll('_', '')),
+      }));
+    });
+  expect(limits.length).toBeGreaterThan(0);
+  // A shorter time belongs to a timer within a test.
+  expect(limits.filter(({ ms }) => ms >= 20_000 && ms < 600_000)).toEqual([]);
 });
 
 test('scripts without a check of their types do not become more', () => {

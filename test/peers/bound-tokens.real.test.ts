@@ -45,36 +45,32 @@ describe.skipIf(noChromium())('oidc-provider', () => {
     ['requires DPoP with a nonce', { requiresDpop: true }],
     ['requires pushed requests', { requiresPushedRequests: true }],
     ['requires both', { requiresDpop: true, requiresPushedRequests: true }],
-  ])(
-    '%s: sign-in, API call, refresh and a header for another program',
-    async (_, strictness) => {
-      const { server, opsctl } = await start(strictness);
-      const { url, ended } = await signIn(server, opsctl, ['--dpop']);
-      expect(ended.code, ended.stderr).toBe(0);
-      expect([...url.searchParams.keys()].sort()).toEqual(['client_id', 'request_uri']);
-      expect(JSON.parse(ended.stdout)).toMatchObject({ token_type: 'DPoP', has_refresh_token: true });
-      const api = () => opsctl.run(['api', 'api', 'GET', '/me']);
-      expect(JSON.parse((await api()).stdout)).toMatchObject({ sub: 'ada' });
-      const { code, stderr } = await opsctl.run(['auth', 'refresh']);
-      expect(code, stderr).toBe(0);
-      expect(JSON.parse((await api()).stdout)).toMatchObject({ sub: 'ada' });
-      const token = JSON.parse((await opsctl.run(['auth', 'token', '-o', 'json'])).stdout);
-      expect(token.token_type).toBe('DPoP');
-      expect(await server.isAlive(token.access_token)).toBe(false);
-      const ask = async (more: readonly string[]) => {
-        const header = await opsctl.run(['auth', 'header', '--url', `${server.issuer}/me`, ...more]);
-        return fetch(`${server.issuer}/me`, { headers: headersOf(header.stdout) });
-      };
-      const first = await ask([]);
-      const nonce = first.headers.get('dpop-nonce');
-      const asked = first.ok || nonce === null ? first : await ask(['--nonce', nonce]);
-      expect(await asked.json()).toMatchObject({ sub: 'ada' });
-      const refused = await opsctl.run(['auth', 'header']);
-      expect([refused.code === 0, refused.stdout]).toEqual([false, '']);
-      expect((await opsctl.run(['logout'])).code).toBe(0);
-    },
-    120_000,
-  );
+  ])('%s: sign-in, API call, refresh and a header for another program', async (_, strictness) => {
+    const { server, opsctl } = await start(strictness);
+    const { url, ended } = await signIn(server, opsctl, ['--dpop']);
+    expect(ended.code, ended.stderr).toBe(0);
+    expect([...url.searchParams.keys()].sort()).toEqual(['client_id', 'request_uri']);
+    expect(JSON.parse(ended.stdout)).toMatchObject({ token_type: 'DPoP', has_refresh_token: true });
+    const api = () => opsctl.run(['api', 'api', 'GET', '/me']);
+    expect(JSON.parse((await api()).stdout)).toMatchObject({ sub: 'ada' });
+    const { code, stderr } = await opsctl.run(['auth', 'refresh']);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse((await api()).stdout)).toMatchObject({ sub: 'ada' });
+    const token = JSON.parse((await opsctl.run(['auth', 'token', '-o', 'json'])).stdout);
+    expect(token.token_type).toBe('DPoP');
+    expect(await server.isAlive(token.access_token)).toBe(false);
+    const ask = async (more: readonly string[]) => {
+      const header = await opsctl.run(['auth', 'header', '--url', `${server.issuer}/me`, ...more]);
+      return fetch(`${server.issuer}/me`, { headers: headersOf(header.stdout) });
+    };
+    const first = await ask([]);
+    const nonce = first.headers.get('dpop-nonce');
+    const asked = first.ok || nonce === null ? first : await ask(['--nonce', nonce]);
+    expect(await asked.json()).toMatchObject({ sub: 'ada' });
+    const refused = await opsctl.run(['auth', 'header']);
+    expect([refused.code === 0, refused.stdout]).toEqual([false, '']);
+    expect((await opsctl.run(['logout'])).code).toBe(0);
+  });
 
   test('a DPoP server rejects a sign-in without the flag, names the flag, and no tokens are stored', async () => {
     const { server, opsctl } = await start({ requiresDpop: true });
@@ -82,7 +78,7 @@ describe.skipIf(noChromium())('oidc-provider', () => {
     expect(ended.code).not.toBe(0);
     expect(ended.stderr).toContain('opsctl login --dpop');
     expect((await opsctl.run(['auth', 'status'])).code).toBe(4);
-  }, 120_000);
+  });
 
   test('a bound account gets no Bearer token: add-scope keeps the key, and git gets no token', async () => {
     const { server, opsctl } = await start({});
@@ -101,5 +97,5 @@ describe.skipIf(noChromium())('oidc-provider', () => {
     expect([git.code, git.stdout]).toEqual([3, '']);
     const url = new URL((await opsctl.run(['login', '--start'])).stderr.match(/https?:\S+/)?.[0] ?? '');
     expect(url.searchParams.has('code_challenge')).toBe(true);
-  }, 120_000);
+  });
 });

@@ -48,5 +48,4 @@ test.skipIf(isLeftOut(client))(
     expect(called).toHaveLength(operations(service.table).length);
     expect(answers).toEqual({ title: 'From Python', missing: 404, made: 'In a batch', gone: 404 });
   },
-  300_000,
 );

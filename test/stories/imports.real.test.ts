@@ -240,5 +240,5 @@ describe.each(Object.entries(exports))('an export of %s', (tool, { name, text })
     ]);
     expect(await changes()).toBe(before);
     expect(await list()).toEqual(stories);
-  }, 60_000);
+  });
 });

@@ -12,7 +12,7 @@ beforeAll(async () => {
   home = program();
   [dir, report] = [join(home.home, 'rehearsal'), join(home.home, 'check.xml')];
   await home.run(['mock', 'kv', 'start', '--version', '3.3.27', '--new-version', '3.3.27', '--dir', dir]);
-}, 60_000);
+});
 afterAll(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', dir, '--kill']);
   await home.close();

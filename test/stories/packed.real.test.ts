@@ -54,7 +54,7 @@ beforeAll(() => {
   packed = pack(copyOf('one'), join(work, 'tarball-one'));
   again = pack(copyOf('two'), join(work, 'tarball-two'));
   program = install(packed.path, join(work, 'prefix'));
-}, 300_000);
+});
 
 test('two builds in two directories give the same bytes', () => {
   expect(again.files).toEqual(packed.files);
@@ -195,7 +195,7 @@ test('action.yml without a package builds and runs the version of the action, wi
   expect(codes, ran.map(({ stderr }) => stderr).join('')).toEqual([0, 0]);
   expect(JSON.parse(ran[1]?.stdout ?? '').version).toBe(version);
   expect(outputs).toBe('exit-code=0\n');
-}, 120_000);
+});
 
 const major = Number(process.versions.node.split('.')[0]);
 const nodes = [

@@ -166,5 +166,4 @@ test.each(slice(cells, 2))(
     const keys = await keysIn(proxy, token);
     expect([keys.length, new Set(keys).size]).toEqual([ROWS, ROWS]);
   },
-  120_000,
 );

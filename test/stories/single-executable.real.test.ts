@@ -19,7 +19,7 @@ describe.skipIf(node === undefined)('single executable', () => {
     work = makeDirectory();
     program = join(work, 'opsctl');
     await singleExecutable({ dist: `${root}dist`, node: node ?? '', to: program });
-  }, 300_000);
+  });
 
   test('the same build gives the same bytes', async () => {
     const again = join(work, 'again');

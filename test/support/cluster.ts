@@ -99,7 +99,7 @@ export const call = (
   url: string,
   body?: unknown,
   headers: Record<string, string> = {},
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
     const secure = secureAgents.get(new URL(url).origin);
@@ -416,12 +416,11 @@ export const missingWrites = async (
   acknowledged: readonly string[],
   prefix = pair.prefix,
 ): Promise<string[]> => {
-  const reply = await call(
-    `${url}${prefix}/kv/range`,
-    { key: base64('w/'), range_end: base64('w0'), keys_only: true },
-    {},
-    20_000,
-  );
+  const reply = await call(`${url}${prefix}/kv/range`, {
+    key: base64('w/'),
+    range_end: base64('w0'),
+    keys_only: true,
+  });
   const kvs = (JSON.parse(reply.text) as { kvs?: { key: string }[] }).kvs ?? [];
   const there = new Set(kvs.map((kv) => Buffer.from(kv.key, 'base64').toString()));
   return acknowledged.filter((key) => !there.has(key));

@@ -17,7 +17,7 @@ export type Told = Record<string, { readonly status: number; readonly body: unkn
 const pause = (ms: number): Promise<void> => new Promise((next) => setTimeout(next, ms));
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const post = async (url: string, path: string, body: unknown) => {
-  const init = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(20_000) };
+  const init = { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(60_000) };
   const reply = await fetch(`${url}/v3${path}`, init);
   const text = await reply.text();
   // A stream returns one object per line. The first object is sufficient.

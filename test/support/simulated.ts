@@ -13,12 +13,13 @@ export const post = async (
   body: unknown,
   headers: Record<string, string> = {},
   prefix = '/v3alpha',
+  timeoutMs = 60_000,
 ) => {
   const reply = await fetch(`${url}${prefix}${path}`, {
     method: 'POST',
     body: JSON.stringify(body),
     headers,
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(timeoutMs),
   });
   const text = await reply.text();
   return { status: reply.status, json: JSON.parse(text) };
@@ -55,7 +56,7 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
   const field =
     (name: string) =>
     async (url: string): Promise<string> => {
-      const answer = await fetch(`${url}/version`, { signal: AbortSignal.timeout(10_000) })
+      const answer = await fetch(`${url}/version`, { signal: AbortSignal.timeout(60_000) })
         .then((reply) => reply.json() as Promise<Record<string, string>>)
         .catch((): Record<string, string> => ({}));
       return answer[name] ?? 'off';
@@ -106,6 +107,7 @@ export const startWriting = (
         { key: text64(`w/${n}`), value: text64(String(n)) },
         headers,
         prefix,
+        patienceMs,
       ).catch(() => undefined);
       if (reply?.status === 200) return void acknowledged.push(`w/${n}`);
       await pause(20);

@@ -354,4 +354,4 @@ test('a redirect carries no secret to another server', async () => {
     other.close();
     redirecting.close();
   }
-}, 120_000);
+});

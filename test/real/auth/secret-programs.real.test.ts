@@ -178,7 +178,7 @@ test('a call of an agent reaches its command, and no process list and no file', 
   }
   // The copies of approved files exist only during a call.
   expect(readdirSync(directory('tmp')).filter((name) => name.startsWith('opsctl-approved'))).toEqual([]);
-}, 120_000);
+});
 
 test('credential helpers print the token to the program that called them, and nowhere else', async () => {
   const env = { OPSCTL_ACCESS_TOKEN: marker('access token') };
@@ -198,7 +198,7 @@ test('credential helpers print the token to the program that called them, and no
   const stored = { ServerURL: 'registry.example.com', Username: 'u', Secret: marker('docker secret') };
   await run([...docker, 'store', ...registry], { input: JSON.stringify(stored), env });
   await run(['auth', 'kubectl-credential'], { isData: true, env });
-}, 120_000);
+});
 
 test('keys of clients and of tokens stay in their files', async () => {
   const oauth = ['--auth-url', url, '--token-url', `${url}/token`, '--client-id', 'c'];
@@ -228,7 +228,7 @@ test('keys of clients and of tokens stay in their files', async () => {
   at('tls-cert.pem', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
   for (const words of [['member', 'list'], ['check'], ['certs']])
     await run(['kv', ...words, '--cluster', cluster]);
-}, 120_000);
+});
 
 test('no command line of any process contains a secret', () => {
   const lines = [...commandLines];
