@@ -13,8 +13,14 @@ export const makeDirectory = (): string => {
 };
 /** Removes the directories of a test file. A process that is still exiting may create another file, so the removal is repeated. */
 export const removeDirectories = (): void => {
+  const failures: unknown[] = [];
   for (const directory of directories.splice(0))
-    rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    try {
+      rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    } catch (error) {
+      failures.push(error);
+    }
+  if (failures.length > 0) throw new AggregateError(failures, `not removed: ${failures.join(', ')}`);
 };
 
 /** A test with an empty directory. Vitest creates the directory only for tests that use it. */
