@@ -36,8 +36,8 @@ test.each([
     naming('exactly one of', 'email'),
   ],
   ['an unknown role', [{ role: 'OWNER', email: 'a@b.c' }], naming('READER', 'OWNER')],
-  ['no role', [{ email: 'a@b.c' }], naming('READER', 'nothing')],
-  ['an unknown key', [{ role: 'READER', mail: 'a@b.c' }], naming('not', 'known key')],
+  ['no role', [{ email: 'a@b.c' }], naming('READER', 'got nothing')],
+  ['an unknown key', [{ role: 'READER', mail: 'a@b.c' }], naming('not a known key')],
   [
     'one principal twice',
     [

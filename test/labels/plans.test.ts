@@ -77,7 +77,7 @@ describe('fields of a label that exists', () => {
       { kind: 'changed', detail: 'now required', part: { fieldId: 'id-A' } },
     ]);
     expect(fields([is('A', { required: false })], [text('A', { required: true })]).changes).toMatchObject([
-      { detail: naming('required', 'no') },
+      { detail: naming('no longer required') },
     ]);
     expect(fields([is('A'), is('N')], [text('A')])).toMatchObject({
       lines: ['field N added'],
@@ -102,7 +102,7 @@ describe('fields of a label that exists', () => {
     expect(fields([], [text('A', { state: 'UNPUBLISHED_DRAFT' })]).kinds).toEqual(['deleteField']);
     expect(fields([], [text('A')]).changes[0]).toMatchObject({
       takesAway: true,
-      detail: naming('not', 'file'),
+      detail: naming('not in the file'),
     });
     expect(planned({}, live({ fields: [text('A')] })).edits).toEqual([]);
   });
@@ -481,19 +481,19 @@ describe("checks of the service's rules", () => {
       return rightProblems(planned(wanted, label), label, undefined).map(({ message }) => message);
     };
     expect(rights({}, { rights: none })).toEqual([]);
-    expect(rights({ title: 'X' }, { rights: none })).toEqual([naming('not', 'changed')]);
+    expect(rights({ title: 'X' }, { rights: none })).toEqual([naming('may not be changed')]);
     expect(rights({ copyMode: 'X' }, { rights: none })).toHaveLength(1);
     expect(rights({ enabledApps: ['X'] }, { rights: none })).toHaveLength(1);
     expect(rights({ title: 'X' }, {})).toEqual([]);
     expect(rights({ state: 'disabled' }, { rights: { ...none, canUpdate: true } })).toEqual([
-      naming('not', 'disabled'),
+      naming('may not be disabled'),
     ]);
     expect(rights({ state: 'disabled' }, { rights: { ...none, canDisable: true } })).toEqual([]);
     const off = { state: 'DISABLED' } as const;
-    expect(rights({ state: 'published' }, { ...off, rights: none })).toEqual([naming('not', 'enabled')]);
+    expect(rights({ state: 'published' }, { ...off, rights: none })).toEqual([naming('may not be enabled')]);
     expect(rights({ state: 'published' }, { ...off, rights: { ...none, canEnable: true } })).toEqual([]);
     const draft = { state: 'UNPUBLISHED_DRAFT', rights: none } as const;
-    expect(rights({ state: 'published' }, draft)).toEqual([naming('not', 'published')]);
+    expect(rights({ state: 'published' }, draft)).toEqual([naming('may not be published')]);
     const creates = (type: string | undefined, user: object | undefined) =>
       rightProblems(
         planFrom({ title: 'N', ...(type ? { type } : {}) }, undefined, { prune: false }),
@@ -541,7 +541,7 @@ test('changes as lines and as rows', () => {
     ...[naming('disabled'), '  ~ field A changed: now required'],
   ]);
   expect(changes.map(changeRow)).toEqual([
-    { kind: 'disabled', what: 'field B', detail: naming('not', 'file'), field_id: 'id-B' },
+    { kind: 'disabled', what: 'field B', detail: naming('not in the file'), field_id: 'id-B' },
     { kind: 'changed', what: 'field A', detail: 'now required', field_id: 'id-A' },
   ]);
   expect(changeRow({ kind: 'added', what: 'x', part: { fieldId: 'f', choiceId: 'c' } })).toEqual({

@@ -57,7 +57,7 @@ describe('the documents of files', () => {
     [['none.yaml'], naming('file', 'none.yaml'), naming('file', 'directory')],
     [
       ['l/labels.lock.yaml'],
-      naming('l/labels.lock.yaml', 'not', 'label definition'),
+      naming('l/labels.lock.yaml', 'not a label definition'),
       naming('directory', 'lock', 'yaml'),
     ],
     [['empty'], naming('empty', 'file', 'yaml'), naming('no', 'label', 'files', 'directory', 'empty')],

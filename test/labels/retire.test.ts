@@ -121,9 +121,10 @@ describe('labels retire', () => {
     const first = await at.run(['retire', 'A', ...yes], { meanwhile: edited('POST') });
     expect([first.code, first.error().code]).toEqual([10, 'CHANGED_MEANWHILE']);
     expect(first.error().message).toEqual(naming('revision 2', 'revision is 3', 'made'));
-    expect(first.error().message).toContain('description none becomes "theirs"');
+    expect(first.error().message.split('\n').at(-1)).toContain('description none becomes "theirs"');
+    expect(first.error().message.split('\n').length).toBeGreaterThan(1);
     const second = await at.run(['retire', 'A', ...yes], { meanwhile: edited('DELETE') });
-    expect(second.error().message).toEqual(naming('disabled', 'not', 'deleted'));
+    expect(second.error().message).toEqual(naming('disabled, not deleted'));
     expect(titles(at)).toEqual(['A']);
   });
 });

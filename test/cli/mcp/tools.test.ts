@@ -75,7 +75,7 @@ describe('tools that only read', () => {
         expect([tool.name, name, problemsOf(tool, { ...requiredOf(tool), [name]: 'x' })]).toEqual([
           tool.name,
           name,
-          naming(name, 'not', 'argument'),
+          naming(name, 'not an argument'),
         ]);
     }
   });
@@ -196,7 +196,7 @@ describe('values of the start-up', () => {
     expect(argvOf(named('kv_check', tools), {})).toEqual(['kv', 'check', '--cluster=c.yaml']);
     expect(argvOf(named('tracker_labels_list', tools), {})).toEqual(['tracker', 'labels', 'list']);
     expect(problemsOf(named('kv_check', tools), { cluster: 'other' })).toEqual(
-      naming('cluster', 'not', 'argument', '--cluster'),
+      naming('cluster', 'not an argument', '--cluster'),
     );
   });
   it('fix an argument of one tool, which no call replaces', () => {
@@ -207,7 +207,7 @@ describe('values of the start-up', () => {
       ...['--', 's.db'],
     ]);
     expect(problemsOf(tool, { file: 'x' })).toEqual(
-      naming('file', 'not', 'argument', '--set', 'kv_snapshot_verify.file'),
+      naming('file', 'not an argument', '--set', 'kv_snapshot_verify.file'),
     );
   });
   it('start-up values are rejected for an unknown tool or argument', () => {

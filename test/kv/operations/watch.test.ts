@@ -145,7 +145,7 @@ describe('a watch', () => {
   });
   it.each([
     ['permission denied', naming('watch', 'permission denied')],
-    [undefined, naming('watch', 'no', 'reason')],
+    [undefined, naming('watch', 'no reason')],
   ])('ends when the server cancels it: %s', async (cancel_reason, named) => {
     const reason = cancel_reason === undefined ? {} : { cancel_reason };
     const canceled = { result: { header: { revision: '9' }, canceled: true, ...reason } };

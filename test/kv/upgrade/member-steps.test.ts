@@ -76,7 +76,7 @@ describe('the steps of a member', () => {
     for (const host of [{ is_running: true }, {}])
       expect(kinds(away('n2', { host }))).toEqual(['stop', 'start', 'gate']);
     expect(kinds(away('n2'))).toEqual(['stop', 'start', 'gate']);
-    expect(find('stop', away('n2'))?.title).toEqual(naming('stop n2', 'not', 'respond'));
+    expect(find('stop', away('n2'))?.title).toEqual(naming('stop n2', 'not respond'));
   });
 });
 

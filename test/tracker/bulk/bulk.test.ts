@@ -73,7 +73,7 @@ test('the word null unsets an optional field, and is an error in other fields', 
     changeFrom(tracker.table, { id: '1', ...row }, 'csv', { resource: 'labels', op: 'update' });
   expect(change({ color: 'null' })).toMatchObject({ input: { body: { color: null } } });
   expect(change({ description: 'null', name: 'null' })).toEqual([
-    expect.objectContaining({ path: 'description', rule: 'null', message: naming('unset') }),
+    expect.objectContaining({ path: 'description', rule: 'null', message: naming('cannot be unset') }),
     expect.objectContaining({ path: 'name', rule: 'null' }),
   ]);
   expect(

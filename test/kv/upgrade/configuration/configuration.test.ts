@@ -137,7 +137,7 @@ describe('rewriting a configuration file', () => {
   });
   it('a malformed file is reported as malformed', async () => {
     expect(await parseConfig('a: [')).toHaveProperty('broken');
-    expect(await parseConfig('- a')).toEqual({ broken: naming('not', 'mapping') });
+    expect(await parseConfig('- a')).toEqual({ broken: naming('not a mapping') });
     expect(await parseConfig('')).toEqual({ file: {} });
   });
 });

@@ -63,7 +63,7 @@ describe('anonymous connections', () => {
       answers[name] = undefined;
       expect(await accessIsKept(gate)).toMatchObject({
         ok: false,
-        detail: naming('not', 'respond', 'in time'),
+        detail: naming('not respond', 'in time'),
       });
     },
   );

@@ -42,7 +42,7 @@ const comparing = async (says: readonly Says[], servers: readonly string[] = [])
   const verdict = await hashesAgree(gate).catch((error: unknown) => error);
   return { verdict, ranges, told: run.told };
 };
-const nobody = naming('skipped', 'no', 'member', 'same revision');
+const nobody = naming('skipped', 'no other member', 'same revision');
 
 describe('the hash of a member next to the hashes of others', () => {
   it('the hash is requested again during a compaction, five times', async () => {
@@ -64,7 +64,7 @@ describe('the hash of a member next to the hashes of others', () => {
   it('one other member with hash support is enough; without one the check is skipped', async () => {
     expect((await comparing([[[7, 0]], [[7, 0]]], ['3.5.30', '3.2.32'])).verdict).toEqual({
       ok: null,
-      detail: naming('skipped', 'no', 'member', 'version', 'hash'),
+      detail: naming('skipped', 'no other member', 'version', 'hash'),
     });
     expect((await comparing([[[7, 0]], [[7, 0]]])).verdict).toMatchObject({ ok: true });
   });

@@ -344,7 +344,7 @@ describe('one cluster of a fleet', () => {
     });
     expect(fleetRow({ cluster: '/a.yaml', outcome: 'not started' }, 'a')).toMatchObject({
       ...{ outcome: 'not started', duration_ms: null, exit_code: null, report: null },
-      message: naming('not', 'started', 'earlier cluster', 'failed'),
+      message: naming('not started', 'earlier cluster', 'failed'),
     });
     expect(
       fleetRow({ cluster: 'a', outcome: 'failed', detail: { exit_code: 1, message: 'no' } }, 'a'),

@@ -28,6 +28,6 @@ it('restore-possible passes with the program that restores', () => {
 it.each(['downgrade', 'restart'] as const)('restore-possible does not apply to a %s', (kind) => {
   const { ctl_binary: _, ...cluster } = clusterFile();
   expect(said('restore-possible', { cluster }, { kind })).toEqual([
-    naming('pass', 'not', 'apply', kind, 'point of no return'),
+    naming('pass', 'not apply', kind, 'point of no return'),
   ]);
 });

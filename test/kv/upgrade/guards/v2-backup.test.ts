@@ -71,7 +71,7 @@ it('v2-settle states what it found', () => {
 it('a guard that does not apply states why, and makes no claim about unobserved members', () => {
   expect(said('no-v2-data', {})).toEqual([naming('pass', '3.5', '3.6', 'v2', 'upgrade')]);
   expect(said('auth-and-leases', { auth: { is_on: false } })).toEqual([
-    naming('pass', 'not', 'apply', 'authentication', 'off'),
+    naming('pass', 'not apply', 'authentication', 'off'),
   ]);
   for (const { id } of guards) expect(said(id, {}), id).not.toEqual([]);
 });

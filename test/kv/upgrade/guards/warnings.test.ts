@@ -67,7 +67,7 @@ test('leader-agreed blames the login only when authentication is on and the logi
   });
   for (const other of [{ is_on: true }, { is_on: false, problem: 'x' }] as const) {
     const [finding] = failures('leader-agreed', { leader: undefined, listed: [], auth: other });
-    expect(finding?.message).toEqual(naming('no', 'leader', 'writes'));
+    expect(finding?.message).toEqual(naming('no leader', 'writes'));
   }
 });
 

@@ -85,23 +85,23 @@ describe('a leader', () => {
     const listed = [row('9', 'n9')];
     expect(said('leader-agreed', { members: led('9'), listed })[0]).toMatch(/^pass/);
     expect(said('leader-agreed', { members: led('8'), listed })[0]).toEqual(
-      naming('fail', 'no', 'leader', 'writes'),
+      naming('fail', 'no leader', 'writes'),
     );
     const [n1, n2] = led('9') as [MemberStatus, MemberStatus];
     const split = [n1, n2, seen('n3', { leader_id: '8', is_leader: false })];
     expect(said('leader-agreed', { members: split, listed, leader: undefined } as Given)[0]).toEqual(
-      naming('fail', 'no', 'leader', 'writes'),
+      naming('fail', 'no leader', 'writes'),
     );
     // The guard does not look up members that agree in the list.
     expect(
       said('leader-agreed', { members: second({ leader_id: '1002' }), listed: [row('1001', 'n1')] })[0],
-    ).toEqual(naming('fail', 'members', 'not', 'agree', 'leader'));
+    ).toEqual(naming('fail', 'members', 'not agree', 'leader'));
   });
   it('a missing leader is not blamed on a disabled or working login', () => {
     const blamed = (auth: Observation['auth']) => said('leader-agreed', { members: led(undefined), auth })[0];
     expect(blamed({ is_on: true, problem: 'p' })).toEqual(naming('fail', 'cannot', 'leader', 'p'));
     expect([blamed({ is_on: true }), blamed({ is_on: false, problem: 'p' })]).toEqual(
-      Array(2).fill(naming('fail', 'no', 'leader', 'writes')),
+      Array(2).fill(naming('fail', 'no leader', 'writes')),
     );
     expect(said('leader-agreed', { auth: { is_on: true, problem: 'p' } })[0]).toMatch(/^pass/);
   });

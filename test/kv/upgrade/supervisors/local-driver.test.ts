@@ -311,7 +311,7 @@ describe('the facts of this machine', () => {
       naming('directory', 'no way'),
     ]);
     const nothing = await facts(machine({}), { name: 'n1', client_url: '' });
-    expect(nothing).toMatchObject({ is_running: false, new_binary_error: naming('no', 'binary') });
+    expect(nothing).toMatchObject({ is_running: false, new_binary_error: naming('no binary') });
     expect(nothing).not.toHaveProperty('data_dir_exists');
     expect(nothing).not.toHaveProperty('old_binary_version');
   });
