@@ -95,7 +95,7 @@ test('a command that a message suggests is never cut', () => {
   expect(new AppError('usage', step).advice).toEqual(step);
 });
 
-test('a shortened text keeps the limit, says what is missing, and is not shortened again', () => {
+test('a shortened text keeps the limit, counts the missing characters, and is not shortened again', () => {
   for (const most of [10, 60, 200, 1_000]) {
     const once = shortenMiddle(long, most);
     expect(once.length).toBeLessThanOrEqual(most);

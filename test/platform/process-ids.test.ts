@@ -27,7 +27,9 @@ test('only these files check or signal a bare process ID', () => {
 });
 
 test('every lock file uses the holder of platform/file-lock.ts', () => {
-  const creators = callersOf(/\btryLock(?:<\w+>)?\(/).filter((path) => path !== 'platform/file-lock.ts');
+  const creators = callersOf(/\btryLock(?:UntilHolderIsKnown)?(?:<\w+>)?\(/).filter(
+    (path) => path !== 'platform/file-lock.ts',
+  );
   expect(creators).toEqual([
     'auth/credential-store/guarded-file.ts',
     'config/store.ts',
