@@ -4,6 +4,7 @@ import { readProfiles } from '../config/load.ts';
 import { configFile, settingRows } from '../config/settings.ts';
 import {
   changeProfiles,
+  withConfigLock,
   knownKey,
   profileToChange,
   secretProblems,
@@ -205,9 +206,11 @@ const aliasUnset = defineCommand({
   summary: 'Remove an alias',
   args: [aliasArgument],
   run: async ({ host }, { alias: name }) => {
-    const { [name]: line, ...others } = await readAliases(host);
-    if (line === undefined) throw missingAlias(name, others);
-    await writeAliases(host, others);
+    await withConfigLock(host, async () => {
+      const { [name]: line, ...others } = await readAliases(host);
+      if (line === undefined) throw missingAlias(name, others);
+      await writeAliases(host, others);
+    });
     return nothing(`Removed alias ${name}`);
   },
 });
@@ -242,7 +245,9 @@ const aliasSetOver = (groups: readonly Group[]): Command =>
         throw invalidArguments([problem('<alias>', 'rule', `must not be a command; ${name} is one`)]);
       const words = splitLine(line.replace(/^opsctl\s+/, ''));
       findCommand(await findGroup(groups, words[0] ?? '').load(words), words);
-      await writeAliases(host, { ...(await readAliases(host)), [name]: line.replace(/^opsctl\s+/, '') });
+      await withConfigLock(host, async () =>
+        writeAliases(host, { ...(await readAliases(host)), [name]: line.replace(/^opsctl\s+/, '') }),
+      );
       return recordResult({ name, line, file: aliasFile(host) }, { message: `Stored alias ${name}` });
     },
   });
