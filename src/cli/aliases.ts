@@ -132,20 +132,38 @@ export const writeInstalled = async (host: Host, extensions: readonly Installed[
 };
 export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 /** Returns whether the installed program is the one that the user installed. */
-export const isUnchanged = async (host: Host, { name, sha256 }: Installed): Promise<boolean> => {
+const getInstalledState = async (
+  host: Host,
+  { name, sha256 }: Installed,
+): Promise<'unchanged' | 'changed' | 'missing'> => {
   const bytes = await host.files.readBytes(extensionFile(host, name));
-  return bytes !== undefined && sha256Of(bytes) === sha256;
+  if (bytes === undefined) return 'missing';
+  return sha256Of(bytes) === sha256 ? 'unchanged' : 'changed';
 };
+/** Returns whether a program of that name is installed or on PATH, without the list of extensions. */
+const hasProgram = async (host: Host, name: string): Promise<boolean> =>
+  (await host.files.info(extensionFile(host, name))) !== undefined ||
+  (await programsOnPath(host)).some((one) => one.name === name);
 /** Returns the program of an extension. Throws if it changed since its installation, or if other users can replace it. */
 const extensionProgram = async (host: Host, name: string): Promise<string> => {
-  const installed = (await readInstalled(host)).find((one) => one.name === name);
+  const list = await readInstalled(host).catch(async (error: unknown) => {
+    // A mistyped command is not an extension, so a damaged list must not replace the suggestions.
+    if (await hasProgram(host, name)) throw error;
+    return [];
+  });
+  const installed = list.find((one) => one.name === name);
   if (installed === undefined) {
     await assertTrustedProgram(host, `the extension ${name}`, [programName(name)]);
     return programName(name);
   }
   const path = extensionFile(host, name);
-  if (await isUnchanged(host, installed)) return path;
-  throw new AppError('unsafe', `the extension ${name} changed since its installation: ${path}`, {
+  const state = await getInstalledState(host, installed);
+  if (state === 'unchanged') return path;
+  const message =
+    state === 'missing'
+      ? `the program of the extension ${name} is missing: ${path}`
+      : `the extension ${name} changed since its installation: ${path}`;
+  throw new AppError('unsafe', message, {
     code: 'EXTENSION_CHANGED',
     tryThis: [
       next(['extension', 'install', installed.source], 'installs it again'),
@@ -197,26 +215,41 @@ const isProgramAt = async (host: Host, name: string, path: string) => {
   const info = real === undefined ? undefined : await host.files.info(real);
   return info?.kind === 'file' && (info.mode & executableBits) !== 0 ? { name, path } : undefined;
 };
+type Unready = Pick<ExtensionRow, 'state' | 'reason'>;
 /** Lists installed extensions and programs on PATH, with the reason why a program does not run. */
 export const listExtensions = async (host: Host, groups: readonly Group[]): Promise<ExtensionRow[]> => {
-  const own = await Promise.all(
-    (await readInstalled(host)).map(async (one): Promise<ExtensionRow> => {
-      const row = { name: one.name, path: extensionFile(host, one.name) };
-      return (await isUnchanged(host, one))
-        ? { ...row, state: 'ready' }
-        : { ...row, state: 'changed', reason: 'its checksum differs from the one of its installation' };
-    }),
-  );
-  const rows = [...own];
-  for (const { name, path } of await programsOnPath(host)) {
-    const first = rows.find((row) => row.name === name);
-    const trust = await findTrustProblem(host, path);
+  const aliases = await readAliases(host);
+  const findHideReason = (name: string, first: ExtensionRow | undefined): Unready | undefined => {
     if (groups.some((group) => group.name === name) || name === 'help')
-      rows.push({ name, state: 'hidden', path, reason: `opsctl ${name} is a command of opsctl` });
-    else if (first !== undefined)
-      rows.push({ name, state: 'hidden', path, reason: `${first.path} comes first` });
-    else if (trust !== undefined) rows.push({ name, state: 'not trusted', path, reason: trust.reason });
-    else rows.push({ name, state: 'ready', path });
+      return { state: 'hidden', reason: `opsctl ${name} is a command of opsctl` };
+    if (Object.hasOwn(aliases, name)) return { state: 'hidden', reason: `the alias ${name} comes first` };
+    return first === undefined ? undefined : { state: 'hidden', reason: `${first.path} comes first` };
+  };
+  const describeChange = async (one: Installed): Promise<Unready> => {
+    const state = await getInstalledState(host, one);
+    if (state === 'unchanged') return { state: 'ready' };
+    const reason =
+      state === 'missing' ? 'its file is missing' : 'its checksum differs from the one of its installation';
+    return { state: 'changed', reason };
+  };
+  const rows = await Promise.all(
+    (await readInstalled(host)).map(
+      async (one): Promise<ExtensionRow> => ({
+        name: one.name,
+        path: extensionFile(host, one.name),
+        ...(findHideReason(one.name, undefined) ?? (await describeChange(one))),
+      }),
+    ),
+  );
+  for (const { name, path } of await programsOnPath(host)) {
+    const hidden = findHideReason(
+      name,
+      rows.find((row) => row.name === name),
+    );
+    const trust = await findTrustProblem(host, path);
+    const state: Unready =
+      trust === undefined ? { state: 'ready' } : { state: 'not trusted', reason: trust.reason };
+    rows.push({ name, path, ...(hidden ?? state) });
   }
   return rows;
 };

@@ -7,6 +7,7 @@ import {
   extensionFile,
   extensionName,
   listExtensions,
+  readAliases,
   readInstalled,
   sha256Of,
   writeInstalled,
@@ -17,6 +18,7 @@ import type { Context } from '../api/context.ts';
 import type { Flags, ValuesOf } from '../core/flag.ts';
 import { endpointFlags } from './kv/flags.ts';
 import { homeOf } from '../config/settings.ts';
+import { withConfigLock } from '../config/store.ts';
 import type { Host } from '../platform/host.ts';
 
 type Groups = readonly { readonly name: string; readonly load: () => Promise<readonly Command[]> }[];
@@ -259,7 +261,7 @@ const extensionListOver = (groups: readonly Group[]): Command =>
 const fileRule = 'must be called opsctl-NAME, with letters, digits and dashes in NAME';
 /** Copies the program and stores its checksum. */
 const installExtension = async (
-  host: Host,
+  { host, log }: Context,
   groups: readonly Group[],
   path: string,
   expected: string | undefined,
@@ -276,11 +278,20 @@ const installExtension = async (
     throw invalidArguments([
       problem('--sha256', 'rule', `is not the checksum of ${path}, which is ${sha256}`),
     ]);
-  const others = (await readInstalled(host)).filter((one) => one.name !== name);
-  await writeInstalled(host, [...others, { name, sha256, source: path }]);
   const file = extensionFile(host, name);
-  await host.files.replace(file, bytes, 0o700);
-  return recordResult({ name, sha256, file }, { message: `Installed extension ${name}; run opsctl ${name}` });
+  await withConfigLock(host, async () => {
+    const others = (await readInstalled(host)).filter((one) => one.name !== name);
+    // An interruption before the list is written leaves a program that opsctl does not run, and the same command repairs it.
+    await host.files.makeDirectory(dirname(file), 0o700);
+    await host.files.replace(file, bytes, 0o700);
+    await writeInstalled(host, [...others, { name, sha256, source: path }]);
+  });
+  // A damaged file of aliases does not prevent the installation, and its own error appears with the next call.
+  const isHidden = Object.hasOwn(await readAliases(host).catch(() => ({})), name);
+  if (isHidden)
+    log.warn(`opsctl ${name} runs the alias ${name}, not the extension; run opsctl alias unset ${name}`);
+  const how = isHidden ? '' : `; run opsctl ${name}`;
+  return recordResult({ name, sha256, file }, { message: `Installed extension ${name}${how}` });
 };
 const extensionInstallOver = (groups: readonly Group[]): Command =>
   defineCommand({
@@ -312,7 +323,8 @@ const extensionInstallOver = (groups: readonly Group[]): Command =>
         says: 'Afterwards opsctl standup runs the program',
       },
     ],
-    run: ({ host }, { file, sha256 }) => installExtension(host, groups, resolve(host.cwd, file), sha256),
+    run: (context, { file, sha256 }) =>
+      installExtension(context, groups, resolve(context.host.cwd, file), sha256),
   });
 const extensionRemove = defineCommand({
   path: ['extension', 'remove'],
@@ -320,17 +332,19 @@ const extensionRemove = defineCommand({
   summary: 'Remove an installed extension',
   args: [extensionArgument],
   run: async ({ host }, { extension: name }) => {
-    const installed = await readInstalled(host);
-    if (installed.every((one) => one.name !== name))
-      throw new AppError('not-found', `extension not installed: ${JSON.stringify(name)}`, {
-        code: 'NO_EXTENSION',
-        tryThis: [next(['extension', 'list'])],
-      });
-    await writeInstalled(
-      host,
-      installed.filter((one) => one.name !== name),
-    );
-    await host.files.remove(extensionFile(host, name));
+    await withConfigLock(host, async () => {
+      const installed = await readInstalled(host);
+      const others = installed.filter((one) => one.name !== name);
+      const file = extensionFile(host, name);
+      // An interrupted installation leaves a program that the list does not name.
+      if (others.length === installed.length && (await host.files.info(file)) === undefined)
+        throw new AppError('not-found', `extension not installed: ${JSON.stringify(name)}`, {
+          code: 'NO_EXTENSION',
+          tryThis: [next(['extension', 'list'])],
+        });
+      await writeInstalled(host, others);
+      await host.files.remove(file);
+    });
     return nothing(`Removed extension ${name}`);
   },
 });

@@ -1,10 +1,11 @@
 /** Third-party commands: `opsctl-NAME` on PATH. */
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { naming } from '../support/facts.ts';
 
 let home = '';
 let env: Record<string, string>;
@@ -98,4 +99,96 @@ test('a name of a command, another name, and a missing file are refused', async 
     ['opsctl-missing', 6],
   ] as const)
     expect((await opsctl(['extension', 'install', join(home, file)], { home })).code).toBe(code);
+});
+
+const script = (directory: string, name: string, text: string): string => {
+  const path = join(directory, `opsctl-${name}`);
+  writeFileSync(path, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  return path;
+};
+const listOf = (own: string): string => join(own, 'config', 'extensions', 'extensions.json');
+const namesIn = (own: string): string[] =>
+  JSON.parse(readFileSync(listOf(own), 'utf8')).extensions.map(({ name }: { name: string }) => name);
+
+test('parallel installations and aliases are all kept', async () => {
+  const own = makeDirectory();
+  const names = Array.from({ length: 8 }, (_, i) => `x${i}`);
+  const codes = await Promise.all(
+    names.flatMap((name) => [
+      opsctl(['extension', 'install', script(own, name, 'exit 0')], { home: own }).then(({ code }) => code),
+      opsctl(['alias', 'set', `a${name}`, 'config path'], { home: own }).then(({ code }) => code),
+    ]),
+  );
+  expect(new Set(codes)).toEqual(new Set([0]));
+  expect(namesIn(own)).toEqual(names);
+  const aliases = JSON.parse(readFileSync(join(own, 'config', 'aliases.json'), 'utf8')).aliases;
+  expect(aliases.map(({ name }: { name: string }) => name)).toEqual(names.map((name) => `a${name}`));
+  await Promise.all(names.slice(1).map((name) => opsctl(['extension', 'remove', name], { home: own })));
+  expect(namesIn(own)).toEqual(['x0']);
+});
+
+test('the list names no program before it is stored, and remove deletes a program without an entry', async () => {
+  const own = makeDirectory();
+  const file = script(own, 'part', 'exit 5');
+  const program = join(own, 'config', 'extensions', 'opsctl-part');
+  const failed = await opsctl(['extension', 'install', file], {
+    home: own,
+    host: (host) => ({
+      ...host,
+      files: {
+        ...host.files,
+        replace: async (path, data, mode) => {
+          if (path === listOf(own)) throw Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' });
+          await host.files.replace(path, data, mode);
+        },
+      },
+    }),
+  });
+  expect(failed.code).not.toBe(0);
+  expect([existsSync(program), existsSync(listOf(own))]).toEqual([true, false]);
+  expect((await opsctl(['part'], { home: own })).code).toBe(2);
+  expect((await opsctl(['extension', 'remove', 'part'], { home: own })).code).toBe(0);
+  expect(existsSync(program)).toBe(false);
+  expect((await opsctl(['extension', 'remove', 'part'], { home: own })).code).toBe(6);
+});
+
+test('the list gives the reason of an installed extension that does not run', async () => {
+  const own = makeDirectory();
+  const onPath = { PATH: own };
+  await opsctl(['alias', 'set', 'al', 'config path'], { home: own });
+  script(own, 'al', 'exit 9');
+  const install = (name: string) =>
+    opsctl(['extension', 'install', script(own, name, 'exit 9')], { home: own });
+  expect((await install('al')).stderr).toContain('alias');
+  expect((await install('lost')).stderr).not.toContain('alias');
+  await install('tracking');
+  // A later version of opsctl may have a command of this name.
+  const renamed = readFileSync(listOf(own), 'utf8').replace('"tracking"', '"tracker"');
+  writeFileSync(listOf(own), renamed);
+  rmSync(join(own, 'config', 'extensions', 'opsctl-lost'));
+  rmSync(join(own, 'opsctl-lost'));
+  rmSync(join(own, 'opsctl-tracking'));
+  const rows = (await opsctl(['extension', 'list'], { home: own, env: onPath })).json();
+  expect(rows).toEqual([
+    expect.objectContaining({ name: 'al', state: 'hidden', reason: naming('alias al') }),
+    expect.objectContaining({ name: 'lost', state: 'changed', reason: naming('missing') }),
+    expect.objectContaining({ name: 'tracker', state: 'hidden', reason: naming('command of opsctl') }),
+    expect.objectContaining({ name: 'al', state: 'hidden', reason: naming('alias al') }),
+  ]);
+  expect((await opsctl(['al'], { home: own, env: onPath })).code).toBe(0);
+  const lost = await opsctl(['lost'], { home: own });
+  expect([lost.code, lost.stderr]).toEqual([10, naming('missing', 'extension install')]);
+});
+
+test('a damaged list of extensions does not replace the suggestion for a mistyped command', async () => {
+  const own = makeDirectory();
+  await opsctl(['extension', 'install', script(own, 'real', 'exit 9')], { home: own });
+  writeFileSync(listOf(own), '{bad');
+  const mistyped = await opsctl(['trakcer'], { home: own });
+  expect([mistyped.code, mistyped.stderr]).toEqual([2, naming('tracker')]);
+  expect(mistyped.stderr).not.toContain('extensions.json');
+  // The program may be an installed one, whose checksum is in the list.
+  expect((await opsctl(['real'], { home: own })).code).toBe(3);
+  script(own, 'path', 'exit 9');
+  expect((await opsctl(['path'], { home: own, env: { PATH: own } })).code).toBe(3);
 });

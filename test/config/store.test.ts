@@ -217,7 +217,7 @@ describe('values', () => {
 });
 
 const privateName = /^\.config\.json\.\d+\.[0-9a-f]{16}\.conf$/;
-test('conf stores in a new private directory, which is gone after the change', async () => {
+test('conf stores in a new private directory, and the change removes it', async () => {
   const seen: (readonly [number, number, string])[] = [];
   const names: string[] = [];
   const files: Host['files'] = {
@@ -245,7 +245,7 @@ test('conf stores in a new private directory, which is gone after the change', a
   expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
 });
 
-test('a change removes the private directory of a killed command, and nothing else', async () => {
+test('a change removes the private directory of a killed command, and no other entry', async () => {
   await changeProfiles(real.host, (stored) => stored);
   const { files } = real.host;
   const directory = `${real.directory}/opsctl/config`;

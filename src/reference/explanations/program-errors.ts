@@ -60,7 +60,9 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
   CONFIG_LOCKED: {
     category: 'config',
     meaning: 'Another process holds the lock of the configuration file.',
-    causes: ['Another opsctl command changes the configuration, or a process stopped responding.'],
+    causes: [
+      'Another opsctl command changes settings, aliases or extensions, or a process stopped responding.',
+    ],
     fix: 'Wait for the process that the message names.',
     example: 'opsctl config list',
   },
@@ -179,8 +181,9 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   EXTENSION_CHANGED: {
     category: 'unsafe',
-    meaning: 'The program of an installed extension has another checksum than at its installation.',
-    causes: ['Another program or user replaced the file.', 'The extension updated itself.'],
+    meaning:
+      'The program of an installed extension is missing, or its checksum differs from the one of its installation.',
+    causes: ['Another program or user replaced or removed the file.', 'The extension updated itself.'],
     fix: 'If you expect the change, install the program again. Otherwise remove the extension.',
     example: 'opsctl extension list',
   },
