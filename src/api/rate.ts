@@ -103,6 +103,17 @@ const EPOCH_MS = 3 * 60_000;
 const TOLD_MS = 500;
 /** How often a ticket that is gone is written again. */
 const MOST_LOST = 3;
+/** Appends a line. Returns whether it is the first line of the file. */
+const appendLine = (host: Host, path: string, line: string): boolean => {
+  const file = host.files.append(path, 0o600);
+  try {
+    const isFirst = file.sizeBytes() === 0;
+    file.write(line);
+    return isFirst;
+  } finally {
+    file.close();
+  }
+};
 /**
  * The files of one key. Lines are only appended, so concurrent processes lose no data. A new file starts
  * every few minutes.
@@ -118,10 +129,7 @@ const ticketFiles = (host: Host, directory: string, key: string) => {
     /** False when the file cannot be written. */
     add: (epoch: number, line: string): boolean => {
       try {
-        const file = host.files.append(pathOf(epoch), 0o600);
-        if (file.sizeBytes() === 0) started = epoch;
-        file.write(line);
-        file.close();
+        if (appendLine(host, pathOf(epoch), line)) started = epoch;
         return true;
       } catch {
         return false;

@@ -22,9 +22,12 @@ const brokenCommand = (make: Scene, { argv, options, code = 0 }: Command): Promi
     const ran = await (await make()).run(argv, { ...options, change });
     return ran.code === code ? [] : [`exit code ${ran.code}: ${ran.err.slice(-300)}`];
   }, MAY_OVERLAP);
-/** Each effect fails once: the command ends, and none of its files is left open. */
-const leftOpen = async (make: Scene, { argv, options }: Command): Promise<string[]> => {
-  const left = await leftIfFails(async (change) => (await make()).run(argv, { ...options, change }));
+/** Each effect fails once: the command ends, and none of its files and locks is left. */
+const leftOpen = async (make: Scene, { argv, options, code = 0 }: Command): Promise<string[]> => {
+  const left = await leftIfFails(async (change) => {
+    const ran = await (await make()).run(argv, { ...options, change });
+    return ran.code === code ? [] : [`exit code ${ran.code}: ${ran.err.slice(-300)}`];
+  });
   // The record of the changes of a command belongs to the process.
   return left.filter((one) => !one.endsWith('.write is open'));
 };

@@ -111,21 +111,27 @@ export const brokenIfSlow = async (
 
 /**
  * Runs an engine once with each of its effects failing, on a new world each time. Returns the files and locks that the run
- * left open. A lock may be left if the failing effect is its removal.
+ * left open. A lock may be left if the failing effect is its removal. `run` returns what is wrong at its end, which counts
+ * only for the run without a failure.
  */
 export const leftIfFails = async (
-  run: (change: (host: Host) => Host) => Promise<unknown>,
+  run: (change: (host: Host) => Host) => Promise<readonly string[]>,
 ): Promise<string[]> => {
   const runWith = async (effect: number): Promise<{ readonly left: string[]; readonly count: number }> => {
     const open = new Map<object, string>();
+    const locks = new Set<string>();
     let [count, failed] = [0, ''];
-    const attempt = <T>(label: string, error: () => Error, act: () => Promise<T>): Promise<T> => {
+    const enter = (label: string, error: () => Error): void => {
       count += 1;
-      if (count !== effect) return act();
+      if (count !== effect) return;
       failed = label;
-      return Promise.reject(error());
+      throw error();
     };
-    await run((host) => {
+    const attempt = async <T>(label: string, error: () => Error, act: () => Promise<T>): Promise<T> => {
+      enter(label, error);
+      return act();
+    };
+    const faults = await run((host) => {
       const files = { ...host.files };
       const calls = files as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
       for (const name of CHANGES) {
@@ -133,11 +139,25 @@ export const leftIfFails = async (
         calls[name] = (path, ...rest) =>
           attempt(`${name} ${basename(String(path))}`, noSpace, () => original(path, ...rest));
       }
+      const { create, remove } = files;
+      files.create = async (path, data, mode, passing) => {
+        const isCreated = await create(path, data, mode, passing);
+        if (isCreated && passing === true) locks.add(path);
+        return isCreated;
+      };
+      files.remove = async (path) => {
+        await remove(path);
+        locks.delete(path);
+      };
       files.append = (path, mode) => {
         const file = host.files.append(path, mode);
         open.set(file, `${basename(path)} is open`);
         return {
           ...file,
+          write: (data) => {
+            enter(`write ${basename(path)}`, noSpace);
+            file.write(data);
+          },
           close: () => {
             open.delete(file);
             file.close();
@@ -150,9 +170,14 @@ export const leftIfFails = async (
         );
       return { ...host, files, network: { ...host.network, request } };
     });
-    return { left: [...open.values()].map((one) => `${failed} failed: ${one}`), count };
+    const held = [...locks].map((path) => basename(path)).filter((name) => failed !== `remove ${name}`);
+    const left = [...open.values(), ...held.map((name) => `${name} is left`)].map(
+      (one) => `${failed} failed: ${one}`,
+    );
+    return { left: effect === 0 ? [...faults, ...left] : left, count };
   };
   const { left, count } = await runWith(0);
+  if (count === 0) left.push('the run had no effect');
   for (let effect = 1; effect <= count; effect += 1) left.push(...(await runWith(effect)).left);
   return left;
 };

@@ -324,6 +324,15 @@ const endOfRun = (lost: number, failed: number): JournalEnd | undefined => {
   if (lost > 0) return failed === 0 ? 'recovered' : undefined;
   return failed === 0 ? 'whole' : 'refused-rows';
 };
+/** Closes the journal and gives its lock back, even if the last entries cannot be written. */
+const closeJournal = async ({ run, release }: Work): Promise<void> => {
+  try {
+    run.journal?.close();
+  } finally {
+    await release?.();
+  }
+  if (run.journal !== undefined) await trackerNames.forget(run.context);
+};
 /** Carries all rows out and gives what became of them as they are finished. */
 export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
   const { run, input, counts, concurrency, resumeLine } = work;
@@ -355,9 +364,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
     throw endOf(work, error);
   } finally {
     status.stop();
-    run.journal?.close();
-    await work.release?.();
-    if (run.journal !== undefined) await trackerNames.forget(run.context);
+    await closeJournal(work);
   }
   for (const line of input.columns?.report() ?? []) log.info(line);
   log.info(summaryText(counts, run.journal === undefined));
