@@ -1,10 +1,10 @@
 import { type Advice, after } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { hexId } from '../client/messages.ts';
-import type { Finding, MemberStatus, Observation, Plan, Step } from '../engine/model.ts';
+import type { Finding, MemberStatus, MemberStep, Observation, Plan, Step, StepId } from '../engine/model.ts';
 import { hasFreshSnapshot, type Progress } from '../engine/progress.ts';
-import { stepId } from '../engine/steps.ts';
-import { stopFinding } from './guards/membership.ts';
+import { memberOfStep, stepId } from '../engine/steps.ts';
+import { isGood, stopFinding } from './guards/membership.ts';
 import { alarmMessages } from './guards/store.ts';
 import { crosses, isSwitched, kindOf } from './plan-kind.ts';
 
@@ -93,37 +93,80 @@ const withSettle = ({ steps, order }: Plan, name: string): readonly Step[] => {
     ? steps
     : [...steps, { ...model, id, member: name }];
 };
-const stoppedKinds: readonly Step['kind'][] = ['copy-data', 'check-data', 'configure', 'start'];
-/** A member that was down when the plan was made has no stop step, but it may have been started since. */
-const withStop = (steps: readonly Step[], name: string): readonly Step[] => {
-  const at = steps.findIndex(({ kind, member }) => member === name && stoppedKinds.includes(kind));
-  if (at < 0 || steps.some(({ id }) => id === stepId(name, 'stop'))) return steps;
-  const stop: Step = {
-    id: stepId(name, 'stop'),
-    kind: 'stop',
-    member: name,
-    title: `stop ${name}`,
-    why: 'it runs again, or has not exited yet',
-    commands: [],
-  };
-  return steps.toSpliced(at, 0, stop);
+const changing: readonly Step['kind'][] = ['stop', 'copy-data', 'check-data', 'configure', 'start'];
+type InsertedKind = 'snapshot' | 'stop';
+const inserted = {
+  snapshot: {
+    title: (name: string) => `save and verify a snapshot of ${name}`,
+    why: 'a backup before a member is changed',
+  },
+  stop: { title: (name: string) => `stop ${name}`, why: 'it runs again, or has not exited yet' },
+} as const satisfies Record<InsertedKind, unknown>;
+const insertedKinds: readonly InsertedKind[] = ['snapshot', 'stop'];
+const insertedStep = (name: string, kind: InsertedKind): Step => {
+  const { title, why } = inserted[kind];
+  return { id: stepId(name, kind), kind, member: name, title: title(name), why, commands: [] };
+};
+/** Returns the step of a journal line. The plan does not contain a step that the state of a member required. */
+export const stepIn = (plan: Plan, id: string): Step | undefined => {
+  const planned = plan.steps.find((step) => step.id === id);
+  if (planned !== undefined) return planned;
+  const settling = memberOfStep(id, 'settle');
+  if (settling !== undefined) return withSettle(plan, settling).find((step) => step.id === id);
+  for (const kind of insertedKinds) {
+    const name = memberOfStep(id, kind);
+    if (plan.observation.members.some((member) => member.name === name))
+      return insertedStep(name as string, kind);
+  }
+  return undefined;
+};
+const laterKinds = ({ kind }: Pick<Step, 'kind'>): readonly Step['kind'][] =>
+  remaining.old.slice(Math.max(0, remaining.old.indexOf(kind)));
+/** Returns the number of a step in the plan. A step that the plan does not contain has the number of the next step. */
+export const stepNumber = (
+  { steps }: Pick<Plan, 'steps'>,
+  step: Pick<Step, 'id' | 'kind' | 'member'>,
+): number => {
+  const at = steps.findIndex(({ id }) => id === step.id);
+  if (at >= 0) return at + 1;
+  const kinds = laterKinds(step);
+  const next = steps.findIndex(({ member, kind }) => member === step.member && kinds.includes(kind));
+  if (next >= 0) return next + 1;
+  return Math.max(1, steps.findLastIndex(({ member }) => member === step.member) + 1);
+};
+/**
+ * A member that was down when the plan was made has no stop step and no snapshot step, but it may have been
+ * started since. A member that responds is never stopped without its snapshot.
+ */
+const withInserted = (steps: readonly Step[], { name, is_reachable }: MemberStatus): readonly Step[] => {
+  const at = steps.findIndex(({ kind, member }) => member === name && changing.includes(kind));
+  if (at < 0) return steps;
+  const has = (kind: MemberStep['kind']): boolean => steps.some(({ id }) => id === stepId(name, kind));
+  const own = [
+    ...(is_reachable && !has('snapshot') ? [insertedStep(name, 'snapshot')] : []),
+    ...(has('stop') ? [] : [insertedStep(name, 'stop')]),
+  ];
+  return steps.toSpliced(at, 0, ...own);
 };
 const stepsFor = (
   plan: Plan,
   progress: Progress,
-  { taken_at }: Pick<Observation, 'taken_at'>,
+  { taken_at, members }: Pick<Observation, 'taken_at' | 'members'>,
   name: string,
   state: keyof typeof remaining,
   isLast: boolean,
 ): Step[] => {
   const { begun, ended } = progress;
   const isSaved = hasFreshSnapshot(progress, name, Date.parse(taken_at));
-  return withStop(withSettle(plan, name), name).filter(({ id, kind, member }) => {
+  const seen = members.find((member) => member.name === name) as MemberStatus;
+  return withInserted(withSettle(plan, name), seen).filter(({ id, kind, member }) => {
     if (member !== name || !remaining[state].includes(kind)) return false;
     if (kind === 'settle') return !isLast && !ended.has(id);
-    if (kind === 'snapshot') return !isSaved;
-    // After the new version has used the directory, a copy no longer contains the old state.
-    return (kind !== 'copy-data' && kind !== 'check-data') || !begun.has(stepId(name, 'start'));
+    if (kind === 'snapshot') return !isSaved && seen.is_reachable;
+    if (kind !== 'copy-data' && kind !== 'check-data') return true;
+    // After the new version has used the directory, a copy no longer contains the old state, unless the member
+    // runs the old version again.
+    return !begun.has(stepId(name, 'start')) || (state === 'old' && !ended.has(id));
   });
 };
 const refusal = (guard: string, member: string, message: string, hint: Advice): Decision => ({
@@ -233,6 +276,8 @@ const withHandOver = (handOver: HandOver, steps: readonly Step[]): Step[] => {
   };
   return rest.flatMap((step) => (step.kind === 'stop' ? [move, step] : [step]));
 };
+const isIll = ({ members }: Pick<Observation, 'members'>, name: string): boolean =>
+  members.some((member) => member.name === name && !isGood(member));
 const restartKinds: readonly Step['kind'][] = ['start', 'gate'];
 /**
  * Handles a new version whose process exited after its health check. Until the cluster's version moves, the
@@ -301,10 +346,65 @@ const openMember = (
   return plan.options.hold_last === true ? unanswering(name) : { kind: 'ask', member: name };
 };
 /**
+ * Returns whether a snapshot protects the next change. Before the first change of the run, it must be fresh.
+ * The snapshot of an unhealthy member does not count, because it may lack the latest writes.
+ */
+const isProtected = (plan: Plan, progress: Progress, observation: Observation): boolean => {
+  const hasChanged = [...progress.begun].some(
+    (id) => memberOfStep(id, 'stop') !== undefined || memberOfStep(id, 'start') !== undefined,
+  );
+  const good = [...plan.observation.members, ...observation.members].filter(isGood);
+  const now = Date.parse(observation.taken_at);
+  return [...progress.snapshots.keys()].some(
+    (name) =>
+      good.some((member) => member.name === name) && (hasChanged || hasFreshSnapshot(progress, name, now)),
+  );
+};
+/**
+ * spec/store#procedure-2: no step changes a member before a verified snapshot of a healthy member exists. A
+ * member that is down or unhealthy does not have one, so another member is saved first.
+ */
+const withFirstSnapshot = (
+  plan: Plan,
+  progress: Progress,
+  observation: Observation,
+  decision: Decision,
+): Decision => {
+  if (decision.kind !== 'steps' || !decision.steps.some(({ kind }) => changing.includes(kind)))
+    return decision;
+  const { members } = observation;
+  const own = members.find(({ name }) => name === decision.member);
+  const savesItself = decision.steps.some(({ kind }) => kind === 'snapshot');
+  if (own === undefined || isProtected(plan, progress, observation)) return decision;
+  // The run has already started the new version of this member: it only finishes the member.
+  const hasStop = decision.steps.some(({ kind }) => kind === 'stop');
+  if (!hasStop && progress.begun.has(stepId(own.name, 'start'))) return decision;
+  if (savesItself && (isGood(own) || members.length === 1)) return decision;
+  const position = ({ name }: MemberStatus): number => {
+    const at = plan.steps.findIndex(({ id }) => id === stepId(name, 'snapshot'));
+    return at < 0 ? plan.steps.length : at;
+  };
+  const [good] = members
+    .filter((member) => member !== own && isGood(member))
+    .toSorted((a, b) => position(a) - position(b));
+  if (good === undefined)
+    return refusal(
+      'all-members-healthy',
+      own.name,
+      `no healthy member can be saved before ${own.name} is changed`,
+      after('start or repair another member, then', ['kv', 'resume']),
+    );
+  const id: StepId = stepId(good.name, 'snapshot');
+  const step = plan.steps.find((one) => one.id === id) ?? insertedStep(good.name, 'snapshot');
+  return { kind: 'steps', member: good.name, steps: [step] };
+};
+/**
  * Decides the next action from the plan, the journal and the current state. A first run and a resume use the
  * same rules. Pure.
  */
-export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision => {
+export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision =>
+  withFirstSnapshot(plan, progress, observation, decideNext(plan, progress, observation));
+const decideNext = (plan: Plan, progress: Progress, observation: Observation): Decision => {
   if (progress.reverting !== undefined)
     return hasMoved(plan, progress, observation)
       ? { kind: 'drop-revert', ...progress.reverting }
@@ -332,9 +432,12 @@ export const decide = (plan: Plan, progress: Progress, observation: Observation)
   if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
   const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
   if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
-  // The current leader comes last: its stop could move the leadership to a member that still must stop.
+  // An accepted unhealthy member comes first. The current leader comes last: its stop could move the leadership
+  // to a member that still must stop.
   const next =
-    old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ?? old[0];
+    old.find((name) => isIll(plan.observation, name) && isIll(observation, name)) ??
+    old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ??
+    old[0];
   // Before the first stop, and again if another user canceled it: members would reject the older version.
   const enabling = plan.steps.filter(({ kind }) => kind === 'enable-downgrade');
   if (next !== undefined && kindOf(plan) === 'downgrade' && !isReadyFor(plan.to, observation.members))

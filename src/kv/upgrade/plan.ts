@@ -28,7 +28,7 @@ import { shellLine } from '../../core/shell.ts';
 import { lintFile } from './configuration/configuration.ts';
 import { findingsOf, guards } from './guards/all.ts';
 import { acceptable } from './guards/guard.ts';
-import { isGood } from './guards/membership.ts';
+import { isGood, isInOrder } from './guards/membership.ts';
 import { checksV2, settleOf, v2BytesOf, v2CheckLine } from './guards/store.ts';
 import { crosses, kindOf } from './plan-kind.ts';
 import type { Driver } from './supervisors/driver.ts';
@@ -70,6 +70,19 @@ const snapshotSteps = (turn: Turn): Step[] => {
   const { name, is_reachable } = turn.seen;
   const title = `save and verify a snapshot of ${name}`;
   return is_reachable ? [stepOf(turn, 'snapshot', title, 'a backup before the member is changed')] : [];
+};
+/**
+ * spec/store#procedure-2: a member that is down or unhealthy comes first, and a snapshot of a healthy member
+ * comes before it.
+ */
+const withFirstSnapshot = (upgrade: Upgrade, steps: readonly Step[]): readonly Step[] => {
+  const { order, input } = upgrade;
+  const [first] = order;
+  const seen = [...order, ...input.observation.members].find(isGood);
+  if (first === undefined || isGood(first) || seen === undefined) return steps;
+  const [own] = snapshotSteps({ ...upgrade, seen, index: 0, isLast: false });
+  const why = `no member is changed before a backup of a healthy member exists; opsctl repeats it if it is older than one minute when ${seen.name} is stopped`;
+  return [{ ...(own as Step), why }, ...steps.filter(({ id }) => id !== own?.id)];
 };
 const moveLeaderSteps = (turn: Turn): Step[] => {
   const { input, to, order, seen } = turn;
@@ -231,7 +244,7 @@ export const isArrived = (observation: Observation, to: Minor): boolean =>
 const orderOf = (observation: Observation, to: Minor, kind: PlanKind | undefined): MemberStatus[] => {
   const rank = (member: MemberStatus): number => (!isGood(member) ? 0 : member.is_leader ? 2 : 1);
   return observation.members
-    .filter(({ server_version }) => kind === 'restart' || minorOf(server_version) !== to)
+    .filter((member) => isInOrder(member, to, kind))
     .toSorted((a, b) => rank(a) - rank(b));
 };
 /** Covers everything that affects the steps; times, sizes and indexes do not. */
@@ -292,7 +305,10 @@ export const planFrom = (input: PlanInput): Plan | Refusal => {
   const making = { input, from, to, order };
   const steps: Step[] = [
     ...(kind === 'downgrade' ? [enableStep(to)] : []),
-    ...order.flatMap((seen, i) => memberSteps(making, seen, i)),
+    ...withFirstSnapshot(
+      making,
+      order.flatMap((seen, i) => memberSteps(making, seen, i)),
+    ),
     ...(kind === 'restart' ? [] : [confirmStep(to)]),
   ];
   const content = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide, type Decision } from '../../../src/kv/upgrade/decide.ts';
+import { decide, type Decision, stepIn, stepNumber } from '../../../src/kv/upgrade/decide.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 import type { JournalEntry, JournalStepId, MemberStatus, Plan } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
@@ -332,15 +332,62 @@ describe('the next thing to do', () => {
     it.each([
       ['it is still down', gone, gone, 'n3.start n3.gate'],
       ['it does not respond, but runs', hung, hung, 'n3.stop n3.start n3.gate'],
-      ['it was started since the plan', gone, n3, 'n3.stop n3.start n3.gate'],
       ['it was started since the plan and does not respond', gone, hung, 'n3.stop n3.start n3.gate'],
       ['it exited since the plan', hung, gone, 'n3.start n3.gate'],
-      ['it responds since the plan', hung, n3, 'n3.stop n3.start n3.gate'],
-    ])('%s', (_, then, now, expected) => {
-      expect(next([], [n1, n2, now], planOf(then))).toBe(expected);
+    ])('%s: a healthy member is saved before it is changed', (_, then, now, expected) => {
+      const of = planOf(then);
+      expect(next([], [n1, n2, now], of)).toBe('n2.snapshot');
+      expect(next(done('n2.snapshot'), [n1, n2, now], of)).toBe(expected);
+      // A journal of an earlier version has no snapshot.
+      expect(next([begun('n3.stop')], [n1, n2, gone], of)).toBe('n2.snapshot');
+      const old = { ...of, steps: of.steps.filter(({ kind }) => kind !== 'snapshot') };
+      expect(next([], [n1, n2, now], old)).toMatch(/^n[12]\.snapshot$/);
+      const ill = [n1, n2].map((member) => ({ ...member, is_healthy: false }));
+      expect(next([], [...ill, gone], planOf(gone))).toBe('refuse all-members-healthy n3');
+    });
+    it('the snapshot of an unhealthy member and an old snapshot do not protect the first change', () => {
+      const ill = seen('n3', { is_healthy: false });
+      const of = planOf(ill);
+      expect(next(done('n3.snapshot'), [n1, n2, ill], of)).toBe('n2.snapshot');
+      expect(next(done('n2.snapshot'), [n1, n2, ill], of)).toBe('n3.snapshot n3.stop n3.start n3.gate');
+      const late = observed([n1, n2, gone], { taken_at: '2026-01-01T00:02:00.000Z' });
+      expect(text(decide(planOf(gone), progressOf(done('n2.snapshot')), late))).toBe('n2.snapshot');
+    });
+    it.each([
+      ['it was started since the plan', gone],
+      ['it responds since the plan', hung],
+    ])('%s: it is saved before its stop', (_, then) => {
+      expect(next([], [n1, n2, n3], planOf(then))).toBe('n3.snapshot n3.stop n3.start n3.gate');
+      // The operator started its old version after a crash of the run.
+      const crashed = [...done('n2.snapshot'), begun('n3.stop'), begun('n3.start')];
+      expect(next(crashed, [n1, n2, n3], planOf(then))).toBe('n3.snapshot n3.stop n3.start n3.gate');
+      expect(next(crashed, [n1, n2, n3], planOf(then, true))).toBe(
+        'n3.snapshot n3.stop n3.copy-data n3.start n3.gate',
+      );
     });
     it('its data is copied only after its stop', () => {
-      expect(next([], [n1, n2, n3], planOf(gone, true))).toBe('n3.stop n3.copy-data n3.start n3.gate');
+      expect(next([], [n1, n2, n3], planOf(gone, true))).toBe(
+        'n3.snapshot n3.stop n3.copy-data n3.start n3.gate',
+      );
+    });
+    it('a step that the plan does not contain has the number of the step after it', () => {
+      const of = planOf(gone);
+      const own = decide(of, progressOf([]), observed([n1, n2, n3], { taken_at: at }));
+      const numbers = own.kind === 'steps' ? own.steps.map((step) => [step.id, stepNumber(of, step)]) : [];
+      expect(numbers).toEqual([
+        ['n3.snapshot', 2],
+        ['n3.stop', 2],
+        ['n3.start', 2],
+        ['n3.gate', 3],
+      ]);
+      expect(stepIn(of, 'n3.stop')).toMatchObject({ kind: 'stop', member: 'n3' });
+      expect(stepIn(of, 'n9.stop')).toBeUndefined();
+    });
+    it('an unhealthy leader that the operator accepted comes first as well', () => {
+      const sick = seen('n1', { is_healthy: false });
+      const five = ['n2', 'n3', 'n4', 'n5'].map((name) => seen(name));
+      const of = planned(observed([sick, ...five]), undefined, options);
+      expect(next(done('n2.snapshot'), [sick, ...five], of)).toMatch(/^n1\.snapshot n1\.stop/);
     });
     it('no other member is stopped before it is healthy', () => {
       const ill = upgraded('n3', { is_healthy: false });

@@ -41,13 +41,26 @@ describe('the order of a plan', () => {
   it.each([
     [false, 'n3.start n3.gate'],
     [true, 'n3.stop n3.start n3.gate'],
-  ])('an accepted unhealthy member comes first, and is stopped if it runs: %s', (is_running, own) => {
-    const host = { ...seen('n3').host, is_running };
-    const observation = observed([seen('n1'), seen('n2'), away('n3', { host })]);
-    for (const accept of [['all-members-healthy'], ['all-members-healthy', 'quorum-survives']])
-      expect(ids(observation, undefined, planOptions({ accept }))).toBe(
-        `${own} ${steps('n2')} n1.snapshot n1.move-leader n1.stop n1.start n1.gate confirm`,
-      );
+  ])(
+    'an accepted unhealthy member comes first after a snapshot of a healthy member; it runs: %s',
+    (is_running, own) => {
+      const host = { ...seen('n3').host, is_running };
+      const observation = observed([seen('n1'), seen('n2'), away('n3', { host })]);
+      for (const accept of [['all-members-healthy'], ['all-members-healthy', 'quorum-survives']])
+        expect(ids(observation, undefined, planOptions({ accept }))).toBe(
+          `n2.snapshot ${own} n2.stop n2.start n2.gate n1.snapshot n1.move-leader n1.stop n1.start n1.gate confirm`,
+        );
+    },
+  );
+  it('the snapshot comes from a member that already runs the new version if no other member is healthy', () => {
+    const observation = observed([
+      seen('n1', { server_version: '3.4.23' }),
+      seen('n2', { server_version: '3.4.23' }),
+      seen('n3', { is_healthy: false }),
+    ]);
+    expect(ids(observation, undefined, planOptions({ accept: ['all-members-healthy'] }))).toBe(
+      `n1.snapshot ${steps('n3')} confirm`,
+    );
   });
 });
 

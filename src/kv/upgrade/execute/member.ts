@@ -13,6 +13,7 @@ import type {
   Step,
   Detail,
 } from '../../engine/model.ts';
+import { progressOf } from '../../engine/progress.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { fillWords } from '../../../core/shell.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
@@ -212,6 +213,15 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
   });
   run.journal.write({ kind: 'begin', step: step.id, note: { member_id } });
 };
+/** The member did not respond when this stop was decided, and responds now: the run saves it first. */
+const refuseUnsaved = ({ journal, plan }: Run, { name, is_reachable }: MemberStatus): void => {
+  const wasDown = plan.observation.members.some((one) => one.name === name && !one.is_reachable);
+  if (!wasDown || !is_reachable || progressOf(journal.entries).snapshots.has(name)) return;
+  throw new AppError('stopped', `${name} responds again and has no snapshot yet: it was not stopped`, {
+    code: 'QUORUM',
+    tryThis: [next(['kv', 'resume'])],
+  });
+};
 /**
  * Runs the last checks that can refuse the stop, then writes the record. After the stop, only the record
  * contains the settings of the member.
@@ -223,6 +233,7 @@ const lastLook = async (run: Run, step: Step, placement: Placement): Promise<Mem
   if (lock.status === 'rejected') throw lock.reason;
   if (look.status === 'rejected') throw look.reason;
   const seen = look.value;
+  refuseUnsaved(run, seen);
   noteIdentity(run, step, seen);
   await recordPlacement(run, placement);
   return seen;

@@ -4,9 +4,10 @@ import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
 import type { FsyncMode } from '../../engine/journal.ts';
-import type { ClusterFile, MemberSpec, Step, StepId, StepKind, Detail } from '../../engine/model.ts';
+import type { ClusterFile, MemberSpec, Step, StepKind, Detail } from '../../engine/model.ts';
 import { performInOrder, recordEnd, stepId, type StepRow } from '../../engine/steps.ts';
 import { migrateConfig } from '../configuration/migrate.ts';
+import { stepNumber } from '../decide.ts';
 import { mebibytes } from '../guards/guard.ts';
 import { v2CheckLine } from '../guards/store.ts';
 import { configOn } from '../placement.ts';
@@ -215,11 +216,7 @@ const recordStep = async (
   const { host, plan, journal } = run;
   const began = host.elapsed();
   beginStep(run, step);
-  const numberOf = (wanted: StepId): number => plan.steps.findIndex(({ id }) => id === wanted) + 1;
-  // An additional leader transfer, caused by a change of the leader, has the number of the stop that follows
-  // it.
-  const number = numberOf(step.id) || numberOf(stepId(step.member ?? '', 'stop'));
-  run.emit({ event: 'step-started', step, number, count: plan.steps.length });
+  run.emit({ event: 'step-started', step, number: stepNumber(plan, step), count: plan.steps.length });
   try {
     const detail = detailText(await recordEnd(journal, step.id, effect, forced));
     run.emit({ event: 'step-finished', step, duration_ms: Math.round(host.elapsed() - began), detail });

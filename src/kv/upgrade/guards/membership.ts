@@ -1,10 +1,11 @@
 import { after, next } from '../../../core/next.ts';
 import { hexId } from '../../client/messages.ts';
 import { holdText } from '../../engine/locks.ts';
-import type { ClusterFile, Finding, MemberStatus, Observation } from '../../engine/model.ts';
+import { minorOf } from '../../../api-specs/etcd/versions.ts';
+import type { ClusterFile, Finding, MemberStatus, Observation, PlanKind } from '../../engine/model.ts';
 import { argvOf } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import { guard, type Log } from './guard.ts';
+import { guard, type GuardInput, type Log } from './guard.ts';
 import { alarmMessages } from './store.ts';
 
 /**
@@ -279,24 +280,32 @@ export const stopProblem = (cluster: Cluster, name: string, accepted: boolean): 
   if (largestGroup(left) >= needed) return undefined;
   return `without ${name} no member would reach a majority: ${namesOf(left)} are not connected to each other in either direction`;
 };
-const unhealthyVoters = (cluster: Cluster): string =>
-  namesOf(cluster.members.filter((member) => !isLearner(cluster, member) && !isGood(member)));
+/** Returns whether the plan changes the member: members that already run the target version stay unchanged. */
+export const isInOrder = (
+  { server_version }: Pick<MemberStatus, 'server_version'>,
+  to: string | undefined,
+  kind: PlanKind | undefined,
+): boolean => kind === 'restart' || minorOf(server_version) !== to;
+const unhealthyVoters = (cluster: Cluster): MemberStatus[] =>
+  cluster.members.filter((member) => !isLearner(cluster, member) && !isGood(member));
 /**
- * The first member whose stop would cost the majority. `isRepairing`: unhealthy members are upgraded first, so each of them must be
- * healthy when the turn of the others comes. A member that does not run needs no stop.
+ * The first member whose stop would cost the majority. `repairs`: the unhealthy members that are upgraded first,
+ * so each of them must be healthy when the turn of the others comes. A member that does not run needs no stop.
  */
 const firstStopProblem = (
   cluster: Cluster,
-  isRepairing: boolean,
+  repairs: readonly MemberStatus[],
 ): { readonly member: string; readonly message: string } | undefined => {
   const repaired: Cluster = {
     ...cluster,
-    members: cluster.members.map((member) => ({ ...member, is_reachable: true, is_healthy: true })),
+    members: cluster.members.map((member) =>
+      repairs.includes(member) ? { ...member, is_reachable: true, is_healthy: true } : member,
+    ),
   };
   for (const member of cluster.members) {
     const isLater = isGood(member);
-    if (!isLater && (!isRepairing || member.host?.is_running === false)) continue;
-    const message = stopProblem(isRepairing && isLater ? repaired : cluster, member.name, false);
+    if (!isLater && (!repairs.includes(member) || member.host?.is_running === false)) continue;
+    const message = stopProblem(isLater ? repaired : cluster, member.name, false);
     if (message !== undefined) return { member: member.name, message };
   }
   return undefined;
@@ -305,7 +314,7 @@ const firstStopProblem = (
 export const quorumSurvives = guard(
   'quorum-survives',
   'quorum survives when any one member stops',
-  ({ observation, options }, log) => {
+  ({ observation, options, to, kind }, log) => {
     const { members } = observation;
     if (members.length === 1)
       return log.warn({
@@ -319,19 +328,38 @@ export const quorumSurvives = guard(
       };
       return options.accept.includes('quorum-survives') ? log.warn(said) : log.fail(said);
     }
-    const unhealthy = unhealthyVoters(observation);
-    const isAccepted = options.accept.includes('all-members-healthy');
-    const problem = firstStopProblem(observation, isAccepted);
-    if (problem !== undefined) {
-      const helps = !isAccepted && firstStopProblem(observation, true) === undefined;
-      const first = `; --accept all-members-healthy upgrades ${unhealthy} first, and stops no other member before ${unhealthy} is healthy`;
-      log.fail({ ...problem, hint: `start the other members first${helps ? first : ''}` });
-    } else if (isAccepted && unhealthy !== '')
-      log.warn({
-        message: `the upgrade starts with ${unhealthy} and stops no other member before ${unhealthy} is healthy`,
-      });
+    checkStops({ observation, options, to, kind }, log);
   },
 );
+/** Checks every single stop. An accepted unhealthy member that the plan changes is upgraded first. */
+const checkStops = (
+  { observation, options, to, kind }: Pick<GuardInput, 'observation' | 'options' | 'to' | 'kind'>,
+  log: Log,
+): void => {
+  const unhealthy = unhealthyVoters(observation);
+  const repairs = unhealthy.filter((member) => isInOrder(member, to, kind));
+  const others = unhealthy.filter((member) => !repairs.includes(member));
+  const isAccepted = options.accept.includes('all-members-healthy');
+  const problem = firstStopProblem(observation, isAccepted ? repairs : []);
+  if (problem !== undefined) {
+    const helps = repairs.length > 0 && firstStopProblem(observation, repairs) === undefined;
+    const first = `; --accept all-members-healthy upgrades ${namesOf(repairs)} first, and stops no other member before ${namesOf(repairs)} is healthy`;
+    const apart = `repair ${namesOf(others)} first: the plan does not change a member that already runs ${to}`;
+    const hint = others.length > 0 ? apart : 'start the other members first';
+    log.fail({ ...problem, hint: `${hint}${!isAccepted && helps ? first : ''}` });
+    return;
+  }
+  if (!isAccepted) return;
+  if (repairs.length > 0)
+    log.warn({
+      message: `the upgrade starts with ${namesOf(repairs)} and stops no other member before ${namesOf(repairs)} is healthy`,
+    });
+  for (const { name } of others)
+    log.warn({
+      member: name,
+      message: `${name} already runs ${to} and is not healthy: the upgrade does not change it, and ${name} does not count towards the majority`,
+    });
+};
 export const stopFinding = (
   cluster: Cluster,
   name: string,

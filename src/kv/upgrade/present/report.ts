@@ -13,10 +13,12 @@ import type {
   Plan,
   Report,
   SnapshotRecord,
+  Step,
   Unstamped,
   UpgradeEvent,
 } from '../../engine/model.ts';
 import { stepId } from '../../engine/steps.ts';
+import { stepIn, stepNumber } from '../decide.ts';
 import { readReport, type StoredReport } from './markdown.ts';
 import { detailText } from './text.ts';
 
@@ -74,8 +76,19 @@ const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: str
     gate,
   };
 };
-const stepRows = ({ plan, events }: ReportInput): Report['steps'] =>
-  plan.steps.map((step) => {
+/** The steps of the plan, and each step that the run added, before the step that has its number. */
+const allSteps = ({ plan, events }: Pick<ReportInput, 'plan' | 'events'>): Step[] => {
+  const planned = new Set<string>(plan.steps.map(({ id }) => id));
+  const added = new Map<string, Step>();
+  for (const event of events)
+    if (event.event === 'step-started' && !planned.has(event.step.id)) added.set(event.step.id, event.step);
+  return plan.steps.flatMap((step, at) => [
+    ...[...added.values()].filter((one) => stepNumber(plan, one) === at + 1),
+    step,
+  ]);
+};
+const stepRows = ({ plan, events }: Pick<ReportInput, 'plan' | 'events'>): Report['steps'] =>
+  allSteps({ plan, events }).map((step) => {
     const started = events.findLast((event) => event.event === 'step-started' && event.step.id === step.id);
     const ended = events.findLast(
       (event) =>
@@ -129,7 +142,7 @@ const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
 const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): Unstamped[] => {
   const entry = entries[at] as JournalEntry;
   if (entry.kind !== 'begin' && entry.kind !== 'end' && entry.kind !== 'failed') return [];
-  const step = plan.steps.find(({ id }) => id === entry.step);
+  const step = stepIn(plan, entry.step);
   if (step === undefined) return [];
   const since = (id: string): number => {
     const began = entries.slice(0, at).findLast((one) => one.kind === 'begin' && one.step === id);
@@ -143,7 +156,7 @@ const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): U
     const started: Unstamped = {
       event: 'step-started',
       step,
-      number: plan.steps.indexOf(step) + 1,
+      number: stepNumber(plan, step),
       count: plan.steps.length,
     };
     return step.kind === 'stop' ? [started, { event: 'member-down', member, was_leader }] : [started];

@@ -252,6 +252,13 @@ describe('members', () => {
     const both = [seen('n1'), seen('n2', { is_healthy: false }), down];
     expect(said(quorumSurvives, { members: both, ...repair })).toEqual(['fail n2']);
     expect(said(quorumSurvives, { members: [seen('n1'), down], ...repair })).toEqual(['fail n1']);
+    // A member that already runs the target version is not repaired by the upgrade.
+    const fresh = seen('n2', { server_version: '3.4.23', is_healthy: false });
+    expect(said(quorumSurvives, { members: [seen('n1'), fresh, seen('n3')], ...repair })).toEqual([
+      'fail n1',
+    ]);
+    const five = [seen('n1'), fresh, seen('n3'), seen('n4'), seen('n5')];
+    expect(said(quorumSurvives, { members: five, ...repair })).toEqual(['warn n2']);
     const stop = (members: MemberStatus[], patch = {}, accepted = false) =>
       stopProblem(observed(members, patch), 'n1', accepted);
     expect(stop([seen('n1'), seen('n2'), away('n3')])).toBe(
