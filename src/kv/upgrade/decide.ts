@@ -404,6 +404,14 @@ const withFirstSnapshot = (
  */
 export const decide = (plan: Plan, progress: Progress, observation: Observation): Decision =>
   withFirstSnapshot(plan, progress, observation, decideNext(plan, progress, observation));
+/**
+ * An accepted unhealthy member comes first. The current leader comes last: its stop could move the leadership to
+ * a member that still must stop.
+ */
+const nextToChange = (plan: Plan, observation: Observation, old: readonly string[]): string | undefined =>
+  old.find((name) => isIll(plan.observation, name) && isIll(observation, name)) ??
+  old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ??
+  old[0];
 const decideNext = (plan: Plan, progress: Progress, observation: Observation): Decision => {
   if (progress.reverting !== undefined)
     return hasMoved(plan, progress, observation)
@@ -432,12 +440,7 @@ const decideNext = (plan: Plan, progress: Progress, observation: Observation): D
   if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
   const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
   if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
-  // An accepted unhealthy member comes first. The current leader comes last: its stop could move the leadership
-  // to a member that still must stop.
-  const next =
-    old.find((name) => isIll(plan.observation, name) && isIll(observation, name)) ??
-    old.find((name) => !observation.members.some((seen) => seen.name === name && seen.is_leader)) ??
-    old[0];
+  const next = nextToChange(plan, observation, old);
   // Before the first stop, and again if another user canceled it: members would reject the older version.
   const enabling = plan.steps.filter(({ kind }) => kind === 'enable-downgrade');
   if (next !== undefined && kindOf(plan) === 'downgrade' && !isReadyFor(plan.to, observation.members))
