@@ -376,9 +376,11 @@ const withFirstSnapshot = (
   const own = members.find(({ name }) => name === decision.member);
   const savesItself = decision.steps.some(({ kind }) => kind === 'snapshot');
   if (own === undefined || isProtected(plan, progress, observation)) return decision;
-  // The run has already started the new version of this member: it only finishes the member.
+  // The run has already changed this member, and saved it before if it was healthy: it only finishes the member.
   const hasStop = decision.steps.some(({ kind }) => kind === 'stop');
-  if (!hasStop && progress.begun.has(stepId(own.name, 'start'))) return decision;
+  const hasBegun = (kind: 'start' | 'stop'): boolean => progress.begun.has(stepId(own.name, kind));
+  if (!hasStop && (hasBegun('start') || (hasBegun('stop') && !isIll(plan.observation, own.name))))
+    return decision;
   if (savesItself && (isGood(own) || members.length === 1)) return decision;
   const position = ({ name }: MemberStatus): number => {
     const at = plan.steps.findIndex(({ id }) => id === stepId(name, 'snapshot'));
