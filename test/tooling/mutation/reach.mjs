@@ -81,7 +81,9 @@ export const takeReach = async ({ copy, files, tests, path, hashTest }) => {
     }),
   );
   const store = readStore(path);
-  const missing = tests.filter((test) => store.tests[test]?.hash !== hashTest(test));
+  // A test that failed may pass after a repair of the source, so it is measured again.
+  const isKnown = (test) => store.tests[test]?.hash === hashTest(test) && store.tests[test].ms !== undefined;
+  const missing = tests.filter((test) => !isKnown(test));
   if (missing.length > 0) {
     const seen = await measure(copy, sources, missing);
     for (const test of missing) store.tests[test] = { hash: hashTest(test), reached: {} };
