@@ -1,4 +1,4 @@
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { AppError, problem, type Problem, usageError } from '../core/problem.ts';
 import { randomShare } from '../core/shape.ts';
 import { nearest } from '../core/text.ts';
@@ -12,6 +12,7 @@ import {
   waitFor,
   waitForLock,
 } from '../platform/file-lock.ts';
+import { childPath, pathPart } from '../core/file-name.ts';
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import { type Key, findSettingKey, keys, configFile, type Settings } from './settings.ts';
@@ -65,7 +66,7 @@ const PRIVATE_MODE = 0o700;
 const removeLeftDirectories = async ({ files, uid }: Host, directory: string): Promise<void> => {
   const names = await files.list(directory).catch(() => []);
   for (const name of names.filter((one) => privateDirectory.test(one))) {
-    const path = join(directory, name);
+    const path = childPath(directory, pathPart(name));
     const info = await files.info(path);
     if (info?.kind === 'directory' && info.uid === uid && (info.mode & 0o777) === PRIVATE_MODE)
       await files.remove(path);
@@ -81,7 +82,7 @@ const write = async (host: Host, conf: ConfModule, file: string, next: Profiles)
   const directory = dirname(file);
   await removeLeftDirectories(host, directory);
   const random = Buffer.from(host.random(8)).toString('hex');
-  const own = join(directory, `.${basename(file)}.${host.pid}.${random}.conf`);
+  const own = childPath(directory, pathPart(`.${basename(file)}.${host.pid}.${random}.conf`));
   await files.makeDirectory(own, PRIVATE_MODE);
   let text: string;
   try {
