@@ -266,10 +266,16 @@ const createWriteRecord = async (runtime: Runtime, service: string): Promise<str
     await host.files.remove(path);
   for (let startedAt = Math.floor(host.now()); ; startedAt += 1) {
     const start = startedAt.toString(36);
-    // The start is the ID of the change, so two commands of one millisecond need two starts.
-    if ((await host.files.list(directory)).some((name) => name.startsWith(`${start}-`))) continue;
-    const path = childPath(directory, pathPart(`${start}-${host.pid}-${service}${SUFFIX}`));
-    if (await host.files.create(path, '', 0o600, true)) return path;
+    // The start is the ID of the change, so two commands of one millisecond need two starts: one of them reserves it.
+    const reserved = childPath(directory, pathPart(`${start}.id`));
+    if (!(await host.files.create(reserved, '', 0o600, true))) continue;
+    try {
+      if ((await host.files.list(directory)).some((name) => name.startsWith(`${start}-`))) continue;
+      const path = childPath(directory, pathPart(`${start}-${host.pid}-${service}${SUFFIX}`));
+      if (await host.files.create(path, '', 0o600, true)) return path;
+    } finally {
+      await host.files.remove(reserved);
+    }
   }
 };
 /** The records of this machine, the newest first. */
@@ -292,7 +298,9 @@ export const listWriteRecords = async (
 /** The service did not apply the change, or did not receive it. After a lost connection this is unknown. */
 export const wasRejected = (error: unknown): boolean => {
   if (!(error instanceof AppError) || error.detail.outcome === 'unknown') return false;
-  const { cause } = error.detail;
+  const { cause, httpStatus } = error.detail;
+  // A proxy sends 408 when it gave up on the response, which the service may still have sent.
+  if (httpStatus === 408) return false;
   return cause instanceof NetworkError ? !cause.sent : error.category !== 'network';
 };
 

@@ -365,7 +365,11 @@ const kindIn = (value: Plain, path: string, reader: Reader): FieldKind => {
     for (const [key, { only }] of Object.entries(fieldMembers))
       if (value[key] !== undefined && only !== undefined && !only.includes(kind))
         reader.problems.push(
-          problem(at(path, key), 'rule', `belongs to ${only.join(' and ')} fields, this is a ${kind} field`),
+          problem(
+            at(path, key),
+            'rule',
+            `belongs to ${only.join(' and ')} fields, but the type of this field is ${kind}`,
+          ),
         );
   return kind ?? 'text';
 };
@@ -373,7 +377,7 @@ const entriesLimit = (value: Plain, path: string, { problems }: Reader): number 
   const given = value.maxEntries;
   if (given === undefined || given === null) return given;
   if (typeof given === 'number' && Number.isSafeInteger(given) && given >= 0) return given;
-  problems.push(problem(at(path, 'maxEntries'), 'type', 'must be a whole number'));
+  problems.push(problem(at(path, 'maxEntries'), 'type', 'must be a whole number from 0 to 9007199254740991'));
   return undefined;
 };
 const dateFormats: Readonly<Record<string, string>> = {

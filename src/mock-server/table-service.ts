@@ -196,8 +196,8 @@ export type TableServiceOptions<T extends Table, S> = {
   refusal(refused: HttpError): MockReply;
   /** Query parameters that every operation takes and no row names (`token`, `alt`). */
   readonly commonQuery?: ReadonlySet<string>;
-  /** Names by method and path that the real service accepts and the documents do not list. The checks skip them. */
-  readonly alsoAccepted?: Readonly<Record<string, readonly string[]>>;
+  /** Fields by method and path that the real service accepts and the documents do not list. */
+  readonly alsoAccepted?: Readonly<Record<string, Fields>>;
   /** Rejects times without a zone. */
   readonly isStrict?: boolean;
   /** A read accepts its query parameters as a JSON body as well. */
@@ -373,28 +373,26 @@ type Running = {
   readonly state: unknown;
   readonly env: Environment;
   readonly common: ReadonlySet<string>;
-  readonly alsoAccepted: Readonly<Record<string, readonly string[]>>;
+  readonly alsoAccepted: Readonly<Record<string, Fields>>;
   readonly isStrict: boolean;
 };
-const withoutNames = (values: Record<string, unknown>, names: readonly string[]): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
+/** The operation with more fields, in its query if it has no body. */
+const withFields = (operation: Operation, more: Fields): Operation =>
+  operation.body === undefined
+    ? { ...operation, query: { ...operation.query, ...more } }
+    : { ...operation, body: { ...operation.body, ...more } };
 /** Checks the parsed request, runs the row's handler (atomically), and renders its result. */
 const runner =
   ({ handlers, state, env, common, alsoAccepted, isStrict }: Running) =>
   (request: MockRequest, named: OperationName, given: Params, sent: Record<string, unknown>): MockReply => {
     const more = isStrict ? undefined : alsoAccepted[`${named.operation.method} ${named.operation.path}`];
-    const body = more === undefined ? sent : withoutNames(sent, more);
-    const ignored = more === undefined ? common : new Set([...common, ...more]);
-    const {
-      params,
-      query,
-      body: checked,
-    } = inputOf(named.operation, given, request, body, ignored, isStrict);
+    const operation = more === undefined ? named.operation : withFields(named.operation, more);
+    const { params, query, body } = inputOf(operation, given, request, sent, common, isStrict);
     const headers: Record<string, string> = {};
     const handler = handlers[named.resource]?.[named.verb];
     if (handler === undefined) throw new Error(`no handler for ${named.resource}.${named.verb}`);
     // Written out: spreading the input here takes longer than all its checks.
-    const call = { params, query, body: checked, state, env, request, named, headers };
+    const call = { params, query, body, state, env, request, named, headers };
     const value = named.operation.method === 'GET' ? handler(call) : env.store.transact(() => handler(call));
     return answer(named.operation, value, headers);
   };

@@ -254,7 +254,7 @@ describe('switches of the workspace', () => {
   );
 });
 
-describe('names that client libraries send and the documents do not have', () => {
+describe('names that client libraries send and the documents do not have (spec/tracker#choices-22)', () => {
   const requests = [
     ['POST', '/categories', { name: 'Retention', type: 'milestone' }],
     ['GET', '/groups?archived=false', undefined],
@@ -268,6 +268,16 @@ describe('names that client libraries send and the documents do not have', () =>
     const strict = await startTracker({ isStrict: true });
     expect((await strict.ask(method, path, body)).status).toBe(400);
     await strict.close();
+  });
+  test.each([
+    ['POST', '/categories', { name: 'Retention', type: 'other' }],
+    ['POST', '/categories', { name: 'Retention', type: 5 }],
+    ['GET', '/groups?archived=banana', undefined],
+    ['GET', '/groups?archived=', undefined],
+    ['GET', '/members?org-public-id=banana', undefined],
+    ['GET', `/members/${BEN}?org-public-id=banana`, undefined],
+  ] as const)('%s %s rejects another value in %j', async (method, path, body) => {
+    expect((await ask(method, path, body)).status).toBe(400);
   });
   test('a list of groups is filtered by their state', async () => {
     const { body: other } = await ask('POST', '/groups', { name: 'o', mention_name: 'o' });

@@ -97,9 +97,8 @@ export const bugs = [
     name: 'settings are changed without the lock',
     operation: 'configuration',
     file: 'src/config/store.ts',
-    find: 'await withLock(host, `${file}.lock`, () =>',
-    replace:
-      'await (async (_host: Host, _path: string, act: () => Promise<void>) => act())(host, `${file}.lock`, () =>',
+    find: 'return withLock(host, `${file}.lock`, act);',
+    replace: 'return act();',
   },
   {
     name: 'the journal is not synced before the next one is begun',
@@ -141,7 +140,7 @@ export const bugs = [
     name: 'a row is sent before the journal says so',
     operation: 'bulk',
     file: 'src/tracker/bulk/run.ts',
-    find: 'await journal.sent(marked.line, marked.hash, await readBefore(run, change));',
+    find: 'await journal.noteSent(marked.line, marked.hash, earlier);',
     replace: '',
   },
   {
@@ -150,7 +149,7 @@ export const bugs = [
     file: 'src/tracker/bulk/run.ts',
     find: 'let answer = await lost.call(() => call(input));',
     replace:
-      'journal.done(line, hash, undefined); journal.flush(); let answer = await lost.call(() => call(input));',
+      'journal.noteDone(line, hash, undefined); journal.flush(); let answer = await lost.call(() => call(input));',
   },
   {
     name: 'a row in doubt is not looked up',

@@ -144,7 +144,7 @@ export const serverFlags = {
   strict: {
     field: bool(),
     summary:
-      'Reject what the documents do not allow: JSON with another content type, times without a zone, a revocation that is not a form',
+      'Reject what the documents do not allow: JSON with another content type, times without a zone, fields that only the vendor lists, a revocation that is not a form',
   },
   'labels-auth': {
     field: oneOf('any', 'oauth'),

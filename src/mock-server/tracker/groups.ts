@@ -71,10 +71,11 @@ const pageOf = (state: Tracker, id: string, offset: number, limit: number): Stor
   return page;
 };
 export const groupHandlers: Handlers<{ groups: typeof groups }, Tracker>['groups'] = {
-  list: ({ state, request }) => {
-    const archived = new URLSearchParams(request.query).get('archived');
+  list: ({ state, query }) => {
+    // Not a field of the documents (choices-22), so the type of the query does not contain it.
+    const { archived }: { readonly archived?: boolean } = query ?? {};
     return [...state.groups.values()]
-      .filter((one) => archived === null || String(one.archived) === archived)
+      .filter((one) => archived === undefined || one.archived === archived)
       .map((one) => groupRecord(state, one));
   },
   create: ({ state, body }) => {

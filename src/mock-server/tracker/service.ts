@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { tracker } from '../../api-specs/tracker/index.ts';
+import { bool, type Fields, oneOf, uuid } from '../../core/field.ts';
 import { problem, problemText } from '../../core/problem.ts';
 import { readMultipart, HttpError } from '../body.ts';
 import { makeRate, rateClock } from '../faults.ts';
@@ -12,15 +13,15 @@ import { seedTracker } from './seed.ts';
 import { type Tracker, trackerState } from './state.ts';
 
 /**
- * Names that the vendor's description lists, its client libraries send, and the documents do not have. The type of a
- * category has one value, and a workspace belongs to one organization.
+ * spec/tracker#choices-22: fields that the vendor's description lists, its client libraries send, and the documents do
+ * not have. The type of a category has one value, and a workspace belongs to one organization.
  */
 const alsoAccepted = {
-  'POST /categories': ['type'],
-  'GET /groups': ['archived'],
-  'GET /members': ['org-public-id'],
-  'GET /members/{member-public-id}': ['org-public-id'],
-} as const;
+  'POST /categories': { type: oneOf('milestone') },
+  'GET /groups': { archived: bool() },
+  'GET /members': { 'org-public-id': uuid() },
+  'GET /members/{member-public-id}': { 'org-public-id': uuid() },
+} as const satisfies Readonly<Record<string, Fields>>;
 const json = { 'content-type': 'application/json; charset=utf-8' };
 /** spec/program#choices: `{"message", "errors"?, "tag"?}`; spec/tracker#errors-4 for the shapes that were seen. */
 export const refusal = (refused: HttpError): MockReply => {

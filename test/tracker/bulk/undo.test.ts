@@ -387,3 +387,30 @@ test('a command that changes many records records each as its own earlier change
     { description: 'made' },
   ]);
 });
+
+test('two commands that start their records in one millisecond get two IDs', async () => {
+  const host = fakeHost({ env: { HOME: '/home/user', OPSCTL_HOME: '/home/user/opsctl' } });
+  const settings = loadSettings(host, {});
+  const target = async () => ({ baseUrl: 'https://tracker.example', headers: {}, isMock: false });
+  const call = async () => ({ id: 1, name: 'made' });
+  const create = (pid: number, files = host.files) => {
+    const context = contextWith({
+      host: Object.assign(Object.create(host), { pid, files, now: () => 1_000_000 }),
+      ...{ settings, target, call, isDryRun: false },
+    });
+    const { create: operation } = tracker.table.labels;
+    return withWriteRecord(context, 'tracker test').call(tracker, operation, { body: { name: 'made' } });
+  };
+  let looks = 0;
+  const list = async (path: string) => {
+    const names = await host.files.list(path);
+    looks += 1;
+    // The other command runs between the look for the ID and the creation of the record.
+    if (looks === 2) await create(8);
+    return names;
+  };
+  await create(7, Object.assign(Object.create(host.files), { list }));
+  const records = await listWriteRecords({ host, settings });
+  expect(records).toHaveLength(2);
+  expect(new Set(records.map(({ startedAt }) => startedAt)).size).toBe(2);
+});

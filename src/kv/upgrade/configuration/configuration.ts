@@ -200,7 +200,10 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
     ];
   if (!isListTime) return asList;
   const isStop = to === '3.4' && typeof old === 'string';
-  const message = `is ${to === '3.4' ? 'must be a list from 3.4 on: the server would not start with a single string' : 'ignored from 3.5 on'}`;
+  const message =
+    to === '3.4'
+      ? 'must be a list from 3.4 on: the server would not start with a single string'
+      : 'is ignored from 3.5 on';
   return [...asList, finding(isStop ? 'fail' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
 };
 export const GATEWAY = 'enable-grpc-gateway';
