@@ -331,6 +331,7 @@ const extensionRemove = defineCommand({
   noDryRun: 'opsctl extension list shows all extensions',
   summary: 'Remove an installed extension',
   args: [extensionArgument],
+  examples: [{ line: 'opsctl extension remove standup', says: 'Remove the program and its checksum' }],
   run: async ({ host }, { extension: name }) => {
     await withConfigLock(host, async () => {
       const installed = await readInstalled(host);
