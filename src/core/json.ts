@@ -464,15 +464,22 @@ const objectIn = (part: string | undefined): Readonly<Record<string, unknown>> |
     return undefined;
   }
 };
-/** The alphabet of base64url, without padding (RFC 7515 2). The decoder of Node skips all other characters. */
-const ENCODED = /^[\w-]*$/;
+/**
+ * The alphabet of base64url. RFC 7515 2 has no padding, but widespread client libraries write it. The decoder of Node
+ * skips all other characters.
+ */
+const ENCODED = /^[\w-]*(={0,2})$/;
+const isEncoded = (part: string): boolean => {
+  const padding = ENCODED.exec(part)?.[1];
+  return padding === '' || (padding !== undefined && part.length % 4 === 0);
+};
 /**
  * Reads a JWT; undefined if it does not have three parts in base64url or if a part is not an object. Does not check the
  * signature.
  */
 export const readJwt = (token: string): JwtParts | undefined => {
   const [head = '', body = '', signature, ...rest] = token.trim().split('.');
-  if (![head, body, signature ?? ''].every((part) => ENCODED.test(part))) return undefined;
+  if (![head, body, signature ?? ''].every(isEncoded)) return undefined;
   const [header, claims] = [objectIn(head), objectIn(body)];
   if (header === undefined || claims === undefined || signature === undefined || rest.length > 0)
     return undefined;

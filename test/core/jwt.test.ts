@@ -22,8 +22,16 @@ describe('a JWT', () => {
     `${part([])}.${part({})}.AQ`,
     `${part({})}.${part('claims')}.AQ`,
     `${part({})}.e30x!.AQ`,
+    `${part({})}.${part({})}.AQ=`,
+    `${part({})}.${part({})}.A=Q=`,
+    `${part({})}.${part({})}.AQ====`,
   ])('with another form is not one: %s', (text) => {
     expect(readJwt(text)).toBeUndefined();
+  });
+  it('may have padding, which client libraries write', () => {
+    const padded = Buffer.from('{"iss":"a"}').toString('base64').replace(/\+/g, '-').replace(/\//g, '_');
+    expect(padded).toMatch(/=$/);
+    expect(readJwt(`${part({})}.${padded}.AQ==`)).toMatchObject({ claims: { iss: 'a' } });
   });
   it('shows its claims even if the rest is malformed', () => {
     expect(claimsOf(`x.${part({ iss: 'b' })}`)).toEqual({ iss: 'b' });

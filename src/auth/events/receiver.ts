@@ -200,7 +200,8 @@ const checkClaims = (claims: Record<string, unknown>, trust: Trust): Rejection |
 };
 /** The signature is verified first, the claims after it: no unsigned value is trusted. */
 export const verifyEvent = (token: string, trust: Trust): Rejection | SecurityEvent => {
-  const jwt = readJwt(token);
+  // With padding, one signed event would have several spellings.
+  const jwt = token.includes('=') ? undefined : readJwt(token);
   if (jwt === undefined) return reject('invalid_request', 'the body is not a signed token');
   const { header, claims } = jwt;
   // RFC 7515 4.1.11: extensions that must be understood, and none is.
