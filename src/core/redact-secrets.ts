@@ -96,7 +96,7 @@ export const redactedUrl = (url: string): string => {
   const [, before = '', query, fragment] = /^([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(url) ?? [];
   const place = before.replace(
     /^([a-z][a-z0-9+.-]*:)?\/\/[^/@]*@/i,
-    (_, scheme = '') => `${scheme}//${MASK}@`,
+    (_: string, scheme?: string) => `${scheme ?? ''}//${MASK}@`,
   );
   return [
     place,

@@ -17,6 +17,10 @@ const treeOf = (source: string) => {
     join(tree, 'tsconfig.json'),
     JSON.stringify({ compilerOptions: { strict: true, types: [], noEmit: true }, include: ['src'] }),
   );
+  writeFileSync(
+    join(tree, 'src/tsconfig.json'),
+    JSON.stringify({ extends: '../tsconfig.json', include: ['.'] }),
+  );
   const file = join(tree, 'src/a.ts');
   const put = (text: string) => () => writeFileSync(file, text);
   put(source)();

@@ -312,7 +312,9 @@ const insertVariables = (
       Object.entries(value).map(([key, one]) => [key, insertVariables(one, env, unread)]),
     );
   if (typeof value !== 'string') return value;
-  return value.replace(insertion, (whole, escaped, plain, name = plain, how = '', other = '') => {
+  return value.replace(insertion, (...found: readonly (string | undefined)[]) => {
+    const [whole = '', escaped, plain, braced, how = '', other = ''] = found;
+    const name = braced ?? plain ?? '';
     if (escaped !== undefined) return '$';
     const given = env[name];
     const isSet = given !== undefined && (given !== '' || !how.startsWith(':'));
