@@ -242,7 +242,7 @@ export const installScript = async (host: Host, given: Shell | undefined): Promi
 const extensionArgument = {
   name: 'extension',
   effects: [],
-  field: str(64, { pattern: '^[a-z][a-z0-9-]*$' }),
+  field: str(64, { pattern: `^${extensionName}$` }),
   summary: 'Name of the extension, without opsctl-',
 } as const;
 const extensionListOver = (groups: readonly Group[]): Command =>

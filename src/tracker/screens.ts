@@ -1,3 +1,4 @@
+import { countText } from '../core/text.ts';
 import type { Context } from '../api/context.ts';
 import { bare, type Field, type Fields } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
@@ -65,7 +66,7 @@ export const ageText = (iso: string, now: number): string => {
   const [size, unit] = UNITS.find(([ms]) => age >= ms) ?? [0, ''];
   if (size === 0) return 'now';
   const count = Math.floor(age / size);
-  return `${count} ${unit}${count === 1 ? '' : 's'} ago`;
+  return `${countText(count, unit)} ago`;
 };
 const TIME = /_at$/;
 /** A row for people: names in the columns that are shown, times as ages. */

@@ -1,3 +1,4 @@
+import { countText } from '../../core/text.ts';
 import type { Context } from '../../api/context.ts';
 import { instantNow } from '../../auth/auth-context.ts';
 import type { Account } from '../../auth/credential-store/account.ts';
@@ -43,7 +44,7 @@ const signOutAll = async (
   return rowsResult(rows, {
     columns: ['account', 'revoked', 'removed'],
     name: 'account',
-    message: `${rows.length} account${rows.length === 1 ? '' : 's'} signed out`,
+    message: `${countText(rows.length, 'account')} signed out`,
   });
 };
 const signOutOne = async (context: Context, account: Account, isLocal: boolean): Promise<Result> => {

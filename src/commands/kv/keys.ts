@@ -1,3 +1,4 @@
+import { countText } from '../../core/text.ts';
 import { wholeInput } from '../../api/input.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
@@ -276,9 +277,7 @@ export const leaseRevoke = defineCommand({
     const id = decimalLease(values['lease-id']);
     const { keys } = await askAny(context, opened, (store) => store.timeToLive(id, true));
     if (keys.length > 0)
-      await context.confirm(
-        `Delete the ${keys.length} key${keys.length === 1 ? '' : 's'} attached to the lease?`,
-      );
+      await context.confirm(`Delete the ${countText(keys.length, 'key')} attached to the lease?`);
     await askAny(context, opened, (store) => store.revoke(id));
     return recordResult(
       { id: hexLease(id), deleted_keys: keys.length },

@@ -5,7 +5,7 @@ import { int, oneOf, str } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
 import { AppError, awaitAll, problem, type Problem } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
-import { columnsOf } from '../../core/text.ts';
+import { columnsOf, countText } from '../../core/text.ts';
 import { hexId } from '../../kv/client/messages.ts';
 import type { OperationPlan, OperationStepHandlers } from '../../kv/operations/journal.ts';
 import type { OperationInput } from '../../kv/operations/perform.ts';
@@ -274,7 +274,7 @@ export const alarmDisarm = defineCommand({
     const left = await askAny(context, opened, (store) => store.alarms());
     return recordResult(
       { disarmed: alarms.length, still_raised: left.length },
-      { message: `disarmed ${alarms.length} alarm${alarms.length === 1 ? '' : 's'}` },
+      { message: `disarmed ${countText(alarms.length, 'alarm')}` },
       left.length > 0 && values.alarm === undefined ? 'no' : undefined,
     );
   },

@@ -1,3 +1,4 @@
+import { countText } from '../../core/text.ts';
 import { next } from '../../core/next.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
@@ -259,7 +260,7 @@ export const disarmRemoved: OperationStepHandler = async (operation): Promise<De
   const alarms = await hasLeft();
   for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
   if ((await hasLeft()).length > 0) throw notProved('the alarm is disarmed');
-  operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
+  operation.say(`${countText(alarms.length, 'alarm')} disarmed`);
   return { disarmed: alarms.length };
 };
 export const membershipActs: OperationStepHandlers = {

@@ -1,3 +1,4 @@
+import { countText } from '../../core/text.ts';
 import { after, next, adviceText } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import { type Store, firstAnswer, isCompacted, probeKey } from '../client/etcd-client.ts';
@@ -272,7 +273,7 @@ const disarm: OperationStepHandler = async (operation) => {
   for (const alarm of alarms) await firstAnswer(storesOf(operation), (store) => store.disarm(alarm));
   const left = await listRaisedAlarms(operation);
   if (left.length > 0) throw stillFull('the alarm NOSPACE was raised again immediately');
-  operation.say(`${alarms.length} alarm${alarms.length === 1 ? '' : 's'} disarmed`);
+  operation.say(`${countText(alarms.length, 'alarm')} disarmed`);
   return { disarmed: alarms.length };
 };
 /** Reports a recovery only after each member has written and read a key. */

@@ -1,3 +1,4 @@
+import { countText } from '../../../core/text.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { DirectoryStatus, Finding, HostFacts, MemberStatus, PlanOptions } from '../../engine/model.ts';
 import { guard, type GuardInput, mebibytes, memberFacts } from './guard.ts';
@@ -161,7 +162,7 @@ const operatorRoom = ({ observation: { operator, members }, to }: GuardInput, lo
     ({ is_reachable, server_version }) => is_reachable && minorOf(server_version) !== to,
   );
   const bytes = touched.reduce((sum, { db_size_bytes }) => sum + (db_size_bytes ?? 0), 0);
-  const what = `the snapshots of ${touched.length} member${touched.length === 1 ? '' : 's'}`;
+  const what = `the snapshots of ${countText(touched.length, 'member')}`;
   const place = 'free space there, or set snapshot_dir in the cluster file to another directory';
   const { snapshots, run } = operator;
   const isOneDisk =

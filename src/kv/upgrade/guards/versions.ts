@@ -1,4 +1,5 @@
 import { after, next } from '../../../core/next.ts';
+import { countText } from '../../../core/text.ts';
 import {
   compareVersions,
   isUnknownTo,
@@ -208,7 +209,6 @@ export const leastVersions = guard(
   },
 );
 
-const plural = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`;
 /** The words that Go parses as true. */
 const isTrue = (value: unknown): boolean =>
   value === true || (typeof value === 'string' && /^(1|[tT]|true|TRUE|True)$/.test(value));
@@ -234,7 +234,7 @@ const describeConnected = ({ host }: MemberStatus): string => {
   if (rows.length === 0) return '';
   const shown = rows
     .slice(0, mostAddresses)
-    .map(([address, count]) => `${address} (${plural(count, 'connection')})`);
+    .map(([address, count]) => `${address} (${countText(count, 'connection')})`);
   const rest = rows.length - shown.length;
   return `; connected now (through any API, opsctl included): ${shown.join(', ')}${rest === 0 ? '' : ` and ${rest} more`}`;
 };
@@ -250,9 +250,9 @@ const v2Hint = (to: Minor, isServed: boolean) => {
 /** A clause about the v2 requests that a member counted; undefined if it counted none. */
 const describeV2 = ({ clients }: MemberStatus): string | undefined => {
   const { v2_requests = 0, v2_watchers = 0 } = clients ?? {};
-  const waiting = `${plural(v2_watchers, 'request')} ${v2_watchers === 1 ? 'waits' : 'wait'} for changes`;
+  const waiting = `${countText(v2_watchers, 'request')} ${v2_watchers === 1 ? 'waits' : 'wait'} for changes`;
   if (v2_requests === 0) return v2_watchers === 0 ? undefined : `${waiting} through the v2 API now`;
-  const sent = `clients sent ${plural(v2_requests, 'request')} through the v2 API since its start`;
+  const sent = `clients sent ${countText(v2_requests, 'request')} through the v2 API since its start`;
   return v2_watchers === 0 ? sent : `${sent}, and ${waiting} now`;
 };
 /** Reports clients of the v2 interface if the new version does not serve it, or serves it for the last time. */
@@ -300,7 +300,7 @@ const reportedVersions = ({ observation: { members } }: GuardInput): string => {
     for (const [version, count] of Object.entries(clients?.versions ?? {}))
       sums.set(version, (sums.get(version) ?? 0) + count);
   const shown = [...sums].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
-  return shown.map(([version, count]) => `${version} (${plural(count, 'request')})`).join(', ');
+  return shown.map(([version, count]) => `${version} (${countText(count, 'request')})`).join(', ');
 };
 /** Clients that would fail after the upgrade: they use an interface that the new version does not serve. */
 export const clientInterfaces = guard(
