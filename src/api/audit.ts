@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { canChange } from '../core/operation.ts';
-import { messageOf, AppError } from '../core/problem.ts';
+import { cutText, messageOf, AppError } from '../core/problem.ts';
 import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
 import {
   type AppendFile,
@@ -134,8 +134,7 @@ export const commandEntry = (
 const bodyText = ({ body, headers = {} }: HttpRequest): string | null => {
   if (typeof body !== 'string') return null;
   const text = redactedBody(body, headers['content-type'] ?? '');
-  if (text === undefined) return null;
-  return text.length <= maxBodyCharacters ? text : `${text.slice(0, maxBodyCharacters)}…`;
+  return text === undefined ? null : cutText(text, maxBodyCharacters);
 };
 type Place = { readonly service: string; readonly isMock: boolean };
 /** Sends requests and writes each change with its outcome to the log. */

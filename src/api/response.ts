@@ -1,7 +1,7 @@
 import { bare, type Field, type ObjectField } from '../core/field.ts';
 import { parseResponseJson, restoreNumbers, shownValue } from '../core/json.ts';
 import { isSearch, type LooseInput, type Operation } from '../core/operation.ts';
-import { AppError, type Category, type Problem, problem } from '../core/problem.ts';
+import { cutText, AppError, type Category, type Problem, problem } from '../core/problem.ts';
 import { excerptOf, redactedUrl } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
 
@@ -216,7 +216,7 @@ const messageOf = (body: Record<string, unknown> | undefined, reply: WireReply):
     text(inner?.message) ?? text(body?.message) ?? text(body?.error_description) ?? text(body?.error);
   if (found !== undefined || body !== undefined) return found;
   const plain = reply.text.trim();
-  return plain === '' || plain.startsWith('<') ? undefined : plain.slice(0, 300);
+  return plain === '' || plain.startsWith('<') ? undefined : cutText(plain, 300);
 };
 const codeOf = (body: Record<string, unknown> | undefined): string | undefined =>
   text(object(body?.error)?.status) ??
@@ -232,7 +232,7 @@ const hints: Readonly<Partial<Record<Category, readonly string[]>>> = {
 const hintsFor = (category: Category, { headers }: WireReply): readonly string[] | undefined =>
   category === 'rate-limit' && headers['retry-after'] !== undefined
     ? [
-        `the service asks for a pause (Retry-After: ${headers['retry-after'].slice(0, 60)}); run it again after it`,
+        `the service asks for a pause (Retry-After: ${cutText(headers['retry-after'], 60)}); run it again after it`,
       ]
     : hints[category];
 /** Converts an unsuccessful response into an error. Pure. */
@@ -360,7 +360,7 @@ const expectRecord = (operation: Operation, value: unknown, url: string, input: 
   if (asked === undefined) return;
   throw new AppError(
     'network',
-    `GET ${new URL(url).pathname}: unexpected record ${restoreNumbers(String((shownValue(value) as { id: unknown }).id)).slice(0, 80)} in the response (expected ${asked})`,
+    `GET ${new URL(url).pathname}: unexpected record ${cutText(restoreNumbers(String((shownValue(value) as { id: unknown }).id)), 80)} in the response (expected ${asked})`,
     {
       code: 'OTHER_RECORD',
       tryThis: ['check the base URL: a proxy or another service may be answering'],

@@ -1,5 +1,5 @@
 import { adviceText } from '../core/next.ts';
-import { AppError } from '../core/problem.ts';
+import { cutText, AppError } from '../core/problem.ts';
 import type { Level } from '../core/result.ts';
 import { type Host, type HttpReply, NetworkError } from '../platform/host.ts';
 import { type AuthContext, safeText } from './auth-context.ts';
@@ -201,7 +201,7 @@ export const keychainFinding = async ({ host }: AuthContext): Promise<Finding> =
   } catch (error) {
     return warns(
       'keychain',
-      error instanceof Error ? error.message.slice(0, 120) : 'does not answer',
+      error instanceof Error ? cutText(error.message, 120) : 'does not answer',
       'unlock it, or set OPSCTL_KEYCHAIN=never',
     );
   }

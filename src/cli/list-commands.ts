@@ -1,4 +1,5 @@
 import {
+  cutText,
   exitCodes,
   type Problem,
   type AppError,
@@ -269,7 +270,7 @@ const LONGEST = 70;
 /** The first sentence, shortened to fit next to a command name. */
 const brief = (text: string): string => {
   const first = text.split(/[.;:](?= )|\n/)[0] ?? '';
-  return first.length <= LONGEST ? first : `${first.slice(0, LONGEST - 1)}…`;
+  return first.length <= LONGEST ? first : cutText(first, LONGEST - 1);
 };
 /** The source of completions for a value without a list: file names if the flag accepts a file. */
 const sourceOf = ({ complete, value = '' }: Flag): string | undefined => {

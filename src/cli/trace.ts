@@ -1,4 +1,4 @@
-import { messageOf } from '../core/problem.ts';
+import { cutText, messageOf } from '../core/problem.ts';
 import { redactedBody, redactedHeaders, redactedUrl, secretsIn } from '../core/redact-secrets.ts';
 import { type Host, type HttpReply, type HttpRequest, withRequest } from '../platform/host.ts';
 
@@ -34,8 +34,8 @@ const requestText = ({ body, headers = {} }: HttpRequest): string | undefined =>
 const typeOf = (headers: Readonly<Record<string, string>>): string =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? '';
 
-const cutText = (text: string): string =>
-  text.length <= SHOWN_BYTES ? text : `${text.slice(0, SHOWN_BYTES)}… (${text.length} characters in all)`;
+const shortenBody = (text: string): string =>
+  text.length <= SHOWN_BYTES ? text : `${cutText(text, SHOWN_BYTES)} (${text.length} characters in all)`;
 const quoteText = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A command line for curl. The reader must fill in the hidden values. */
@@ -58,10 +58,10 @@ export const traceLines = (exchange: Exchange): string[] => {
   return [
     `> ${method} ${url}${exchange.attempt === 1 ? '' : ` (try ${exchange.attempt})`}`,
     ...headers('>', requestHeaders),
-    ...(requestBody === undefined ? [] : [`> ${cutText(requestBody)}`]),
+    ...(requestBody === undefined ? [] : [`> ${shortenBody(requestBody)}`]),
     ...(status === 0 ? [] : [`< ${status} in ${Math.round(tookMs)} ms`, ...headers('<', responseHeaders)]),
     ...(error === undefined ? [] : [`< ${error} after ${Math.round(tookMs)} ms`]),
-    ...(responseBody === '' ? [] : [`< ${cutText(responseBody)}`]),
+    ...(responseBody === '' ? [] : [`< ${shortenBody(responseBody)}`]),
     `  ${curlOf(exchange)}`,
   ];
 };

@@ -1,6 +1,6 @@
 import { childPath, pathPart } from '../core/file-name.ts';
 import { dirname, join, resolve } from 'node:path';
-import { invalidArguments, problem, AppError, type InvalidArguments } from '../core/problem.ts';
+import { cutText, invalidArguments, problem, AppError, type InvalidArguments } from '../core/problem.ts';
 import type { Settings } from '../config/settings.ts';
 import { printable, type Redactor } from '../output/types.ts';
 import { type Host, type Bytes, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
@@ -167,7 +167,7 @@ const makeRefusal = (path: string, message: string): InvalidArguments =>
 const refuseNoAddress = (path: string, { services, exchanges }: TraceFile): void => {
   const all = [...Object.values(services).map(({ baseUrl }) => baseUrl), ...exchanges.map((one) => one.url)];
   const wrong = all.find((address) => !URL.canParse(address));
-  if (wrong !== undefined) throw makeRefusal(path, `is damaged: ${wrong.slice(0, 200)} is not a URL`);
+  if (wrong !== undefined) throw makeRefusal(path, `is damaged: ${cutText(wrong, 200)} is not a URL`);
 };
 /** The file may come from any source: its size, its format and every value are checked. */
 export const readTrace = async (host: Host, path: string): Promise<TraceFile> => {

@@ -10,7 +10,7 @@ import {
 } from './field.ts';
 import { formatFault, formats } from './format.ts';
 import { nearest } from './text.ts';
-import { type Problem, problem } from './problem.ts';
+import { cutText, type Problem, problem } from './problem.ts';
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
 const kind = (value: unknown): string =>
@@ -21,10 +21,7 @@ const kind = (value: unknown): string =>
       : typeof value === 'object'
         ? 'an object'
         : formatValue(value);
-const formatValue = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > 40 ? `${text.slice(0, 37)}...` : text;
-};
+const formatValue = (value: unknown): string => cutText(JSON.stringify(value) ?? String(value), 40);
 /** Length in characters as people count code points, not in UTF-16 units. */
 export const characters = (text: string): number => {
   let count = text.length;

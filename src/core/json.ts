@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { limits } from './limits.ts';
 import { decodeUtf8, findJsonTokens, type JsonFault, jsonFault, positionAt } from './text.ts';
-import { AppError } from './problem.ts';
+import { cutText, AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
 
 type Frame = {
@@ -114,7 +114,7 @@ const parseRow = (row: Uint8Array, parse: (text: string) => unknown): unknown =>
   } catch (error) {
     throw new AppError(
       'network',
-      `a row of the list is not JSON: ${quotableText(text).trim().slice(0, 120)}`,
+      `a row of the list is not JSON: ${cutText(quotableText(text).trim(), 120)}`,
       {
         code: 'NOT_JSON',
         cause: error,

@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { AppError } from './problem.ts';
+import { cutText, AppError } from './problem.ts';
 
 /** A page of help as data: the terminal, the Markdown reference and the man pages are made from the same one. */
 export type Block =
@@ -47,7 +47,7 @@ export const pageWatch = (what: string, named = 'page') => {
     refuseAgain: (next: string | number): void => {
       const key = String(next);
       if (seen.has(key))
-        throw brokenPage(what, `the service returned the ${named} ${key.slice(0, 200)} twice`);
+        throw brokenPage(what, `the service returned the ${named} ${cutText(key, 200)} twice`);
       seen.add(key);
     },
     /** Pages by offset have no mark. A page that starts like an earlier page counts as a repetition. */
@@ -55,7 +55,7 @@ export const pageWatch = (what: string, named = 'page') => {
       if (typeof first !== 'object' || first === null) return;
       const key = JSON.stringify(first);
       if (seen.has(key))
-        throw brokenPage(what, `the service returned the page that starts with ${key.slice(0, 200)} twice`);
+        throw brokenPage(what, `the service returned the page that starts with ${cutText(key, 200)} twice`);
       seen.add(key);
     },
     /** Receives the number of rows of each page. */

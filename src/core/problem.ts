@@ -17,6 +17,12 @@ export const shortenMiddle = (text: string, most: number): string => {
   const last = text.slice(text.length - end).replace(/^[\uDC00-\uDFFF]/, '');
   return `${first}${mark(text.length - first.length - last.length)}${last}`;
 };
+/**
+ * Returns the beginning of a foreign text, with a mark if its rest is left out. The redactor finds the rest of a secret
+ * next to this mark: a message that ends without it would show a part of the secret.
+ */
+export const cutText = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…`;
 /** A list of changes or outcomes keeps all its lines, and a command to run is never cut. */
 const shortenAdvice = (advice: Advice): Advice =>
   typeof advice !== 'string' || advice.length <= MOST.line

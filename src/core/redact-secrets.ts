@@ -1,3 +1,4 @@
+import { cutText } from './problem.ts';
 import { findJsonTokens } from './text.ts';
 
 /** The names of secrets in headers, queries, forms and JSON, in snake case. The only such list of the program. */
@@ -281,7 +282,7 @@ const LONGEST_EXCERPT = 120;
 /** The first words of a body that should not be there, on one line and without secrets. */
 export const excerptOf = (text: string): string => {
   const line = quotableText(text).replace(/\s+/g, ' ').trim();
-  return line.length > LONGEST_EXCERPT ? `${line.slice(0, LONGEST_EXCERPT)}…` : line;
+  return cutText(line, LONGEST_EXCERPT);
 };
 
 /** The name of a secret with a value behind it. Its repetitions have limits, so that a long line takes linear time. */

@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { messageOf } from './problem.ts';
+import { cutText, messageOf } from './problem.ts';
 import { endOfQuotes } from './text.ts';
 
 /**
@@ -189,7 +189,7 @@ export const tooDeepAt = (text: string): number | undefined => {
 type YamlPlace = { readonly line: number; readonly col: number };
 const SHOWN = 80;
 const cut = (text: string, from: number, end: number): string =>
-  end > from + SHOWN ? `${text.slice(from, from + SHOWN)}…` : text.slice(from, end).trimEnd();
+  end > from + SHOWN ? cutText(text.slice(from, end), SHOWN) : text.slice(from, end).trimEnd();
 /** The line that ends at this position. */
 const lineBefore = (text: string, start: number): string =>
   start === 0 ? '' : `${cut(text, text.lastIndexOf('\n', start - 2) + 1, start - 1)}\n`;

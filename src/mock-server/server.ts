@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { limits } from '../core/limits.ts';
-import { AppError } from '../core/problem.ts';
+import { cutText, AppError } from '../core/problem.ts';
 import type {
   AppendFile,
   Bytes,
@@ -419,7 +419,7 @@ const steer = async (serving: Serving, incoming: Incoming, noted: LogEntry): Pro
 const foreignName = (host: string, path: string): MockReply =>
   message(
     421,
-    `the host name ${JSON.stringify(host.slice(0, 100))} is not one of this server's; \`mock serve --allow-host NAME\` adds one`,
+    `the host name ${JSON.stringify(cutText(host, 100))} is not one of this server's; \`mock serve --allow-host NAME\` adds one`,
     path,
   );
 const route = (serving: Serving, incoming: Incoming, noted: LogEntry): Outgoing | Promise<Outgoing> => {

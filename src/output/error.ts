@@ -1,7 +1,7 @@
 import { type Advice, type ShowAdvice, showPlain } from '../core/next.ts';
 import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
-import { exitCode, AppError, type Category, type Problem, problemText } from '../core/problem.ts';
+import { cutText, exitCode, AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { limits } from '../core/limits.ts';
 import { columnsOf, wrap } from '../core/text.ts';
 import { type OutputOptions, printable, type Redactor, signsFor, isColored, themeFor } from './types.ts';
@@ -61,8 +61,8 @@ const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): stri
 const systemMessage = (thrown: unknown, message: string): string => {
   const { code, syscall, path } = thrown as SystemError;
   return code === 'EEXIST' && syscall === 'mkdir' && typeof path === 'string'
-    ? `${path.slice(0, 500)} is not a directory`
-    : message.slice(0, 500);
+    ? `${cutText(path, 500)} is not a directory`
+    : cutText(message, 500);
 };
 /**
  * Converts any thrown value into an error with a category and a hint. Only unexpected values count as bugs.

@@ -62,7 +62,7 @@ const openEnd = (text: string, forms: readonly string[]): number => {
 
 /** A part of a secret that is shorter is not recognized: two characters are too often those of a word. */
 const SHORTEST_PART = 3;
-/** Where a message leaves out text (`shortenMiddle`), which can be inside a secret. */
+/** Where text was left out (`cutText`, `shortenMiddle`, and the cells of a table). */
 const CUT = '…';
 /** Length of the longest end of `text` that is the beginning of a form; 0 if it is too short to tell. */
 const endThatStartsForm = (text: string, forms: readonly string[]): number => {
@@ -100,6 +100,14 @@ const maskParts = (text: string, forms: readonly string[]): string => {
     })
     .join(CUT);
 };
+/** Where the end of a text may become the rest of a secret behind a cut: at the last cut, if a form has what follows it. */
+const openCut = (text: string, forms: readonly string[]): number => {
+  const at = text.lastIndexOf(CUT);
+  if (at === -1) return text.length;
+  const rest = text.slice(at + 1);
+  return forms.some((form) => form.includes(rest)) ? at : text.length;
+};
+
 /** The forms that contain no other form: without one of them, a text contains no form at all. */
 const coresOf = (forms: readonly string[]): readonly string[] =>
   forms.filter((form) => !forms.some((other) => other !== form && form.includes(other)));
@@ -160,10 +168,13 @@ const settle = (
   found: readonly string[],
   forms: readonly string[],
 ): [done: string, open: string] => {
-  const border = text.length - openEnd(text, forms);
+  const border = Math.min(text.length - openEnd(text, forms), openCut(text, forms));
   const { done, at } = maskForms(text, found, border);
   const cut = Math.max(at, border);
-  return [done + text.slice(at, cut), text.slice(cut)];
+  const [before, open] = [done + text.slice(at, cut), text.slice(cut)];
+  const mark = open.startsWith(CUT) ? CUT : '';
+  const masked = maskParts(before + mark, forms);
+  return [masked.slice(0, masked.length - mark.length), open];
 };
 
 /** Replaces every hidden value by `***`, in all its forms and across the borders of pieces. A secret may have any length. */

@@ -4,7 +4,7 @@ import { errorFrom } from '../api/response.ts';
 import { multipart, type Part, send } from '../api/send.ts';
 import { type FileName, safeFileName } from '../core/file-name.ts';
 import { limits } from '../core/limits.ts';
-import { AppError, invalidArguments, problem } from '../core/problem.ts';
+import { cutText, AppError, invalidArguments, problem } from '../core/problem.ts';
 import type { HttpReply } from '../platform/host.ts';
 import { jsonReply } from './search.ts';
 
@@ -107,7 +107,7 @@ export const uploadAll = async (
 export const needContentUrl = (text: string, base: string | URL, what: string): URL => {
   const url = URL.canParse(text, String(base)) ? new URL(text, String(base)) : undefined;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
-  throw new AppError('network', `${what}: ${JSON.stringify(text.slice(0, 200))} is not an HTTP URL`, {
+  throw new AppError('network', `${what}: ${JSON.stringify(cutText(text, 200))} is not an HTTP URL`, {
     code: 'OTHER_SHAPE',
     tryThis: ['check the base URL: another service may be answering'],
   });

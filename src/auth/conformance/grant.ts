@@ -1,6 +1,6 @@
 import type { ExternalUrl } from '../../core/external-url.ts';
 import type { Host } from '../../platform/host.ts';
-import { AppError } from '../../core/problem.ts';
+import { cutText, AppError } from '../../core/problem.ts';
 import { authorizeUrl, type CheckedCallback, secretsFrom } from '../callback.ts';
 import { listenForRedirect, type Redirect, type CallbackResult } from '../loopback/listen.ts';
 import { successPage } from '../loopback/pages.ts';
@@ -164,7 +164,7 @@ const tokenRows = (probe: GrantProbe, { answer, wire }: Awaited<ReturnType<typeo
       'G5',
       'scopes beyond the asked ones are not granted',
       'spec/sign-in#authentication-5',
-      saw(missing(scopes, probe.scopes).length === 0, scopes.join(' ').slice(0, 80)),
+      saw(missing(scopes, probe.scopes).length === 0, cutText(scopes.join(' '), 80)),
     ),
   ];
 };

@@ -1,3 +1,4 @@
+import { cutText } from '../../core/problem.ts';
 import {
   errorInLocation,
   open,
@@ -155,7 +156,7 @@ const tokenChecks: readonly Check[] = [
   },
   check('T11', 'errors are JSON', 'RFC 6749 5.2', exchange(), (read) => ({
     holds: /^application\/json\b/i.test(read.headers['content-type'] ?? '') && errorOf(read) !== undefined,
-    saw: (read.headers['content-type'] ?? 'no content type').slice(0, 60),
+    saw: cutText(read.headers['content-type'] ?? 'no content type', 60),
   })),
   check('T12', 'responses are not cached', 'RFC 6749 5.1', exchange(), (read) => ({
     holds: /no-store/.test(read.headers['cache-control'] ?? ''),
@@ -374,7 +375,7 @@ export const rowOf = async (check: Check, probe: Probe): Promise<Row> => {
       holds: false,
       says,
       source,
-      saw: error instanceof Error ? error.message.slice(0, 120) : 'failed',
+      saw: error instanceof Error ? cutText(error.message, 120) : 'failed',
     };
   }
 };

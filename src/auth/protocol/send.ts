@@ -1,6 +1,6 @@
 import { retryAfterMs } from '../../api/send.ts';
 import { parseDuration } from '../../core/format.ts';
-import { AppError, type Category } from '../../core/problem.ts';
+import { cutText, AppError, type Category } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
 import type { RequestProver } from '../../api/context.ts';
@@ -112,8 +112,7 @@ export const providerFailure = (
 };
 /** The first words of a page or another text, without its markup: they often name the proxy or the cause. */
 const excerptOf = (text: string): string => {
-  const plain = text
-    .slice(0, 4000)
+  const plain = cutText(text, 4000)
     .replace(/<(script|style)\b[\s\S]*?<\/\1\s*>/gi, ' ')
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ')

@@ -1,5 +1,5 @@
 import { claimsOf, headerOf, isOtherKind, keysFor, type PublishedKey } from '../../core/json.ts';
-import { AppError } from '../../core/problem.ts';
+import { cutText, AppError } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
@@ -146,7 +146,7 @@ const checkTokenType = (what: string, body: Readonly<Record<string, unknown>>, w
   const type = body.token_type;
   const given = typeof type === 'string' ? type.trim().toLowerCase() : '';
   if (given === wanted.toLowerCase()) return;
-  const shown = typeof type === 'string' ? safeText(type, 40) : JSON.stringify(type).slice(0, 40);
+  const shown = typeof type === 'string' ? safeText(type, 40) : cutText(JSON.stringify(type), 40);
   if (wanted === 'DPoP') throw makeDowngradeError(what, shown);
   const isDpop = given === 'dpop';
   throw new AppError(

@@ -1,6 +1,6 @@
 import { isAbsolute, relative, resolve } from 'node:path';
 import type { Argument, Flag } from '../../core/flag.ts';
-import { usageError, type Problem, invalidArguments, problem } from '../../core/problem.ts';
+import { cutText, usageError, type Problem, invalidArguments, problem } from '../../core/problem.ts';
 import { type Command, watchFlags } from '../command.ts';
 import { effectsOf, isReadOnlyCommand, showsFirst } from '../read-only.ts';
 import { valueSchema } from '../list-commands.ts';
@@ -285,7 +285,9 @@ const valueProblems = (tool: Tool, one: Parameter, value: unknown): Problem[] =>
   if (value === null && one.part.field.nullable === true) return [];
   const [kind, isKind] = kindOf(one.part.field);
   if (!isKind(value) && !(mayBeObject(tool, one.name) && isObject(value)))
-    return [problem(one.name, 'type', `must be ${kind}; got ${JSON.stringify(value)?.slice(0, 60)}`)];
+    return [
+      problem(one.name, 'type', `must be ${kind}; got ${cutText(JSON.stringify(value) ?? 'undefined', 60)}`),
+    ];
   return [value].flat().flatMap((item) => {
     if (typeof item !== 'string') return [];
     return textProblem(tool, one, item) ?? [];

@@ -1,5 +1,5 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { AppError, awaitAll } from '../../core/problem.ts';
+import { cutText, AppError, awaitAll } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import { storedObject, lossyText } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
@@ -125,7 +125,7 @@ const notHealthy = async (host: Host, { name, logFile }: RehearsalMember, what: 
     .split('\n');
   // The suggested commands follow the error.
   const last = lines.slice(-5).findLast((line) => line.startsWith('error: ')) ?? lines.at(-1) ?? '';
-  return new AppError('config', `simulated member ${name} ${what}: ${last.slice(0, 300)}`, {
+  return new AppError('config', `simulated member ${name} ${what}: ${cutText(last, 300)}`, {
     code: 'NOT_HEALTHY',
     tryThis: [`see ${logFile}`],
   });

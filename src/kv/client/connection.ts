@@ -1,5 +1,5 @@
 import { defaultRow, rowOf, versionFields, type VersionRow } from '../../api-specs/etcd/versions.ts';
-import { AppError } from '../../core/problem.ts';
+import { cutText, AppError } from '../../core/problem.ts';
 import { decode, encode } from '../../core/protobuf.ts';
 import { isRecord } from '../../core/shape.ts';
 import { excerptOf } from '../../core/redact-secrets.ts';
@@ -305,7 +305,7 @@ const callsOn = (
 const answerIn = async (base: string, endpoint: Endpoint, path: string, reply: HttpReply): Promise<Json> => {
   const text = await textOf(base, reply, endpoint);
   // Some errors are not JSON. A 404 that is not JSON does not come from etcd.
-  const plain = reply.status === 404 ? undefined : { message: text.trim().slice(0, 300) };
+  const plain = reply.status === 404 ? undefined : { message: cutText(text.trim(), 300) };
   if (reply.status !== 200) throw storeError(base, reply.status, parseJson(text) ?? plain);
   return needStoreAnswer(base, path, parseJson(text), text);
 };

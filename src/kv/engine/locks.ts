@@ -1,7 +1,7 @@
 import { type Advice, after, next } from '../../core/next.ts';
 import { join } from 'node:path';
 import { momentText } from '../../core/format.ts';
-import { AppError, messageOf } from '../../core/problem.ts';
+import { cutText, AppError, messageOf } from '../../core/problem.ts';
 import {
   type Holder,
   lookAt,
@@ -374,7 +374,7 @@ export const parseHold = (value: string | undefined): ClusterHold | undefined =>
   } catch {
     // A value that is not valid JSON also counts as a hold.
   }
-  return { reason: value.slice(0, 200), by: 'unknown', since: 'unknown' };
+  return { reason: cutText(value, 200), by: 'unknown', since: 'unknown' };
 };
 export const holdText = ({ by, since, reason }: ClusterHold): string =>
   `the cluster is held by ${by} since ${since}: ${reason}`;

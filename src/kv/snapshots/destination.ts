@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
 import { heldRows } from '../../core/page.ts';
-import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
+import { cutText, AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
 import {
   type Bucket,
   BucketError,
@@ -136,7 +136,7 @@ const rows: readonly Row[] = [
 const rowOf = (error: BucketError): Row | undefined =>
   rows.find(({ codes }) => codes.includes(error.code)) ??
   rows.find(({ codes }) => codes.includes(String(error.status)));
-const shortenText = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
+const shortenText = (text: string): string => cutText(text, 200);
 /** Converts a bucket error into an AppError. Returns other errors unchanged. */
 export const bucketFailure = (place: BucketPlace, error: unknown): unknown => {
   if (!(error instanceof BucketError)) return error;

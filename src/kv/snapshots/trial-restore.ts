@@ -1,6 +1,6 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
-import { AppError, awaitAll } from '../../core/problem.ts';
+import { cutText, AppError, awaitAll } from '../../core/problem.ts';
 import { bytesField } from '../../core/protobuf.ts';
 import { lossyText } from '../../core/text.ts';
 import type { Bytes, Host } from '../../platform/host.ts';
@@ -118,7 +118,7 @@ const waitHealthy = async (
           .split('\n')
           .at(-1) ?? '';
       const what = ended() ? 'ended' : `was not healthy within ${healthyWithinMs / 1000} s`;
-      throw new AppError('no', `the private member ${what}: ${last.slice(0, 300)}`, {
+      throw new AppError('no', `the private member ${what}: ${cutText(last, 300)}`, {
         code: 'TRIAL_RESTORE_FAILED',
         tryThis: ['use --server PATH: the server of the version that saved the snapshot'],
       });

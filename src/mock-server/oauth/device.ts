@@ -1,3 +1,4 @@
+import { cutText } from '../../core/problem.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import {
@@ -52,7 +53,7 @@ const begin = (auth: Auth, request: MockRequest): MockReply => {
   if (scopes.length === 0) throw new OAuthError('invalid_request', 'Missing required field: scope');
   const unknown = unknownScopes(auth, scopes);
   if (unknown.length > 0)
-    throw new OAuthError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
+    throw new OAuthError('invalid_scope', `Unknown scope: ${cutText(unknown.join(' '), 300)}`);
   const deviceCode = base64url(auth.env.random(32));
   const now = auth.env.now();
   const device: Device = {

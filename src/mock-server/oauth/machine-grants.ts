@@ -1,3 +1,4 @@
+import { cutText } from '../../core/problem.ts';
 import { type JwtParts, readJwt } from '../../core/json.ts';
 import { tokenTypes } from '../../api-specs/oauth/console-records.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
@@ -55,7 +56,7 @@ const fetchedKeys = async (auth: Auth, issuer: string): Promise<readonly Jwk[]> 
     return keysIn(await read(metadata.jwks_uri));
   } catch (error) {
     const why = error instanceof Error ? error.message : 'unknown cause';
-    throw new OAuthError('invalid_request', `The keys of ${issuer} cannot be read: ${why}`.slice(0, 400));
+    throw new OAuthError('invalid_request', cutText(`The keys of ${issuer} cannot be read: ${why}`, 400));
   }
 };
 const keysOf = (auth: Auth, trust: Trust, signer: Signer): readonly Jwk[] | Promise<readonly Jwk[]> => {
@@ -72,7 +73,7 @@ const trustFor = async (
   origin: string,
   signer: Signer,
 ): Promise<{ readonly trust: Trust; readonly keys: readonly Jwk[] }> => {
-  const refuse = (text: string): OAuthError => new OAuthError('invalid_grant', text.slice(0, 400));
+  const refuse = (text: string): OAuthError => new OAuthError('invalid_grant', cutText(text, 400));
   if (jwt === undefined) throw refuse('The subject token is not a signed JWT.');
   const [issuer, subject] = [String(jwt.claims.iss ?? ''), String(jwt.claims.sub ?? '')];
   const audiences = audiencesOf(jwt);

@@ -1,4 +1,4 @@
-import { messageOf } from '../../core/problem.ts';
+import { cutText, messageOf } from '../../core/problem.ts';
 import {
   type EventType,
   eventContentType,
@@ -130,7 +130,7 @@ const attempt = async (auth: Auth, delivery: Delivery): Promise<Attempt> => {
     return {
       state: isFinal ? 'refused' : 'pending',
       last_status: reply.status,
-      last_error: text.slice(0, 200),
+      last_error: cutText(text, 200),
     };
   } catch (error) {
     return {

@@ -1,5 +1,5 @@
 import type { Field } from '../../core/field.ts';
-import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
+import { cutText, AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { nearest } from '../../core/text.ts';
 import {
   contentsDiffer,
@@ -330,10 +330,7 @@ export const refusal = (plan: Plan): AppError | undefined =>
         code: 'PLAN_REFUSED',
         problems: plan.refused,
       });
-const formatValue = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? '';
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
-};
+const formatValue = (value: unknown): string => cutText(JSON.stringify(value) ?? '', 60);
 const sign = { create: '+', update: '~', delete: '-', archive: '-' } as const;
 /** The plan as people read it: one line an action, its changes below. */
 export const planText = (plan: Plan): string => {

@@ -4,7 +4,7 @@ import { jsonFile, textFile } from '../../api/input.ts';
 import { check } from '../../core/check.ts';
 import { bare, type Field, list, obj } from '../../core/field.ts';
 import { momentOf } from '../../core/format.ts';
-import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
+import { cutText, AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import type { CheckFinding } from '../../core/result.ts';
 import { nearest } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
@@ -282,7 +282,7 @@ export const planFindings = ({ actions, refused, kept }: Plan, path: string): Ch
 const cell = (value: unknown): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   const line = text.replaceAll('|', '\\|').replace(/\s+/g, ' ').trim();
-  return line.length > 60 ? `${line.slice(0, 57)}...` : line;
+  return cutText(line, 60);
 };
 /** The plan as a comment on a pull request. */
 export const planMarkdown = (plan: Plan): string => {

@@ -1,3 +1,4 @@
+import { cutText } from '../../../core/problem.ts';
 import {
   choiceRules,
   fileSections,
@@ -59,10 +60,7 @@ const fileRules: Readonly<Record<SettingKind, FileRule>> = {
     hint: 'write [VALUE]',
   },
 };
-const formatValue = (value: unknown): string => {
-  const shown = JSON.stringify(value) ?? String(value);
-  return shown.length > 60 ? `${shown.slice(0, 57)}...` : shown;
-};
+const formatValue = (value: unknown): string => cutText(JSON.stringify(value) ?? String(value), 60);
 const fileValue = ({ kind }: ServerSetting, key: string, value: unknown): ConfigFinding[] => {
   const { fits, what, hint } = fileRules[kind];
   if (value === undefined || value === null || fits(value)) return [];

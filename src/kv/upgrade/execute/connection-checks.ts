@@ -1,4 +1,4 @@
-import { AppError } from '../../../core/problem.ts';
+import { cutText, AppError } from '../../../core/problem.ts';
 import type { Exit } from '../../../platform/host.ts';
 import { hexId } from '../../client/messages.ts';
 import { type Status, type Store, probeKey } from '../../client/etcd-client.ts';
@@ -286,7 +286,7 @@ const verdictOf = (
       .join(', ');
   const last =
     errors.length >= mostPeerErrors
-      ? ` (${errors.length} errors in its log, the last: ${errors.at(-1)?.slice(0, 300)})`
+      ? ` (${errors.length} errors in its log, the last: ${cutText(errors.at(-1) ?? '', 300)})`
       : '';
   const [broken, unseen] = [names(false), names(undefined)];
   if (broken !== '') return failVerdict(`no connection between members: ${broken}${last}`);

@@ -1,6 +1,6 @@
 import { after, next, adviceText } from '../../../core/next.ts';
 import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
-import { AppError, messageOf } from '../../../core/problem.ts';
+import { cutText, AppError, messageOf } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ListedMember, Status, Store } from '../../client/etcd-client.ts';
 import type { GateCheck, MemberHash, MemberSpec } from '../../engine/model.ts';
@@ -106,7 +106,7 @@ export const isReady: Check = async ({ store }) => {
   if (status === 404) return skip('this version has no /readyz');
   return status === 200
     ? passVerdict('/readyz returned ok')
-    : failVerdict(`/readyz returned ${status}: ${text.trim().slice(0, 200)}`);
+    : failVerdict(`/readyz returned ${status}: ${cutText(text.trim(), 200)}`);
 };
 const listMembers = (store: Store): Promise<ListedMember[] | undefined> =>
   store.members().catch(() => undefined);

@@ -1,6 +1,6 @@
 import { after, next } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import { AppError, messageOf } from '../../../core/problem.ts';
+import { cutText, AppError, messageOf } from '../../../core/problem.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
 import { hexId } from '../../client/messages.ts';
 import type {
@@ -323,7 +323,7 @@ export const logExcerpt = async (run: Logged, name: string, started: StartedProc
   const lines = await tailOf(run, name);
   const fresh = mark === undefined ? lines : newLines(mark, lines);
   const line = tellingLine(fresh);
-  const shown = withoutTokens(line ?? '').slice(0, mostCharacters);
+  const shown = cutText(withoutTokens(line ?? ''), mostCharacters);
   const mayBeKilled = started.hasEnded && started.exitCode === undefined;
   if (line !== undefined && (isError(line) || mark === undefined || !mayBeKilled))
     return ` (the end of its log: ${shown})`;

@@ -1,5 +1,5 @@
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
-import { AppError, type Category } from '../../../core/problem.ts';
+import { cutText, AppError, type Category } from '../../../core/problem.ts';
 import type { Result } from '../../../core/result.ts';
 import { wrap } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -88,7 +88,7 @@ const memberCells = (member: LiveMember, steps: readonly Cell[]): Cell[] => {
   ];
 };
 const cut = (text: string, width: number): string =>
-  text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+  text.length <= width ? text : cutText(text, Math.max(0, width - 1));
 const seconds = (ms: number): string =>
   ms < 60_000
     ? `${(ms / 1000).toFixed(1)} s`
@@ -164,7 +164,7 @@ export const liveLines = (state: LiveState, look: LiveView): string[] => {
 
 const FRAME_MS = 100;
 const cutToScreen = (text: string, width: number): string =>
-  text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+  text.length <= width ? text : cutText(text, Math.max(0, width - 1));
 /**
  * Moves the cursor to the top of the drawing, writes the permanent lines, and draws the table again. Pure.
  */

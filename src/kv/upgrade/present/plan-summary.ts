@@ -1,3 +1,4 @@
+import { cutText } from '../../../core/problem.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { pathLines, kindOf } from '../plan-kind.ts';
 import { hexId } from '../../client/messages.ts';
@@ -29,7 +30,7 @@ const words: Readonly<Partial<Record<StepKind, string>>> = {
 };
 
 const clipLine = (line: string, columns: number): string =>
-  line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
+  line.length <= columns ? line : cutText(line, Math.max(0, columns - 1));
 /** The first lines, and the number of the omitted lines. */
 const clipLines = (lines: readonly string[], count: number, what: string): string[] =>
   lines.length <= count

@@ -1,3 +1,4 @@
+import { cutText } from '../../../core/problem.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { momentText } from '../../../core/format.ts';
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
@@ -47,7 +48,7 @@ const paint = (look: TopLook, color: Paint | undefined, text: string): string =>
     ? text
     : `${ESCAPE}[${codes[color][0]}m${text}${ESCAPE}[${codes[color][1]}m`;
 const cut = (text: string, width: number): string =>
-  text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+  text.length <= width ? text : cutText(text, Math.max(0, width - 1));
 const size = (bytes: number | undefined): string =>
   bytes === undefined
     ? '?'

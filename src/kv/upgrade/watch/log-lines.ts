@@ -1,3 +1,4 @@
+import { cutText } from '../../../core/problem.ts';
 import { memberOf, type Run } from '../run.ts';
 
 /**
@@ -181,7 +182,7 @@ export const collapseLines = (run: Pick<Run, 'emit'>) => {
   const emit = (member: string, one: Repeated): void => {
     const found = classify(one.line);
     one.emitted = one.count;
-    const line = withoutTokens(one.line).slice(0, 500);
+    const line = cutText(withoutTokens(one.line), 500);
     const times = one.count === 1 ? '' : ` (×${one.count.toLocaleString('en-US')})`;
     if (found !== undefined) run.emit({ event: 'log-line', member, line: `${line}${times}`, ...found });
   };

@@ -1,5 +1,5 @@
 import { limits } from '../../../core/limits.ts';
-import { invalidArguments, messageOf, problem } from '../../../core/problem.ts';
+import { cutText, invalidArguments, messageOf, problem } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { JournalEntry } from '../../engine/model.ts';
 
@@ -17,7 +17,7 @@ export type ImpactProbe =
 export type ImpactStatus = { readonly state: 'yes' | 'no' | 'unknown'; readonly reason: string };
 const probeMs = 30_000;
 const mostShown = 3;
-const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 200);
+const lastLine = (text: string): string => cutText(text.trim().split('\n').at(-1) ?? '', 200);
 /**
  * Uses exit codes like `while COMMAND` in a shell: 0 is yes. 1 is no, as in grep and test; every other code
  * means that the command failed.
@@ -35,10 +35,12 @@ const byCommand = async (host: Host, command: string): Promise<ImpactStatus> => 
 type Sample = { readonly metric?: Readonly<Record<string, string>> };
 const labels = ({ metric = {} }: Sample): string =>
   metric['alertname'] ??
-  Object.entries(metric)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(',')
-    .slice(0, 100);
+  cutText(
+    Object.entries(metric)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(','),
+    100,
+  );
 type Answer = {
   readonly status?: string;
   readonly error?: string;
@@ -67,7 +69,7 @@ export const impactOf = (status: number, text: string): ImpactStatus => {
     );
   }
   if (body.status !== 'success')
-    return unknownImpact(`the query failed (${status}): ${String(body.error ?? 'no reason').slice(0, 200)}`);
+    return unknownImpact(`the query failed (${status}): ${cutText(String(body.error ?? 'no reason'), 200)}`);
   const { resultType, result } = body.data ?? {};
   if (resultType === 'vector' && Array.isArray(result)) return ofVector(result as readonly Sample[]);
   if (resultType === 'scalar' && Array.isArray(result)) return ofScalar(String(result[1]));

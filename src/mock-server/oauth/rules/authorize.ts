@@ -1,3 +1,4 @@
+import { cutText } from '../../../core/problem.ts';
 import { clientLimits, clientTypeRows } from '../../../api-specs/oauth/console-records.ts';
 import {
   challengeMethods,
@@ -64,7 +65,7 @@ const redirectFitsTheClientType: Rule<RequestCall> = (call) => {
   if (!fits)
     throw new OAuthPageError(
       'redirect_uri_mismatch',
-      `This redirect URI is invalid for a client of the type ${row.title}: ${uri.slice(0, 300)}`,
+      `This redirect URI is invalid for a client of the type ${row.title}: ${cutText(uri, 300)}`,
     );
 };
 /** spec/sign-in#limits: custom URI scheme of the universal desktop platform, at most 39 characters. */
@@ -95,7 +96,7 @@ const redirectIsAuthorized: Rule<RequestCall> = (call) => {
   if (isLocalName || !isAuthorizedRedirect(client, uri, settings.any_loopback_path || client.any_path)) {
     throw new OAuthPageError(
       'redirect_uri_mismatch',
-      `The redirect URI is not authorized for this client: ${uri.slice(0, 300)}`,
+      `The redirect URI is not authorized for this client: ${cutText(uri, 300)}`,
     );
   }
 };
@@ -194,7 +195,7 @@ const responseTypeIsCode: Rule<RequestCall> = ({ params }) => {
   if (value !== 'code')
     throw new OAuthPageError(
       'invalid_request',
-      `Unsupported response_type "${value.slice(0, 60)}"; it must be code`,
+      `Unsupported response_type "${cutText(value, 60)}"; it must be code`,
     );
 };
 /** spec/sign-in#authorize: scope is required. 30 is the width of the mask in an access token, twice the known scopes. */
@@ -208,7 +209,7 @@ const scopeIsGiven: Rule<RequestCall> = ({ params }) => {
 const scopesAreKnown: Rule<RequestCall> = ({ auth, params }) => {
   const unknown = unknownScopes(auth, parseScopes(params.get('scope') ?? ''));
   if (unknown.length > 0)
-    throw new OAuthPageError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
+    throw new OAuthPageError('invalid_scope', `Unknown scope: ${cutText(unknown.join(' '), 300)}`);
 };
 /** RFC 7636 4.4.1: an unsupported transformation is invalid_request. */
 const challengeMethodIsKnown: Rule<RequestCall> = ({ params }) => {

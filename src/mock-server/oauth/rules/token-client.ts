@@ -1,3 +1,4 @@
+import { cutText } from '../../../core/problem.ts';
 import type { JwtParts } from '../../../core/json.ts';
 import { clientTypeRows, grantTypes, isGrantType } from '../../../api-specs/oauth/console-records.ts';
 import { authPaths, scopeName, verifierPattern } from '../../../api-specs/oauth/endpoints.ts';
@@ -206,7 +207,7 @@ const checkAssertionAudience: Rule<AssertionCall> = ({ jwt, what, audiences }) =
   const given = audiencesOf(jwt);
   if (!given.some((aud) => audiences.includes(aud)))
     throw invalid(
-      `The audience of the ${what} is ${given.join(' ').slice(0, 200) || 'missing'}; it must be ${audiences[0]}.`,
+      `The audience of the ${what} is ${cutText(given.join(' '), 200) || 'missing'}; it must be ${audiences[0]}.`,
     );
 };
 /** RFC 7523 3, 4: it has an expiry time in the near future. */
@@ -222,7 +223,7 @@ export const checkAssertionTimes: Rule<AssertionCall> = ({ auth, jwt, what }) =>
 /** spec/sign-in#data-api-3: service accounts, and only while they are active. */
 export const accountIsAServiceAccount = (user: User | undefined, name: string): User => {
   if (user === undefined || user.state !== 'active' || user.kind !== 'service-account')
-    throw new OAuthError('invalid_grant', `There is no active service account ${name.slice(0, 320)}.`);
+    throw new OAuthError('invalid_grant', `There is no active service account ${cutText(name, 320)}.`);
   return user;
 };
 /** Scopes that a machine asks for; no person is there to choose. */
@@ -231,11 +232,11 @@ export const machineScopes = (auth: Auth, text: string, allowed: readonly string
   if (asked.length === 0) throw new OAuthError('invalid_scope', 'Missing scope: a machine names its scopes.');
   const unknown = unknownScopes(auth, asked);
   if (unknown.length > 0)
-    throw new OAuthError('invalid_scope', `Unknown scope: ${unknown.join(' ').slice(0, 300)}`);
+    throw new OAuthError('invalid_scope', `Unknown scope: ${cutText(unknown.join(' '), 300)}`);
   const refused =
     allowed.length === 0 ? [] : asked.filter((scope) => !allowed.map(scopeName).includes(scopeName(scope)));
   if (refused.length > 0)
-    throw new OAuthError('invalid_scope', `The trust does not allow: ${refused.join(' ').slice(0, 300)}`);
+    throw new OAuthError('invalid_scope', `The trust does not allow: ${cutText(refused.join(' '), 300)}`);
   return asked;
 };
 export const assertionRules: readonly Rule<AssertionCall>[] = [checkAssertionAudience, checkAssertionTimes];
