@@ -164,6 +164,8 @@ export const hintsForReason = (reason: string): readonly string[] => {
 
 const tailLines = 400;
 const everyMs = 1000;
+/** Without the mark of the cut. */
+const mostCharacters = 499;
 export type LogWatch = { finish(): Promise<void> };
 /** The lines of a member's log after the last line of the previous read. Pure. */
 export const newLines = (before: readonly string[], now: readonly string[]): readonly string[] => {
@@ -182,7 +184,7 @@ export const collapseLines = (run: Pick<Run, 'emit'>) => {
   const emit = (member: string, one: Repeated): void => {
     const found = classify(one.line);
     one.emitted = one.count;
-    const line = cutText(withoutTokens(one.line), 500);
+    const line = cutText(withoutTokens(one.line), mostCharacters);
     const times = one.count === 1 ? '' : ` (×${one.count.toLocaleString('en-US')})`;
     if (found !== undefined) run.emit({ event: 'log-line', member, line: `${line}${times}`, ...found });
   };
