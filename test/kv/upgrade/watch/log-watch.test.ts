@@ -50,7 +50,7 @@ test('a line is reported with its meaning, without its tokens, and with at most 
       ...{ expected: true, meaning: 'a token became invalid when the previous process exited' },
     },
     {
-      ...{ event: 'log-line', member: 'n2', line: `panic: ${'x'.repeat(493)}` },
+      ...{ event: 'log-line', member: 'n2', line: `panic: ${'x'.repeat(492)}…` },
       ...{ expected: false, meaning: 'the server panicked' },
     },
     { event: 'log-line', member: 'n2', line: '{"level":"error","msg":"odd"}', expected: false },
