@@ -48,19 +48,26 @@ const mountOptionParts = (mount: Settings): string[] => {
     ...setPart('tmpfs-mode', positive(memory['Mode'])?.toString(8)),
   ];
 };
+/**
+ * Returns the words of one mount. docker and podman read the value as a row of CSV: without quotes, a comma in a path
+ * starts another option, for example a source outside of the directory.
+ */
+const mountWord = (parts: readonly string[]): string[] => [
+  '--mount',
+  parts.map((part) => (/[",\n\r]/.test(part) ? `"${part.replaceAll('"', '""')}"` : part)).join(','),
+];
 const mountWords = (mounts: unknown): string[] =>
   (Array.isArray(mounts) ? mounts : [])
     .map(record)
-    .flatMap((mount) => [
-      '--mount',
-      [
+    .flatMap((mount) =>
+      mountWord([
         `type=${text(mount['Type']) ?? 'bind'}`,
         ...setPart('source', text(mount['Source'])),
         `target=${text(mount['Target']) ?? ''}`,
         ...(mount['ReadOnly'] === true ? ['readonly'] : []),
         ...mountOptionParts(mount),
-      ].join(','),
-    ]);
+      ]),
+    );
 /** Volumes without a name from the operator: a new container would get new, empty volumes. */
 const volumeWords = ({ Mounts, HostConfig = {} }: Inspected): string[] => {
   const named = new Set([
@@ -74,10 +81,14 @@ const volumeWords = ({ Mounts, HostConfig = {} }: Inspected): string[] => {
       ({ Type, Name, Destination }) =>
         Type === 'volume' && text(Name) !== undefined && !named.has(text(Destination)),
     )
-    .flatMap(({ Name, Destination, RW }) => [
-      '--mount',
-      `type=volume,source=${String(Name)},target=${String(Destination)}${RW === false ? ',readonly' : ''}`,
-    ]);
+    .flatMap(({ Name, Destination, RW }) =>
+      mountWord([
+        'type=volume',
+        `source=${String(Name)}`,
+        `target=${String(Destination)}`,
+        ...(RW === false ? ['readonly'] : []),
+      ]),
+    );
 };
 const deviceWords = (devices: unknown): string[] =>
   (Array.isArray(devices) ? devices : [])
@@ -384,6 +395,44 @@ const lostNetworks = ({ HostConfig = {}, NetworkSettings }: Inspected): string[]
       : [`NetworkSettings.Networks.${main}.IPAMConfig.LinkLocalIPs`]),
   ];
 };
+/** Flags whose value podman splits at commas and quotes, while docker keeps it. */
+const podmanLists: ReadonlySet<string | undefined> = new Set([
+  ...['--cap-add', '--cap-drop', '--add-host', '--dns', '--dns-option', '--dns-search', '--group-add'],
+  ...['--device', '--device-cgroup-rule', '--network-alias', '--sysctl', '--storage-opt', '--annotation'],
+  ...['--ulimit', '--log-opt', '-p'],
+]);
+/** Settings with a character that their flag reads as the end of the value: the rest would become another setting. */
+const splitSettings = (container: Inspected, image: Settings, tool: 'docker' | 'podman'): string[] => {
+  const [own, config] = [container.HostConfig ?? {}, container.Config ?? {}];
+  const has = (value: unknown, mark: RegExp): boolean => mark.test(text(value) ?? '');
+  const hasName = (settings: unknown, mark: RegExp): boolean =>
+    Object.keys(record(settings)).some((name) => mark.test(name));
+  const paths = (Array.isArray(own['Devices']) ? own['Devices'] : []).map(record);
+  const mounts = [...(Array.isArray(own['Mounts']) ? own['Mounts'] : []), ...(container.Mounts ?? [])];
+  const found: readonly (readonly [name: string, isSplit: boolean])[] = [
+    // The file of variables has comments, and no name with a space.
+    [
+      'Config.Env',
+      beyond(list(config['Env']), list(image['Env'])).some((line) => /^(#|=|[^=]*\s)/.test(line)),
+    ],
+    ['Config.Labels', hasName(config['Labels'], /=/)],
+    ...Object.keys(mapFlags).map((key) => [`HostConfig.${key}`, hasName(own[key], /=/)] as const),
+    ['HostConfig.LogConfig', hasName(record(own['LogConfig'])['Config'], /=/)],
+    ['HostConfig.Tmpfs', hasName(own['Tmpfs'], /:/)],
+    [
+      'HostConfig.Devices',
+      paths.some((one) => has(one['PathOnHost'], /:/) || has(one['PathInContainer'], /:/)),
+    ],
+    // A reader of CSV drops a carriage return before the end of a line.
+    [
+      'HostConfig.Mounts',
+      mounts.map(record).some((one) => Object.values(one).some((part) => has(part, /\r/))),
+    ],
+  ];
+  const words = tool === 'podman' ? hostWords(container, undefined, true) : [];
+  const lists = words.filter((flag, at) => podmanLists.has(flag) && has(words[at + 1], /[",\n\r]/));
+  return [...found.filter(([, isSplit]) => isSplit).map(([name]) => name), ...new Set(lists)];
+};
 const secretOption = /token|secret|passw|credential|api-?key|access-?key|(^|-)key$/i;
 const lostLogOptions = (own: Settings): string[] =>
   Object.keys(record(record(own['LogConfig'])['Config'])).filter((key) => secretOption.test(key));
@@ -409,6 +458,7 @@ export const lostSettings = (container: Inspected, image: Inspected, tool: 'dock
       .filter((key) => isLost(key) && !isEmpty(own[key]))
       .map((key) => `HostConfig.${key}`),
     ...lostMounts(own['Mounts']),
+    ...splitSettings(container, image.Config ?? {}, tool),
     ...(tool === 'docker' ? lostNetworks(container) : []),
     ...(config['NetworkDisabled'] === true ? ['Config.NetworkDisabled'] : []),
     ...(lostHealth(config, image.Config ?? {}) ? ['Config.Healthcheck.Test'] : []),

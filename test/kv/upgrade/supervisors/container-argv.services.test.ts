@@ -41,7 +41,13 @@ const hostile = (mark: string): readonly string[] => [
   `-v/:/host`,
   `\${IFS}&& touch ${mark} #`,
   `ü 🙂 \\ ' " %s`,
+  `/x,source=/,readonly=false,"`,
 ];
+/** The fields of a row of CSV, as docker reads the value of `--mount`. */
+const csvFields = (row: string): string[] =>
+  [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,"]*))/g)].map(
+    ([, inQuotes, plain]) => inQuotes?.replaceAll('""', '"') ?? plain ?? '',
+  );
 const SECRET = 's3cret-of-the-container';
 
 /** The arguments of the one \`docker run\` of a start, with its number. */
@@ -81,7 +87,7 @@ test('values of a container follow their flags as they are and run no command', 
       Binds: values.map((one) => `/data:${one}`),
       ExtraHosts: values,
       Sysctls: Object.fromEntries(values.map((one) => [one, one])),
-      Mounts: values.map((one) => ({ Target: one })),
+      Mounts: values.map((one) => ({ Source: `/d,${one},readonly=false`, Target: one })),
     },
     Config: {
       Labels: Object.fromEntries(values.map((one) => [one, one])),
@@ -93,10 +99,14 @@ test('values of a container follow their flags as they are and run no command', 
   };
   const { words } = await startContainer({ container: name }, container);
   expect(existsSync(mark)).toBe(false);
+  const mounts = words.filter((_, i) => words[i - 1] === '--mount');
+  expect(mounts.map(csvFields)).toEqual(
+    values.map((one) => ['type=bind', `source=/d,${one},readonly=false`, `target=${one}`]),
+  );
   expect(words).toEqual([
     ...['run', '-d', '--name', name],
     ...values.flatMap((one) => ['-v', `/data:${one}`]),
-    ...values.flatMap((one) => ['--mount', `type=bind,target=${one}`]),
+    ...mounts.flatMap((one) => ['--mount', one]),
     ...values.flatMap((one) => ['--add-host', one]),
     ...values.flatMap((one) => ['--sysctl', `${one}=${one}`]),
     ...['--user', values[0], '--workdir', '--privileged'],

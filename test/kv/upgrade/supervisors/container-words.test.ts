@@ -263,6 +263,16 @@ describe('settings that a new container would not get', () => {
     [{ NetworkSettings: { Networks: { bridge: { IPAMConfig: null } } } }, []],
     [{ Config: { Healthcheck: { Test: ['CMD', 'a'] } } }, ['Config.Healthcheck.Test']],
     [{ Config: { Env: ['A=1\n2', 'DOCKER_HOST=1\n2', 'x.y=1\n2'] } }, ['DOCKER_HOST', 'x.y']],
+    [{ Config: { Env: ['#A=1'] } }, ['Config.Env']],
+    [{ Config: { Env: ['A B=1'] } }, ['Config.Env']],
+    [{ Config: { Env: ['A=# 1 2'], Labels: { a: 'b=c,d' } } }, []],
+    [{ Config: { Labels: { 'a=b': 'c' } } }, ['Config.Labels']],
+    [{ HostConfig: { Sysctls: { 'a=b': 'c' } } }, ['HostConfig.Sysctls']],
+    [{ HostConfig: { LogConfig: { Type: 'x', Config: { 'a=b': 'c' } } } }, ['HostConfig.LogConfig']],
+    [{ HostConfig: { Tmpfs: { '/a:rw,exec': '' } } }, ['HostConfig.Tmpfs']],
+    [{ HostConfig: { Devices: [{ PathOnHost: '/dev/a:/dev/sda' }] } }, ['HostConfig.Devices']],
+    [{ HostConfig: { Mounts: [{ Type: 'bind', Source: '/a\r\nb' }] } }, ['HostConfig.Mounts']],
+    [{ HostConfig: { Mounts: [{ Type: 'bind', Source: '/a,b"\nc' }] } }, []],
     [
       { HostConfig: { LogConfig: { Type: 'splunk', Config: { 'splunk-token': 's3cret', tag: 'n1' } } } },
       ['splunk-token'],
@@ -275,6 +285,18 @@ describe('settings that a new container would not get', () => {
     expect(lost({ HostConfig: { AutoRemove: true, CgroupManager: 'systemd' } }, 'podman')).toEqual([
       'HostConfig.AutoRemove',
     ]);
+  });
+  it.each<[object, string]>([
+    [{ Sysctls: { a: '1,kernel.x=2' } }, '--sysctl'],
+    [{ ExtraHosts: ['a:1.2.3.4,registry:6.6.6.6'] }, '--add-host'],
+    [{ CapAdd: ['CHOWN,SYS_ADMIN'] }, '--cap-add'],
+    [{ GroupAdd: ['1,0'] }, '--group-add'],
+    [{ LogConfig: { Type: 'k8s-file', Config: { tag: 'a,path=/etc/x' } } }, '--log-opt'],
+    [{ Devices: [{ PathOnHost: '/dev/a,/dev/sda' }] }, '--device'],
+    [{ DnsSearch: ['a"b'] }, '--dns-search'],
+  ])('of podman are %j, which it would split at the comma, and docker would not', (HostConfig, flag) => {
+    expect(lost({ HostConfig }, 'podman')).toEqual([flag]);
+    expect(lost({ HostConfig })).toEqual([]);
   });
   it('fail the check, unless a command of the operator makes the container', async () => {
     const answers = () => {
