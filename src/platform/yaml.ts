@@ -11,6 +11,7 @@ import { documentFrom, documentsFrom, yamlOptions, yamlValue } from '../core/yam
 export {
   type Document as YamlDocument,
   LineCounter,
+  Scalar,
   isMap,
   isNode,
   isScalar,

@@ -31,12 +31,16 @@ export type SchedulerFile = { readonly name: string; readonly text: string };
  */
 const isControl = (character: string): boolean =>
   character < ' ' || (character >= '\x7f' && character <= '\x9f');
-const refuseControl = (value: string, where: string): string => {
+export const refuseControl = (
+  value: string,
+  where: string,
+  tryThis = 'rename the file or directory, or use --emit kubernetes',
+): string => {
   if (![...value].some(isControl)) return value;
   throw new AppError(
     'usage',
     `invalid value ${JSON.stringify(value)}: ${where} cannot contain line breaks or control characters`,
-    { code: 'CONTROL_CHARACTER', tryThis: ['rename the file or directory, or use --emit kubernetes'] },
+    { code: 'CONTROL_CHARACTER', tryThis: [tryThis] },
   );
 };
 const bare = /^[A-Za-z0-9_./:=@,+-]+$/;
@@ -47,6 +51,24 @@ const unitWord = (word: string): string => {
   const plain = unitValue(word).replaceAll('$', '$$$$');
   return bare.test(plain) ? plain : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 };
+/**
+ * systemd.exec(5): a list of paths has specifiers and quotes, but no variables. systemd keeps a backslash with the next
+ * character. Therefore no text stands for a path with both quotes, or for one that ends with a backslash.
+ */
+const unitPath = (path: string): string => {
+  const plain = unitValue(path);
+  if (bare.test(plain)) return plain;
+  const quote = ['"', "'"].find((one) => !plain.includes(one));
+  if (quote !== undefined && !plain.endsWith('\\')) return `${quote}${plain}${quote}`;
+  throw new AppError(
+    'usage',
+    `invalid path ${JSON.stringify(path)}: a systemd unit cannot contain a path with both kinds of quotes or a backslash at the end`,
+    { tryThis: ['rename the directory, or use --emit kubernetes'] },
+  );
+};
+/** Returns the arguments of a container as text: Kubernetes replaces `$(NAME)` by a variable, which may be a secret. */
+export const containerArguments = (words: readonly string[]): string[] =>
+  words.map((word) => word.replaceAll('$', '$$$$'));
 /** `%` ends the command in a line of a crontab. */
 const cronWord = (word: string): string =>
   shellLine([refuseControl(word, 'a crontab')]).replaceAll('%', '\\%');
@@ -64,6 +86,7 @@ const tagFor =
       ...values.map((value) => (typeof value === 'string' ? text(value) : value.map(word).join(' '))),
     );
 const unitText = tagFor(unitValue, unitWord);
+const unitPaths = tagFor(unitValue, unitPath);
 const crontab = tagFor((value) => refuseControl(value, 'a crontab'), cronWord);
 const unitName = ({ cluster }: Job): string => `opsctl-snapshot-${cluster.replace(/[^A-Za-z0-9_.-]/g, '-')}`;
 /** The unit runs as root without its rights: it reads all files and writes only its state and the destination. */
@@ -91,7 +114,7 @@ SystemCallFilter=@system-service
 const writablePath = ({ directory }: Job): string =>
   directory === undefined
     ? ''
-    : unitText`# The directory must exist: mkdir -p DIRECTORY
+    : unitPaths`# The directory must exist: mkdir -p DIRECTORY
 ReadWritePaths=${[directory]}
 `;
 const service = (job: Job): string => {
@@ -147,7 +170,7 @@ export const containerFiles = '/etc/opsctl-files';
 const container = ({ image, words, directory, secretFiles = [] }: Job, name: string) => ({
   name: 'snapshot',
   image,
-  args: words,
+  args: containerArguments(words),
   envFrom: [{ secretRef: { name, optional: true } }],
   env: [{ name: 'OPSCTL_HOME', value: '/work/opsctl' }],
   securityContext: {

@@ -123,6 +123,28 @@ describe('values of a schedule', () => {
     );
     expect(text).toContain('Description=Snapshot of the etcd cluster %%h\n');
   });
+  it('a directory in a unit is data: a dollar sign and quotes are themselves', async () => {
+    const paths = async (directory: string) =>
+      (await scheduleText('systemd', { ...job, directory }))
+        .split('\n')
+        .find((line) => line.startsWith('ReadWrite'));
+    expect(await paths('/a/$HOME 50%')).toBe('ReadWritePaths="/a/$HOME 50%%"');
+    expect(await paths('/a\\b/x"y')).toBe(`ReadWritePaths='/a\\b/x"y'`);
+    expect(await paths("/it's /")).toBe(`ReadWritePaths="/it's /"`);
+    for (const path of [`/it's "/`, '/a b\\'])
+      await expect(paths(path)).rejects.toThrow(`invalid path ${JSON.stringify(path)}`);
+  });
+  /** What Kubernetes makes of an argument (k8s.io/utils, third_party/forked/golang/expansion). */
+  const expand = (text: string): string =>
+    text.replaceAll(/\$(?:\$|\(([^)]*)\))/g, (all, name) => (all === '$$' ? '$' : `value of ${name}`));
+  it.each(['/a/$(OPSCTL_KV_PASSWORD)', '$$(A)', '$', '$$', '/$A/$(', '$$$(A)'])(
+    'Kubernetes passes %j to the command without a variable in it',
+    async (path) => {
+      const object = parse(await scheduleText('kubernetes', { ...job, words: ['kv', path] }));
+      const [container] = object.spec.jobTemplate.spec.template.spec.containers;
+      expect(container.args.map(expand)).toEqual(['kv', path]);
+    },
+  );
   it('values in a crontab are data: a percent sign is not a line break', async () =>
     expect(await scheduleText('cron', { ...job, words: ["/a 50%/it's$(id)"] })).toContain(
       "root /usr/bin/node /opt/opsctl/bin/opsctl.js '/a 50\\%/it'\\''s$(id)'\n",

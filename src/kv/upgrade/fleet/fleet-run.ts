@@ -3,7 +3,9 @@ import { AppError, problem } from '../../../core/problem.ts';
 import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../../platform/file-lock.ts';
 import type { Host } from '../../../platform/host.ts';
 import { describeProcess, processState, waysPast } from '../../../platform/process-identity.ts';
-import { stringify } from '../../../platform/yaml.ts';
+import { Scalar, stringify } from '../../../platform/yaml.ts';
+import { shellLine } from '../../../core/shell.ts';
+import { containerArguments, refuseControl } from '../../snapshots/schedule.ts';
 import type { Report } from '../../engine/model.ts';
 import {
   type FleetEngine,
@@ -78,8 +80,15 @@ export const wavesOf = (fleet: Fleet): string[][] => {
 const group = 'etcd_clusters';
 const program = "{{ opsctl_program | default('opsctl') }}";
 const file = '{{ opsctl_cluster_file }}';
+/** Returns a value that Ansible does not treat as a template: it would run the commands of a lookup in a path. */
+const plainValue = (text: string): string | Scalar => {
+  if (!/\{[{%#]/.test(text)) return text;
+  const scalar = new Scalar(text);
+  scalar.tag = '!unsafe';
+  return scalar;
+};
 const command = (...words: string[]): object => ({
-  argv: [program, 'kv', ...words, '--cluster', file, '--yes'],
+  argv: [program, 'kv', ...words.map(plainValue), '--cluster', file, '--yes'],
 });
 /** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
 const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
@@ -110,7 +119,7 @@ const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => 
 const playbook = (options: EmitOptions): string => {
   const { fleet, planFlags = [] } = options;
   const check = {
-    name: `Check every cluster of ${fleet.name} before the first one is changed`,
+    name: plainValue(`Check every cluster of ${fleet.name} before the first one is changed`),
     hosts: group,
     gather_facts: false,
     any_errors_fatal: true,
@@ -125,7 +134,9 @@ const playbook = (options: EmitOptions): string => {
     ],
   };
   const upgrade = {
-    name: `Upgrade ${fleet.name}: the canary, then ${fleet.atOnce} in parallel, stop at the first failure`,
+    name: plainValue(
+      `Upgrade ${fleet.name}: the canary, then ${fleet.atOnce} in parallel, stop at the first failure`,
+    ),
     hosts: group,
     order: 'inventory',
     serial: [1, fleet.atOnce],
@@ -145,7 +156,7 @@ const inventory = ({ fleet }: EmitOptions): string => {
   const hosts = Object.fromEntries(
     order.map((cluster) => [
       labels.get(cluster) ?? cluster,
-      { opsctl_cluster_file: cluster, ansible_connection: 'local' },
+      { opsctl_cluster_file: plainValue(cluster), ansible_connection: 'local' },
     ]),
   );
   return `# The canary is first: the order matters. ansible_connection: local runs opsctl on the control node;
@@ -159,7 +170,14 @@ const argoTemplate = (name: string, words: readonly string[], image: string | un
   inputs: { parameters: [{ name: 'cluster' }] },
   container: {
     image,
-    args: ['kv', ...words, '--cluster', '{{inputs.parameters.cluster}}', '--yes', '-o', 'json'],
+    args: [
+      ...containerArguments(['kv', ...words]),
+      '--cluster',
+      '{{inputs.parameters.cluster}}',
+      '--yes',
+      '-o',
+      'json',
+    ],
     env: [{ name: 'OPSCTL_HOME', value: '/work' }],
     volumeMounts: [
       { name: 'clusters', mountPath: '/etc/opsctl', readOnly: true },
@@ -179,6 +197,7 @@ const argo = ({ fleet, lastMember, planFlags = [], image }: EmitOptions): string
   });
   const name = stepName(`opsctl-fleet-${fleet.name}`);
   const files = order.map((cluster) => `--from-file=${nameOf(cluster)}.yaml=${cluster}`);
+  const create = shellLine(['kubectl', 'create', 'configmap', name, ...files]);
   const steps = [order.map(step('check')), ...wavesOf(fleet).map((wave) => wave.map(step('upgrade')))];
   const spec = {
     entrypoint: 'fleet',
@@ -196,7 +215,7 @@ const argo = ({ fleet, lastMember, planFlags = [], image }: EmitOptions): string
   };
   const metadata = { generateName: `${name}-` };
   const object = { apiVersion: 'argoproj.io/v1alpha1', kind: 'Workflow', metadata, spec };
-  return `# kubectl create configmap ${name} ${files.join(' ')}; the claim ${name} keeps the journals.
+  return `# ${refuseControl(create, 'a comment', 'rename the file')}; the claim ${name} keeps the journals.
 # A group of steps starts when all steps of the previous group have succeeded; a failed step ends the workflow.
 ${stringify(object)}`;
 };

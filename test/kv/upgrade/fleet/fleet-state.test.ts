@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
-import { parse } from 'yaml';
+import { parse, parseDocument, visit } from 'yaml';
 import { clusterLabels, fleetText, wavesOf } from '../../../../src/kv/upgrade/fleet/fleet-run.ts';
 import {
   completedClusters,
@@ -248,5 +248,37 @@ describe('names and waves', () => {
     expect(run).toMatchObject({ async: 86_400, failed_when: expect.not.stringContaining('held') });
     expect(resume).toMatchObject({ changed_when: true, when: "'UNFINISHED_RUN' in opsctl_upgrade.stderr" });
     expect(playbook(['--hold-last'])[1].tasks[0].failed_when).toContain('"held"');
+  });
+  it.each(["{{ lookup('pipe', 'touch ran') }}", '{% set x = 1 %}', '{# x #}'])(
+    'ansible does not evaluate the template %j in a name or a path',
+    (text) => {
+      const path = `/c/${text}.yaml`;
+      const given = {
+        fleet: { ...fleet, name: text, canary: path, clusters: [path] },
+        lastMember: ['--accept', text],
+      };
+      const values: string[] = [];
+      for (const engine of ['ansible', 'ansible-inventory'] as const)
+        visit(parseDocument(fleetText(engine, given)), {
+          Scalar: (_, { value, tag }) => {
+            if (typeof value !== 'string' || !value.includes(text)) return;
+            values.push(value);
+            expect(tag).toBe('!unsafe');
+          },
+        });
+      expect(values).toEqual(expect.arrayContaining([path, text]));
+    },
+  );
+  it('Argo: a path is a word of the command in the comment, and arguments contain no variable', () => {
+    const path = "/c/$(id) 'x'.yaml";
+    const given = {
+      fleet: { ...fleet, canary: path, clusters: [path] },
+      lastMember: ['--accept', '$(SECRET)'],
+    };
+    const text = fleetText('argo', given);
+    expect(text.split('\n')[0]).toContain(`'--from-file=id-x.yaml=/c/$(id) '\\''x'\\''.yaml'`);
+    expect(parse(text).spec.templates[2].container.args).toContain('$$(SECRET)');
+    const broken = { ...given, fleet: { ...fleet, canary: '/c/a\nb: 1', clusters: ['/c/a\nb: 1'] } };
+    expect(() => fleetText('argo', broken)).toThrow('line breaks');
   });
 });
