@@ -300,10 +300,9 @@ export const observe = async (look: ObserveOptions): Promise<Observation> => {
   const looking = { host, cluster, access, driver: isDeep ? driver : undefined };
   const reached = await seeUnreached(looking, await seeWithHosts(look));
   const seen = isDeep ? await seeCertificates(looking, reached) : reached;
-  const [metrics, [auth, leases, hashes, v2]] = await Promise.all([
-    isDeep ? seeMetrics(cluster, access, seen) : new Map<string, MemberMetrics>(),
-    seeDeep(look, seen),
-  ]);
+  const [auth, leases, hashes, v2] = await seeDeep(look, seen);
+  // After the scan of the v2 interface: members count its requests while it runs.
+  const metrics = isDeep ? await seeMetrics(host, cluster, access, seen) : new Map<string, MemberMetrics>();
   const hold =
     isDeep || look.hasHold === true
       ? await seeHold(

@@ -171,25 +171,53 @@ export const clientsIn = (page: string): ClientRequests | undefined => {
     ...(versions.size === 0 ? {} : { versions: Object.fromEntries([...versions].sort()) }),
   };
 };
+/** A request is in flight for a few milliseconds, so two pages with this pause between them show it at most once. */
+const requestPauseMs = 50;
+const mostMetricsReads = 5;
+/**
+ * Reads the metrics page of a member. A member fills its page counter by counter: if another opsctl scans at
+ * that moment, the page shows a part of the scan, which looks like a request of a client. Such a page is read
+ * again until two pages agree.
+ */
+const readMetrics = async (host: Host, { connection }: Store): Promise<string> => {
+  const read = async (): Promise<string> => {
+    const answer = await connection.get('/metrics').catch(() => undefined);
+    return answer?.status === 200 ? answer.text : '';
+  };
+  let page = await read();
+  for (let reads = 1; reads < mostMetricsReads; reads += 1) {
+    const count = clientsIn(page)?.v2_requests ?? 0;
+    if (count === 0) return page;
+    await host.sleep(requestPauseMs);
+    const next = await read();
+    // A page that could not be read again proves nothing about the page before.
+    if (next === '' || clientsIn(next)?.v2_requests === count) return page;
+    page = next;
+  }
+  return page;
+};
 /** The quota and the requests that a member reports. Absent if its metrics do not contain them or cannot be read. */
 const metricsOf = async (
+  host: Host,
   access: Access,
   spec: MemberSpec,
 ): Promise<Pick<MemberStatus, 'quota_bytes' | 'clients'>> => {
-  const answer = await access
-    .store(spec.client_url)
-    .connection.get('/metrics')
-    .catch(() => undefined);
-  const page = answer?.status === 200 ? answer.text : '';
+  const page = await readMetrics(host, access.store(spec.client_url));
   const bytes = Number(metric.exec(page)?.[1]);
   const clients = clientsIn(page);
   return {
     ...(Number.isFinite(bytes) && bytes > 0 ? { quota_bytes: bytes } : {}),
-    ...(clients === undefined ? {} : { clients }),
+    // Fewer than no requests: the counters changed during every read, so they prove nothing.
+    ...(clients === undefined || clients.v2_requests < 0 ? {} : { clients }),
   };
 };
 export type MemberMetrics = Required<Pick<MemberStatus, 'quota_bytes'>> & Pick<MemberStatus, 'clients'>;
+/**
+ * Reads the metrics of all members that respond. `seeV2` must not run at the same time, because members count
+ * its requests.
+ */
 export const seeMetrics = async (
+  host: Host,
   cluster: ClusterFile,
   access: Access,
   seen: readonly MemberStatus[],
@@ -197,7 +225,7 @@ export const seeMetrics = async (
   const rows = await Promise.all(
     cluster.members.map(async (spec): Promise<readonly [string, MemberMetrics]> => {
       const member = seen.find(({ name }) => name === spec.name);
-      const found = member?.is_reachable === true ? await metricsOf(access, spec) : {};
+      const found = member?.is_reachable === true ? await metricsOf(host, access, spec) : {};
       return [spec.name, { quota_bytes: configuredQuota(spec, member?.host), ...found }];
     }),
   );

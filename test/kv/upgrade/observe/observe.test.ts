@@ -267,6 +267,7 @@ describe('the quota of a member', () => {
       };
       const access = { store: () => ({ connection: { get } }) } as unknown as Access;
       const found = await seeMetrics(
+        fakeHost({}),
         { name: 'c', members: [spec] },
         access,
         member === undefined ? [] : [member],
@@ -288,6 +289,40 @@ describe('the quota of a member', () => {
     expect(await quota({ status: 200, text: line('1') }, away('n1'))).toEqual([2 * GiB, 0]);
     const other = seen('n2');
     expect(await quota({ status: 200, text: line('1') }, other)).toEqual([2 * GiB, 0]);
+  });
+});
+
+describe('metrics while another program sends requests', () => {
+  const spec = { name: 'n1', client_url: 'http://a:1' };
+  /** A page after `received` requests of the v2 interface, of which `missing` HEAD requests have ended. */
+  const page = (received: number, missing: number): string =>
+    [
+      'etcd_server_has_leader 1',
+      `etcd_debugging_store_reads_total{action="getRecursive"} ${1 + missing}`,
+      `etcd_http_failed_total{code="404",method="HEAD"} ${missing}`,
+      `etcd_http_received_total{method="HEAD"} ${received}`,
+      '',
+    ].join('\n');
+  const reads = async (...pages: string[]) => {
+    const host = fakeHost({});
+    const get = async () => ({ status: 200, text: pages.shift() ?? 'no page is left' });
+    const access = { store: () => ({ connection: { get } }) } as unknown as Access;
+    const found = await seeMetrics(host, { name: 'c', members: [spec] }, access, [seen('n1')]);
+    return { clients: found.get('n1')?.clients?.v2_requests, pages: pages.length, sleeps: host.slept };
+  };
+  const [quiet, half, early] = [page(2, 2), page(3, 2), page(1, 2)];
+  it.each([
+    { name: 'a member without requests is asked once', pages: [quiet, half], clients: 0, left: 1 },
+    { name: 'a half counted scan is no client', pages: [half, quiet, half], clients: 0, left: 1 },
+    { name: 'a page that counts the end before the start', pages: [early, quiet, half], clients: 0, left: 1 },
+    { name: 'requests on two pages in a row', pages: [half, half, quiet], clients: 1, left: 1 },
+    { name: 'requests that go on', pages: [6, 7, 8, 9, 10].map((n) => page(n, 2)), clients: 8, left: 0 },
+    { name: 'a second page that cannot be read', pages: [half, '', quiet], clients: 1, left: 1 },
+    { name: 'counters that never agree', pages: [1, 0, 1, 0, 1].map((n) => page(n, 2)), left: 0 },
+  ])('$name', async ({ pages, clients, left }) => {
+    const found = await reads(...pages);
+    expect(found).toMatchObject({ clients, pages: left });
+    expect(found.sleeps.every((ms) => ms === 50)).toBe(true);
   });
 });
 
