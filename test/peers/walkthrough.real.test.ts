@@ -187,8 +187,7 @@ describe.skipIf(noChromium())('a new user follows the guides at oidc-provider', 
       const [[paste = ''] = []] = commandsBelow(page, 'Option 2: paste the result');
       const pasted = user.follow(paste);
       const second = await user.sees(/goes to http:\S+\s/);
-      const listener = /goes to (http:\/\/[\d.:]+)/.exec(second)?.[1];
-      const bar = await server.signInElsewhere(addressOn(second), listener);
+      const bar = await server.signInElsewhere(addressOn(second));
       await user.answer(bar);
       expect(await pasted).toContain('signed in as');
 

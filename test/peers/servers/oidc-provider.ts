@@ -24,8 +24,8 @@ export type TrustedJobs = { readonly publicKey: KeyObject; readonly issuer: stri
 export type OidcProvider = PeerServer & {
   /** A client that authenticates with a secret, and a client that signs an assertion with its key. */
   readonly robots: { readonly withSecret: { id: string; secret: string }; readonly withKey: { id: string } };
-  /** Signs in on a machine that cannot reach the listener of opsctl at this origin, and returns the URL in the address bar. */
-  signInElsewhere(url: URL, listener?: string): Promise<string>;
+  /** Signs in on a machine that cannot reach the listener of opsctl, and returns the URL in the address bar. */
+  signInElsewhere(url: URL): Promise<string>;
   /** Enters the code of a device flow on the pages of the server. */
   enterCode(url: URL, code: string): Promise<void>;
   /** Makes the server reject an access token that it issued. */
@@ -84,13 +84,17 @@ const machine = {
 /** The pages of oidc-provider in Chromium: each visit is a person with a new browser profile. */
 const visits = (origin: string) => {
   let browser: Browser | undefined;
-  /** Each visit has a new profile. The pages load fonts from the internet, for which a test must not wait. */
-  const open = async (unreachable: readonly string[] = []): Promise<Page> => {
+  /**
+   * Each visit has a new profile. The pages load fonts from the internet, for which a test must not wait. On another
+   * machine, only the provider is in reach: requests to every other address go to a proxy that refuses them.
+   */
+  const open = async (isElsewhere = false): Promise<Page> => {
     browser ??= await launchChromium();
-    const page = await (await browser.newContext()).newPage();
+    const proxy = { server: 'http://127.0.0.1:9', bypass: new URL(origin).host };
+    const page = await (await browser.newContext(isElsewhere ? { proxy } : {})).newPage();
     const cdp = await page.context().newCDPSession(page);
     await cdp.send('Network.enable');
-    await cdp.send('Network.setBlockedURLs', { urls: ['*fonts.googleapis.com*', ...unreachable] });
+    await cdp.send('Network.setBlockedURLs', { urls: ['*fonts.googleapis.com*'] });
     return page;
   };
   const allow = async (page: Page): Promise<void> => {
@@ -110,8 +114,8 @@ const visits = (origin: string) => {
       await page.context().close();
       return text;
     },
-    signInElsewhere: async (url: URL, listener?: string): Promise<string> => {
-      const page = await open(listener === undefined ? [] : [`${listener}/*`]);
+    signInElsewhere: async (url: URL): Promise<string> => {
+      const page = await open(true);
       const bar = new Promise<string>((resolve) => {
         page.on('request', (request) => {
           const isElsewhere = request.isNavigationRequest() && new URL(request.url()).origin !== origin;
