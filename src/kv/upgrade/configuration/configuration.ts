@@ -1,7 +1,6 @@
 import { settingNames, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
-import { endOfQuotes } from '../../../core/text.ts';
 import { yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
 import { wordsOf } from '../../../core/shell.ts';
@@ -51,7 +50,7 @@ export type SourceReader = {
 };
 
 const isServer = (word: string): boolean => /^etcd(-?v?\d[\w.-]*)?$/.test(word.split('/').at(-1) ?? '');
-const isShell = (word: string): boolean => /^(ba|da|a|z)?sh$/.test(word.split('/').at(-1) ?? '');
+export const isShell = (word: string): boolean => /^(ba|da|a|z)?sh$/.test(word.split('/').at(-1) ?? '');
 /**
  * Returns the part of a command that starts with the server's program, behind a shell, a container runtime or
  * another wrapper. Undefined without a server.
@@ -75,7 +74,6 @@ export const serverWords = (words: readonly string[]): readonly string[] | undef
   );
   return flags < 0 ? undefined : ['etcd', ...words.slice(flags)];
 };
-export const variable = /^\s*(export\s+)?([A-Za-z_]\w*)=(.*)$/;
 const lineIn = (text: string, needle: RegExp): number =>
   text.slice(0, Math.max(0, text.search(needle))).split('\n').length;
 /** Longer texts make a pattern that is too large, and no setting has them. */
@@ -104,59 +102,6 @@ export const originsIn = (
   return origins;
 };
 
-/** The text in quotes at the start of a value, with its quotes. */
-const quotedStart = (value: string): string | undefined => {
-  if (!value.startsWith('"')) return /^'[^']*'/.exec(value)?.[0];
-  const end = endOfQuotes(value, 0);
-  return end === undefined ? undefined : value.slice(0, end);
-};
-const withoutQuotes = (quoted: string): string => {
-  const inner = quoted.slice(1, -1);
-  return quoted.startsWith('"') ? inner.replace(/\\(["\\$`])/g, '$1') : inner;
-};
-/** The value as systemd reads it: quoted parts are joined, and everything after them belongs to the value, even a comment. */
-const systemdValue = (raw: string): string => {
-  let [value, rest] = ['', raw.trim()];
-  for (let part = quotedStart(rest); part !== undefined; part = quotedStart(rest)) {
-    value += withoutQuotes(part);
-    rest = rest.slice(part.length).trimStart();
-  }
-  return value + rest;
-};
-/** The value as a shell reads it, and whether a comment follows. */
-const shellValue = (raw: string): { readonly value: string; readonly hasComment: boolean } => {
-  const quoted = quotedStart(raw.trimStart());
-  if (quoted !== undefined)
-    return {
-      value: withoutQuotes(quoted),
-      hasComment: /^\s+#/.test(raw.trimStart().slice(quoted.length)),
-    };
-  const plain = /^(.*?)\s+#.*$/.exec(raw)?.[1];
-  return { value: (plain ?? raw).trim(), hasComment: plain !== undefined };
-};
-/**
- * Returns the assignments of an environment file. `comments`: variables with a comment after the value, which a shell leaves out
- * and systemd does not.
- */
-export const readEnvironment = (
-  text: string,
-  path: string,
-  by: 'shell' | 'systemd' = 'shell',
-): { env: Record<string, string>; origins: Map<string, Origin>; comments: string[] } => {
-  const env: Record<string, string> = {};
-  const origins = new Map<string, Origin>();
-  const comments: string[] = [];
-  text.split('\n').forEach((line, i) => {
-    const found = /^\s*[#;]/.test(line) ? null : variable.exec(line.trimEnd());
-    const [, exported, name = '', raw = ''] = found ?? [];
-    if (found === null || (by === 'systemd' && exported !== undefined)) return;
-    const { value, hasComment } = shellValue(raw);
-    if (hasComment) comments.push(name);
-    env[name] = by === 'systemd' ? systemdValue(raw) : value;
-    origins.set(name, { path, line: i + 1 });
-  });
-  return { env, origins, comments };
-};
 /** Returns the lines of the keys in a configuration file: top-level keys and keys of sections. */
 export const keyOrigins = (text: string, path: string): Map<string, Origin> => {
   const origins = new Map<string, Origin>();

@@ -6,14 +6,24 @@ import {
   type Origin,
   type ServerStart,
   type SourceReader,
+  isShell,
   keyOrigins,
   originsIn,
   parseConfig,
-  readEnvironment,
   serverWords,
   splitDocuments,
-  variable,
 } from './configuration.ts';
+import {
+  environmentNotes,
+  insertByShell,
+  insertInPod,
+  insertText,
+  isEnvironment,
+  isScript,
+  readEnvironment,
+  setsServer,
+  shellVariables,
+} from './variables.ts';
 import { normalizeKeys, parseWords } from './values.ts';
 
 type Line = {
@@ -187,43 +197,9 @@ const runtimeVariables = (words: readonly string[]): Record<string, string> => {
   });
   return found;
 };
-const isEnvironment = (text: string): boolean => {
-  const lines = text.split('\n').filter((line) => !/^\s*([#;].*)?$/.test(line));
-  return lines.length > 0 && lines.every((line) => variable.test(line));
-};
-/** Lines that are neither an assignment nor a comment. systemd skips them, and a shell runs them as commands. */
-const strayLines = (text: string): { key: string; message: string; hint: string }[] =>
-  text
-    .split('\n')
-    .flatMap((line, i) => (/^\s*([#;].*)?$/.test(line) || variable.test(line) ? [] : [i + 1]))
-    .slice(0, 1)
-    .map((line) => ({
-      key: '',
-      message: `line ${line} is not an assignment: systemd ignores it, and a shell runs it as a command`,
-      hint: 'remove it, or put # before it',
-    }));
-/** A shell exports the variable; systemd rejects the name with the word before it. */
-const exportedLines = (text: string): { key: string; message: string; hint: string }[] =>
-  text
-    .split('\n')
-    .flatMap((line) => /^\s*export\s+(ETCD_[A-Z0-9_]+)=/.exec(line)?.[1] ?? [])
-    .map((key) => ({
-      key,
-      message: 'has the word export before it: systemd ignores the line, and a shell reads it',
-      hint: 'remove the word export if systemd reads the file',
-    }));
-const setsServer = (text: string): boolean => /^\s*(export\s+)?ETCD_[A-Z0-9_]+=/m.test(text);
 const readEnvironmentFile = (text: string, path: string): Source => {
   const { env, origins, comments } = readEnvironment(text, path);
-  const notes = [
-    ...comments.map((key) => ({
-      key,
-      message: 'has a comment after its value: systemd treats the comment as a part of the value',
-      hint: 'put the comment on its own line',
-    })),
-    ...exportedLines(text),
-    ...strayLines(text),
-  ];
+  const notes = environmentNotes(text, comments);
   return { format: 'env', starts: [{ name: '', words: [], env, origins, unread: [], notes }] };
 };
 
@@ -249,7 +225,11 @@ const containerStart = (
   const variables = Object.keys(given.env).filter((name) => name.startsWith('ETCD_'));
   if (words.length === 0 && variables.length === 0) return undefined;
   const origins = originsIn(text, path, parseWords(words).flags.keys(), variables, given.line);
-  return { name: given.name, words, env: given.env, origins, unread: given.unread };
+  if (!given.words.some(isShell))
+    return { name: given.name, words, env: given.env, origins, unread: given.unread };
+  const known = insertByShell(words, given.env);
+  const unread = [...new Set([...given.unread, ...shellVariables(known)])];
+  return { name: given.name, words: known, env: given.env, origins, unread };
 };
 /** Returns the containers of a Pod, of the template of a workload, or of a list of workloads. */
 const listContainers = (value: unknown): Mapping[] => {
@@ -263,11 +243,9 @@ const listContainers = (value: unknown): Mapping[] => {
 };
 const podVariables = (container: Mapping): { env: Record<string, string>; unread: string[] } => {
   const given = Array.isArray(container['env']) ? container['env'].filter(isMapping) : [];
-  const env = Object.fromEntries(
-    given
-      .filter((one) => one['value'] !== undefined)
-      .map((one) => [String(one['name']), String(one['value'])]),
-  );
+  const env: Record<string, string> = {};
+  for (const one of given)
+    if (one['value'] !== undefined) env[String(one['name'])] = insertInPod(String(one['value']), env);
   const sources = [
     ...given.filter((one) => one['valueFrom'] !== undefined).map((one) => `variable ${String(one['name'])}`),
     ...(Array.isArray(container['envFrom']) && container['envFrom'].length > 0 ? ['envFrom'] : []),
@@ -279,27 +257,28 @@ const readPods = (documents: readonly unknown[], text: string, path: string): Se
     const name = String(container['name'] ?? '');
     const { env, unread } = podVariables(container);
     const words = [...textsOf(container['command']), ...textsOf(container['args'])].map((word) =>
-      // Kubernetes leaves a name without a value as it is.
-      word.replace(/\$\(([A-Za-z_]\w*)\)/g, (whole, key: string) => env[key] ?? whole),
+      insertInPod(word, env),
     );
     const start = containerStart(text, path, { name, words, env, unread, line: 1 });
     return start === undefined ? [] : [start];
   });
 
-/** The variables of a service. A name without a value comes from the shell that starts compose, so it is unknown. */
-const composeVariables = (value: unknown): { own: Record<string, string>; passed: string[] } => {
+/** The variables of a service. A name without a value comes from `.env`, or from the shell that starts compose: then it is unknown. */
+const composeVariables = (
+  value: unknown,
+  inserted: Readonly<Record<string, string>>,
+): { own: Record<string, string>; passed: string[] } => {
   const rows: (readonly [string, string | undefined])[] = isMapping(value)
-    ? Object.entries(value).map(([name, one]) => [name, one === null ? undefined : String(one)])
+    ? Object.entries(value).map(([name, one]) => [name, one === null ? inserted[name] : String(one)])
     : textsOf(value).map((one) => {
         const pair = /^(\w+)=([\s\S]*)$/.exec(one);
-        return pair === null ? [one, undefined] : [pair[1] as string, pair[2]];
+        return pair === null ? [one, inserted[one]] : [pair[1] as string, pair[2]];
       });
   return {
     own: Object.fromEntries(rows.filter(([, one]) => one !== undefined)) as Record<string, string>,
     passed: rows.filter(([name, one]) => one === undefined && name.startsWith('ETCD_')).map(([name]) => name),
   };
 };
-const insertion = /\$(?:(\$)|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-?+])([^}]*))?\})/g;
 /** Inserts the variables of the file `.env` next to the compose file. A variable without a value stays and is listed as unread. */
 const insertVariables = (
   value: unknown,
@@ -311,19 +290,7 @@ const insertVariables = (
     return Object.fromEntries(
       Object.entries(value).map(([key, one]) => [key, insertVariables(one, env, unread)]),
     );
-  if (typeof value !== 'string') return value;
-  return value.replace(insertion, (...found: readonly (string | undefined)[]) => {
-    const [whole = '', escaped, plain, braced, how = '', other = ''] = found;
-    const name = braced ?? plain ?? '';
-    if (escaped !== undefined) return '$';
-    const given = env[name];
-    const isSet = given !== undefined && (given !== '' || !how.startsWith(':'));
-    if (how.endsWith('+')) return isSet ? other : '';
-    if (isSet) return given;
-    if (how.endsWith('-')) return other;
-    unread.add(`variable ${name}`);
-    return whole;
-  });
+  return typeof value === 'string' ? insertText(value, { env, unread }) : value;
 };
 const directoryOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf('/')));
 const envFiles = (value: unknown): string[] =>
@@ -359,7 +326,7 @@ const readService = async (
     ]),
   );
   const { env, unread: unreadFiles, origins } = await readEnvFiles(service['env_file'], path, reader);
-  const { own, passed } = composeVariables(service['environment']);
+  const { own, passed } = composeVariables(service['environment'], inserted);
   const unread = [...unreadFiles, ...missing, ...passed.map((one) => `variable ${one}`)];
   const words = [...textsOf(service['entrypoint']), ...textsOf(service['command'])];
   const key = `${name}:`;
@@ -407,9 +374,28 @@ const readCommand = (text: string, path: string): Source | undefined => {
       if (words === undefined || words.length < 2) return [];
       const env = runtimeVariables(all);
       const origins = originsIn(text, path, parseWords(words).flags.keys(), Object.keys(env));
-      return [{ name: '', words, env, origins, unread: [] }];
+      return [{ name: '', words, env, origins, unread: shellVariables(words) }];
     });
   return starts.length === 0 ? undefined : { format: 'command', starts };
+};
+/** A script sets variables that only its shell knows, so they are listed as unread. */
+const readScript = (text: string, path: string): Source => {
+  const command = readCommand(text, path);
+  const variables = [...text.matchAll(/^\s*(?:export\s+)?(ETCD_[A-Z0-9_]+)=/gm)].map(([, name = '']) => name);
+  const files = [...text.matchAll(/^\s*(?:\.|source)\s+(\S+)/gm)].map(([, file = '']) => file);
+  if (command === undefined)
+    throw new AppError('config', `cannot use ${path}: it is a script, and opsctl does not run it`, {
+      code: 'NO_SERVER_SETTINGS',
+      tryThis: [
+        'check the environment file or the configuration file that the script uses',
+        'check the running members, whose command lines and variables opsctl reads: opsctl kv check --cluster FILE',
+      ],
+    });
+  const unread = [...new Set([...variables.map((name) => `variable ${name}`), ...files])];
+  return {
+    ...command,
+    starts: command.starts.map((start) => ({ ...start, unread: [...new Set([...start.unread, ...unread])] })),
+  };
 };
 const isManifest = (file: Mapping): boolean =>
   typeof file['kind'] === 'string' && file['apiVersion'] !== undefined;
@@ -448,26 +434,31 @@ const readValues = async (
   const start = { name: '', words: [], env: {}, file, origins: keyOrigins(text, path), unread: [] };
   return { format: 'config', starts: hasKnown ? [start] : [] };
 };
+/** A command as a list of words. Undefined if the text is no such list. */
+const readList = async (text: string, path: string): Promise<Source | undefined> => {
+  const list = /^\s*\[/.test(text) ? await listWords(text) : undefined;
+  if (list === undefined) return undefined;
+  const words = serverWords(list) ?? [];
+  const origins = originsIn(text, path, parseWords(words).flags.keys(), []);
+  return {
+    format: 'command',
+    starts: words.length === 0 ? [] : [{ name: '', words, env: {}, origins, unread: [] }],
+  };
+};
 const readFormat = async (
   text: string,
   path: string,
   reader: SourceReader,
   format: SourceFormat | undefined,
 ): Promise<Source> => {
-  const isUnit = /^\s*\[(Unit|Service|Install|Container)\]\s*$/m.test(text);
-  if (format === 'unit' || (format === undefined && isUnit))
+  const is = (one: SourceFormat, looks: boolean): boolean =>
+    format === one || (format === undefined && looks);
+  if (is('unit', /^\s*\[(Unit|Service|Install|Container)\]\s*$/m.test(text)))
     return { format: 'unit', starts: await readUnit(text, path, reader) };
-  if (format === 'env' || (format === undefined && isEnvironment(text)))
-    return readEnvironmentFile(text, path);
-  const list = /^\s*\[/.test(text) ? await listWords(text) : undefined;
-  if (list !== undefined && (format === undefined || format === 'command')) {
-    const words = serverWords(list) ?? [];
-    const origins = originsIn(text, path, parseWords(words).flags.keys(), []);
-    return {
-      format: 'command',
-      starts: words.length === 0 ? [] : [{ name: '', words, env: {}, origins, unread: [] }],
-    };
-  }
+  if (format === undefined && isScript(text)) return readScript(text, path);
+  if (is('env', isEnvironment(text))) return readEnvironmentFile(text, path);
+  const list = is('command', true) ? await readList(text, path) : undefined;
+  if (list !== undefined) return list;
   if (format === 'command') return readCommand(text, path) ?? { format, starts: [] };
   return readValues(text, path, reader, format);
 };

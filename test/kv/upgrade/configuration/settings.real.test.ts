@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,10 @@ import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
 import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
 import { realServers } from '../../../real/etcd.mjs';
+import { makeDirectory } from '../../../support/directory.ts';
+import { environmentTexts } from '../../../support/environment-texts.ts';
 import { slice } from '../../../support/slice.ts';
+import { startSystemd } from '../../../support/systemd-host.ts';
 
 const servers = realServers({ isFetching: false });
 const minors = (['3.3', '3.4', '3.5'] as const).filter((minor) => servers[minor] !== undefined);
@@ -210,4 +213,32 @@ describe.each(minors)('settings that a real server of %s rejects', (minor) => {
   it('the linter rejects the same values as the server', { timeout: 600_000 }, async () => {
     expect(await compareAll(minor, third(valueCases))).toEqual([]);
   });
+});
+
+/** Names of the variables of the tests: the manager adds others. */
+const isOwn = (line: string): boolean => /^[ABC1]\w*=/.test(line);
+it('the real systemd reads each environment file as opsctl does', { timeout: 180_000 }, async () => {
+  const directory = makeDirectory();
+  const systemd = await startSystemd(directory);
+  if (systemd === undefined) return;
+  try {
+    environmentTexts.forEach(([text], i) => {
+      writeFileSync(join(directory, `${i}.env`), text);
+      writeFileSync(
+        join(systemd.units, `env${i}.service`),
+        `[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nEnvironmentFile=${directory}/${i}.env\nExecStart=/bin/sh -c 'exec env -0 > ${directory}/${i}.out'\n`,
+      );
+    });
+    systemd.systemctl('daemon-reload');
+    systemd.systemctl('start', ...environmentTexts.map((_, i) => `env${i}.service`));
+    environmentTexts.forEach(([text, env], i) => {
+      const seen = readFileSync(join(directory, `${i}.out`), 'utf8')
+        .split('\0')
+        .filter(isOwn)
+        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]);
+      expect(Object.fromEntries(seen), JSON.stringify(text)).toEqual(env);
+    });
+  } finally {
+    await systemd.close();
+  }
 });

@@ -1,0 +1,260 @@
+import { endOfQuotes } from '../../../core/text.ts';
+import type { Origin } from './configuration.ts';
+
+/** A problem of the file itself, independent of a version. */
+type Note = { readonly key: string; readonly message: string; readonly hint: string };
+/** A logical line of an environment file: an assignment, or text that is none. Its value may continue on further lines. */
+type Entry = {
+  readonly line: number;
+  /** The text before `=`. Undefined if the line has no `=`. */
+  readonly key: string | undefined;
+  /** The text after `=`, with its quotes, escapes and line ends. */
+  readonly raw: string;
+  /** The value as systemd reads it. */
+  readonly value: string;
+  /** A quote is still open at the end of the file. */
+  readonly isOpen: boolean;
+  /** The comment in front of the line ends with a backslash, and systemd before version 254 adds the line to it. */
+  readonly isContinuedComment: boolean;
+};
+const match = (pattern: RegExp, text: string, at: number): string => {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? '';
+};
+const unescapeQuoted = (text: string): string =>
+  text.replace(/\\([\s\S])/g, (whole, one: string) =>
+    one === '\n' ? '' : ['"', '\\', '$', '`'].includes(one) ? one : whole,
+  );
+/** Removes the escapes of an unquoted value, and the blanks at its end that are not escaped. */
+const unescapePlain = (text: string): string =>
+  (text.match(/\\[\s\S]?|[^\\]+/g) ?? [])
+    .map((part, i, { length }) => {
+      if (!part.startsWith('\\')) return i === length - 1 ? part.trimEnd() : part;
+      return part[1] === undefined || part[1] === '\n' || part[1] === '\r' ? '' : part[1];
+    })
+    .join('');
+/**
+ * Reads a value as systemd does: quoted parts at its start are joined, and everything after them belongs to the value, even a
+ * comment. A backslash continues an unquoted value on the next line, and quotes may contain line ends.
+ */
+const readValue = (text: string, from: number): { end: number; value: string; isOpen: boolean } => {
+  let [at, value] = [from, ''];
+  for (;;) {
+    at += match(/[ \t]*/y, text, at).length;
+    const quote = text[at];
+    if (quote !== '"' && quote !== "'") break;
+    const quoted = match(quote === '"' ? /"(?:\\[\s\S]|[^"\\])*"?/y : /'[^']*'?/y, text, at);
+    const isOpen = quoted.length === 1 || !/^(?:"(?:\\[\s\S]|[^"\\])*"|'[^']*')$/.test(quoted);
+    const inner = quoted.slice(1, isOpen ? undefined : -1);
+    value += quote === '"' ? unescapeQuoted(inner) : inner;
+    at += quoted.length;
+    if (isOpen) return { end: at, value, isOpen };
+  }
+  const plain = match(/(?:\\[\s\S]?|[^\\\r\n])*/y, text, at);
+  return { end: at + plain.length, value: value + unescapePlain(plain), isOpen: false };
+};
+/** Returns the logical lines of an environment file, split as systemd splits them (compared with its parser). */
+const listEntries = (text: string): Entry[] => {
+  const found: Entry[] = [];
+  let [at, line, isContinuedComment] = [0, 1, false];
+  const moveTo = (end: number): void => {
+    line += text.slice(at, end).split('\n').length - 1;
+    at = end;
+  };
+  while (at < text.length) {
+    const blank = match(/[ \t\r\n]*/y, text, at);
+    moveTo(at + blank.length);
+    if (blank.includes('\n')) isContinuedComment = false;
+    if (at >= text.length) break;
+    const comment = match(/[#;][^\n]*\n?/y, text, at);
+    if (comment !== '') {
+      isContinuedComment = /(?<!\\)(?:\\\\)*\\\r?\n?$/.test(comment);
+      moveTo(at + comment.length);
+      continue;
+    }
+    const [key, start] = [match(/[^\r\n][^=\r\n]*/y, text, at), line];
+    moveTo(at + key.length);
+    const shared = { line: start, isContinuedComment };
+    isContinuedComment = false;
+    if (text[at] !== '=') {
+      found.push({ ...shared, key: undefined, raw: '', value: '', isOpen: false });
+      continue;
+    }
+    const { end, value, isOpen } = readValue(text, at + 1);
+    found.push({ ...shared, key, raw: text.slice(at + 1, end), value, isOpen });
+    moveTo(end);
+  }
+  return found;
+};
+
+/** The text in quotes at the start of a value, with its quotes. */
+const quotedStart = (value: string): string | undefined => {
+  if (!value.startsWith('"')) return /^'[^']*'/.exec(value)?.[0];
+  const end = endOfQuotes(value, 0);
+  return end === undefined ? undefined : value.slice(0, end);
+};
+/** The value as a shell reads it, and whether a comment follows. */
+const shellValue = (raw: string): { readonly value: string; readonly hasComment: boolean } => {
+  const quoted = quotedStart(raw.trimStart());
+  if (quoted !== undefined) {
+    const inner = quoted.slice(1, -1);
+    return {
+      value: quoted.startsWith('"') ? unescapeQuoted(inner) : inner,
+      hasComment: /^\s+#/.test(raw.trimStart().slice(quoted.length)),
+    };
+  }
+  const joined = raw.replace(/\\\n/g, '');
+  const plain = /^(.*?)\s+#.*$/s.exec(joined)?.[1];
+  return { value: (plain ?? joined).trim(), hasComment: plain !== undefined };
+};
+const nameOf = ({ key }: Entry): { readonly name: string; readonly isExported: boolean } | undefined => {
+  const found = /^(export\s+)?([A-Za-z_]\w*)[ \t]*$/.exec(key ?? '');
+  return found === null ? undefined : { name: found[2] as string, isExported: found[1] !== undefined };
+};
+/**
+ * Returns the assignments of an environment file. `comments`: variables with a comment after the value, which a shell leaves out
+ * and systemd does not.
+ */
+export const readEnvironment = (
+  text: string,
+  path: string,
+  by: 'shell' | 'systemd' = 'shell',
+): { env: Record<string, string>; origins: Map<string, Origin>; comments: string[] } => {
+  const env: Record<string, string> = {};
+  const origins = new Map<string, Origin>();
+  const comments: string[] = [];
+  for (const entry of listEntries(text)) {
+    const found = nameOf(entry);
+    if (found === undefined || (by === 'systemd' && found.isExported)) continue;
+    const { value, hasComment } = shellValue(entry.raw);
+    if (hasComment) comments.push(found.name);
+    env[found.name] = by === 'systemd' ? entry.value : value;
+    origins.set(found.name, { path, line: entry.line });
+  }
+  return { env, origins, comments };
+};
+
+export const isEnvironment = (text: string): boolean => {
+  const entries = isScript(text) ? [] : listEntries(text);
+  return entries.length > 0 && entries.every((entry) => nameOf(entry) !== undefined);
+};
+/** The file names the program that runs it. systemd and compose do not read it as a list of variables. */
+export const isScript = (text: string): boolean => text.startsWith('#!');
+export const setsServer = (text: string): boolean =>
+  !isScript(text) && /^\s*(export\s+)?ETCD_[A-Z0-9_]+=/m.test(text);
+const noteOf = (entry: Entry): Note | undefined => {
+  const [found, { line, key }] = [nameOf(entry), entry];
+  const place = { key: found?.name ?? '' };
+  if (found === undefined)
+    return {
+      ...place,
+      message: `line ${line} is not an assignment: systemd ignores it, and a shell runs it as a command`,
+      hint: 'remove it, or put # before it',
+    };
+  if (found.isExported && found.name.startsWith('ETCD_'))
+    return {
+      ...place,
+      message: 'has the word export before it: systemd ignores the line, and a shell reads it',
+      hint: 'remove the word export if systemd reads the file',
+    };
+  if (/[ \t]$/.test(key ?? ''))
+    return {
+      ...place,
+      message: 'has a space before the equals sign: systemd reads the line, and a shell runs it as a command',
+      hint: 'remove the space',
+    };
+  if (entry.isOpen)
+    return {
+      ...place,
+      message: `has a quote in line ${line} that no line closes: systemd reads the rest of the file as its value, and a shell reads nothing`,
+      hint: 'close the quote',
+    };
+  return entry.isContinuedComment
+    ? {
+        ...place,
+        message: `follows a comment that ends with a backslash: systemd before version 254 reads line ${line} as part of the comment`,
+        hint: 'remove the backslash at the end of the comment',
+      }
+    : undefined;
+};
+/** Problems of an environment file, which its readers treat in different ways. Of lines without an assignment only the first. */
+export const environmentNotes = (text: string, comments: readonly string[]): Note[] => {
+  const notes = listEntries(text).flatMap((entry) => noteOf(entry) ?? []);
+  const stray = notes.find(({ key }) => key === '');
+  return [
+    ...comments.map((key) => ({
+      key,
+      message: 'has a comment after its value: systemd treats the comment as a part of the value',
+      hint: 'put the comment on its own line',
+    })),
+    ...notes.filter((note) => note.key !== '' || note === stray),
+  ];
+};
+
+/** Variables that a shell inserts into the arguments of a server. Their values are unknown before the start. */
+export const shellVariables = (words: readonly string[]): string[] => [
+  ...new Set(
+    words.flatMap((word) =>
+      [...word.matchAll(/\$\{?([A-Za-z_]\w*)/g)].map(([, name = '']) => `variable ${name}`),
+    ),
+  ),
+];
+export const insertByShell = (words: readonly string[], env: Readonly<Record<string, string>>): string[] =>
+  words.map((word) =>
+    word.replace(
+      /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,
+      (whole, braced: string | undefined, plain: string | undefined) => env[braced ?? plain ?? ''] ?? whole,
+    ),
+  );
+
+/** Returns the index of the brace that closes a `${`; a value inside may contain further ones. Undefined if none closes it. */
+const closingBrace = (text: string, from: number): number | undefined => {
+  let depth = 1;
+  for (let i = from; i < text.length; i += 1) {
+    if (text.startsWith('${', i)) depth += 1;
+    else if (text[i] === '}') depth -= 1;
+    if (depth === 0) return i;
+  }
+  return undefined;
+};
+/** No setting of a server is longer, and the limit also bounds the depth of nested braces. */
+const LONGEST_VALUE = 8192;
+type Inserted = { readonly env: Readonly<Record<string, string>>; readonly unread: Set<string> };
+/** Returns the value of `NAME`, `NAME:-VALUE`, `NAME?TEXT` or `NAME+VALUE` between braces. `whole`: the text if it is unknown. */
+const expandVariable = (inner: string, whole: string, { env, unread }: Inserted): string => {
+  const [, name = '', how = '', other = ''] = /^([A-Za-z_]\w*)(?:(:?[-?+])([\s\S]*))?$/.exec(inner) ?? [];
+  const given = env[name];
+  const isSet = given !== undefined && (given !== '' || !how.startsWith(':'));
+  if (how.endsWith('+')) return isSet ? insertText(other, { env, unread }) : '';
+  if (isSet) return given;
+  if (how.endsWith('-')) return insertText(other, { env, unread });
+  unread.add(`variable ${name === '' ? whole : name}`);
+  return whole;
+};
+export const insertText = (text: string, inserted: Inserted): string => {
+  if (text.length > LONGEST_VALUE) {
+    inserted.unread.add(`value of ${text.length} characters`);
+    return text;
+  }
+  let [result, at] = ['', 0];
+  for (let dollar = text.indexOf('$'); dollar >= 0; dollar = text.indexOf('$', at)) {
+    result += text.slice(at, dollar);
+    const name = /^[A-Za-z_]\w*/.exec(text.slice(dollar + 1))?.[0];
+    const end = text[dollar + 1] === '{' ? closingBrace(text, dollar + 2) : undefined;
+    if (text[dollar + 1] === '$') [result, at] = [`${result}$`, dollar + 2];
+    else if (end !== undefined) {
+      result += expandVariable(text.slice(dollar + 2, end), text.slice(dollar, end + 1), inserted);
+      at = end + 1;
+    } else if (name !== undefined) {
+      result += expandVariable(name, `$${name}`, inserted);
+      at = dollar + 1 + name.length;
+    } else [result, at] = [`${result}$`, dollar + 1];
+  }
+  return result + text.slice(at);
+};
+
+/** Inserts variables as the kubelet does: it leaves a name without a value as it is, and `$$` means `$`. */
+export const insertInPod = (text: string, env: Readonly<Record<string, string>>): string =>
+  text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, key: string | undefined) =>
+    key === undefined ? '$' : (env[key] ?? whole),
+  );

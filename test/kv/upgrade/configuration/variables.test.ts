@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
+import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
+import { readEnvironment } from '../../../../src/kv/upgrade/configuration/variables.ts';
+import { environmentTexts } from '../../../support/environment-texts.ts';
+
+const noFiles = { read: async () => undefined, list: async () => [] };
+const lint = async (text: string, files: Record<string, string> = {}) => {
+  const reader = { read: async (path: string) => files[path], list: async () => [] };
+  const { starts } = await readSource(text, '/d/f', reader);
+  return lintStarts(starts, '3.3').map(({ level, key, message }) => `${level} ${key} ${message}`);
+};
+const notes = async (text: string) =>
+  (await readSource(text, '/f', noFiles)).starts[0]?.notes?.map(({ key, message }) => `${key}: ${message}`);
+
+describe('a file of EnvironmentFile=', () => {
+  it.each(environmentTexts)('is read as systemd reads it: %j', (text, env) => {
+    expect(readEnvironment(text, '/e', 'systemd').env).toEqual(env);
+  });
+  it('names the line of each assignment, behind values of several lines', () => {
+    const text = '# a\nA=1,\\\n2\n\nB="x\ny"\nC=3\n';
+    expect([...readEnvironment(text, '/e').origins].map(([key, { line }]) => [key, line])).toEqual([
+      ['A', 2],
+      ['B', 5],
+      ['C', 7],
+    ]);
+  });
+});
+
+describe('an environment file', () => {
+  it('may continue a value on the next line and in quotes, without a note', async () => {
+    const text =
+      'ETCD_LISTEN_CLIENT_URLS=http://10.0.0.1:2379,\\\nhttp://127.0.0.1:2379\nETCD_CORS="http://a:1,\\\nhttp://b:2"\n';
+    expect(await lint(text)).toEqual([]);
+    expect(await lint('[Service]\nEnvironmentFile=/e\nExecStart=/usr/bin/etcd\n', { '/e': text })).toEqual(
+      [],
+    );
+  });
+  it.each([
+    ['ETCD_NAME = n1\n', 'ETCD_NAME: has a space before the equals sign'],
+    ['ETCD_NAME="n1\nETCD_LOGGER=zap\n', 'ETCD_NAME: has a quote in line 1 that no line closes'],
+    ['# old: \\\nETCD_NAME=n1\n', 'ETCD_NAME: follows a comment that ends with a backslash'],
+    ['ETCD_NAME=a\\\nb\nETCD_LOGGER=zap\netcd\netcd2\n', ': line 4 is not an assignment'],
+  ])('is reported where its readers differ: %j', async (text, note) => {
+    expect(await notes(text)).toEqual([expect.stringContaining(note)]);
+  });
+  it('is not a note for a comment with two backslashes, or with a blank line behind it', async () => {
+    expect(await notes('# a \\\\\nETCD_NAME=n1\n# b \\\n\nETCD_LOGGER=zap\n')).toEqual([]);
+  });
+});
+
+describe('a shell script', () => {
+  it('is checked by the command that it runs, and its variables are reported as unread', async () => {
+    const text =
+      '#!/bin/sh\n. /etc/default/etcd\nexport ETCD_LOGGER=zap\nexec /usr/bin/etcd --bogus=1 \\\n  --name="$HOST"\n';
+    expect((await lint(text)).map((row) => row.split(' is ')[0])).toEqual([
+      'fail --bogus',
+      'warn variable HOST',
+      'warn variable ETCD_LOGGER',
+      'warn /etc/default/etcd',
+    ]);
+  });
+  it('is refused if it starts no server with flags', async () => {
+    await expect(lint('#!/bin/bash\nexport ETCD_NAME=n1\nexec etcd\n')).rejects.toMatchObject({
+      message: 'cannot use /d/f: it is a script, and opsctl does not run it',
+      detail: {
+        tryThis: [expect.stringContaining('environment file'), expect.stringContaining('kv check')],
+      },
+    });
+  });
+  it('in a container inserts the variables of the container, and others are unread', async () => {
+    const text = `services:
+  e:
+    environment: {ETCD_DATA: /d, LEVEL: bogus}
+    command: sh -c 'etcd --log-level=$$LEVEL --name=$\${HOSTNAME}'
+`;
+    const reader = { read: async () => undefined, list: async () => [] };
+    const { starts } = await readSource(text, '/d/f', reader);
+    expect(starts[0]?.words).toEqual(['etcd', '--log-level=bogus', '--name=${HOSTNAME}']);
+    expect(starts[0]?.unread).toEqual(['variable HOSTNAME']);
+  });
+});
+
+describe('values of a compose file', () => {
+  const inserted = async (value: string, dotenv = '') => {
+    const text = `services:\n  e:\n    environment:\n      - ${JSON.stringify(`ETCD_NAME=${value}`)}\n      - ETCD_LOGGER\n`;
+    const reader = {
+      read: async (path: string) => (path === '/d/.env' ? dotenv : undefined),
+      list: async () => [],
+    };
+    const { starts } = await readSource(text, '/d/f', reader);
+    return [starts[0]?.env['ETCD_NAME'], ...(starts[0]?.unread ?? [])];
+  };
+  it.each([
+    ['${A:-${B:-x}}', '', 'x'],
+    ['${A:-${B:-x}}', 'B=b', 'b'],
+    ['${A:-${B:-x}}', 'A=a', 'a'],
+    ['a${A:-{x}}-${B-${C-}y}z', '', 'a{x}-yz'],
+    ['${A:+${B:-x}}', 'A=1', 'x'],
+    ['${A:+${B:-x}}', '', ''],
+    ['$$A $ 5', 'A=1', '$A $ 5'],
+  ])('%s with %j', async (value, dotenv, result) => {
+    expect(await inserted(value, `${dotenv}\nETCD_LOGGER=zap`)).toEqual([result]);
+  });
+  it.each([
+    ['${A:-${B}}', 'variable B'],
+    ['${A:-${B:?needed}}', 'variable B'],
+    ['$A', 'variable A'],
+    ['${1bad}', 'variable ${1bad}'],
+  ])('%s without a value is unread', async (value, unread) => {
+    expect(await inserted(value, 'ETCD_LOGGER=zap')).toEqual([expect.stringContaining('$'), unread]);
+  });
+  it('a name without a value comes from .env, and is unread without it', async () => {
+    expect(await inserted('n1')).toEqual(['n1', 'variable ETCD_LOGGER']);
+  });
+  it('a value of any length and depth is read, or reported', async () => {
+    expect((await inserted('${A:-'.repeat(150) + 'x' + '}'.repeat(150), 'ETCD_LOGGER=zap'))[0]).toBe('x');
+    expect(await inserted(`${'x'.repeat(100_000)}$A`, 'ETCD_LOGGER=zap')).toEqual([
+      expect.any(String),
+      expect.stringContaining('characters'),
+    ]);
+  });
+});
+
+it('a manifest inserts variables into variables, and keeps what is escaped', async () => {
+  const text = `apiVersion: v1
+kind: Pod
+spec:
+  containers:
+  - name: etcd
+    env: [{name: A, value: a}, {name: B, value: "$(A)b$(C)"}, {name: C, value: c}]
+    command: [etcd, "--name=$(B)", "--data-dir=/$$(A)"]
+`;
+  const { starts } = await readSource(text, '/f', noFiles);
+  expect(starts[0]?.words).toEqual(['etcd', '--name=ab$(C)', '--data-dir=/$(A)']);
+});
