@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // Mutation testing: changes one position of a file, runs the tests that match the file, and reports the changes that no
 // test detected.
-// Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N | --per-area N] [--seed S] [--least RATE] [--operators all|values|effects] [--nearest N] [--changed] [PATH …]
+// Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N | --per-area N] [--seed S] [--least RATE] [--operators all|values|effects] [--kinds KIND,…] [--nearest N] [--changed] [PATH …]
 // --per-area makes N mutants in each area, of all kinds in turn, and prints the rate of each area.
 // --changed selects the files of src that differ from the branch main. Use it before a merge. --operators effects makes
-// only the mistakes in the order, the time and the target of effects. --why prints what killed each mutant. --no-scenes
+// only the mistakes in the order, the time and the target of effects. --kinds makes only mutants of these kinds. --why prints what killed each mutant. --no-scenes
 // skips the runs on the simulated machine, which need most of the time.
 // --nearest asks only the N nearest tests that reach each change, which needs less time; the rate is then a lower bound.
 // The first run measures which tests reach which positions, in minutes. Later runs measure only new and changed tests.
@@ -56,6 +56,7 @@ const { values: flags, positionals } = parseArgs({
     why: { type: 'boolean', default: false },
     scenes: { type: 'boolean', default: true },
     operators: { type: 'string', default: 'all' },
+    kinds: { type: 'string' },
     changed: { type: 'boolean', default: false },
   },
 });
@@ -139,9 +140,11 @@ const made = (source) => [
   ...(flags.operators === 'values' ? [] : effectMutantsOf(source)),
 ];
 
+const kinds = flags.kinds?.split(',');
 const mutantsIn = (file) => {
   const source = readFileSync(join(root, file), 'utf8');
   return shuffled(made(source))
+    .filter(({ kind }) => kinds?.includes(kind) ?? true)
     .map((mutant) => ({ file, source, ...mutant }))
     .filter((mutant) => !isEquivalent(mutant));
 };

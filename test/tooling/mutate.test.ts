@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { mutantsOf } from './mutation/mutants.mjs';
+import { isMeasured } from './mutation/reach.mjs';
 import { AREAS, nearestOf } from './mutation/tests-for.mjs';
 
 const changesOf = (source: string): string[] =>
@@ -68,4 +69,16 @@ test('the nearest tests of a file are the few with the fewest steps to it, once,
 test('the areas of the mutation runner name existing folders and files', () => {
   const paths = Object.values(AREAS).flat();
   expect(paths.filter((path) => !existsSync(path))).toEqual([]);
+});
+
+test('a test is measured again after a change of itself, of its helpers, or of a file that it reached', () => {
+  const stored = { hash: 't1', ms: 5, reached: { 'src/a.ts': { hash: 'a1', ids: [0, 3] } } };
+  const sources = (hash: string) => new Map([['src/a.ts', { hash }]]);
+  expect(isMeasured(stored, 't1', sources('a1'))).toBe(true);
+  expect(isMeasured(stored, 't2', sources('a1'))).toBe(false);
+  expect(isMeasured(stored, 't1', sources('a2'))).toBe(false);
+  // A file that is not mutated in this run is not measured.
+  expect(isMeasured(stored, 't1', new Map())).toBe(true);
+  expect(isMeasured({ hash: 't1', reached: {} }, 't1', sources('a1'))).toBe(false);
+  expect(isMeasured(undefined, 't1', sources('a1'))).toBe(false);
 });

@@ -65,13 +65,24 @@ const readStore = (path) => {
 };
 
 /**
+ * Returns whether a stored measurement of a test is still valid. A test that failed may pass after a repair of the source,
+ * and a test may reach other positions of a file that has changed, so both are measured again.
+ * @type {typeof import('./reach.mjs').isMeasured}
+ */
+export const isMeasured = (stored, hash, sources) =>
+  stored?.hash === hash &&
+  stored.ms !== undefined &&
+  Object.entries(stored.reached).every(
+    ([file, seen]) => (sources.get(file)?.hash ?? seen.hash) === seen.hash,
+  );
+
+/**
  * Measures `tests` once, except for the tests that the file at `path` knows unchanged. `files` are all files that the
  * store contains. `hashTest` returns a value that changes with the test and its helpers.
  *
  * `reachedBy` (for a position) and `reachedIn` (for a file) return the passing tests that reach it. `isLoaded` returns
- * whether the code runs when a module is loaded, which cannot be attributed to a single test. If a file has changed
- * since a test was measured, the test counts as reaching every position of the file that it reached anywhere. `ms`
- * returns the duration of a test.
+ * whether the code runs when a module is loaded, which cannot be attributed to a single test. `ms` returns the duration
+ * of a test.
  */
 export const takeReach = async ({ copy, files, tests, path, hashTest }) => {
   const sources = new Map(
@@ -81,8 +92,7 @@ export const takeReach = async ({ copy, files, tests, path, hashTest }) => {
     }),
   );
   const store = readStore(path);
-  // A test that failed may pass after a repair of the source, so it is measured again.
-  const isKnown = (test) => store.tests[test]?.hash === hashTest(test) && store.tests[test].ms !== undefined;
+  const isKnown = (test) => isMeasured(store.tests[test], hashTest(test), sources);
   const missing = tests.filter((test) => !isKnown(test));
   if (missing.length > 0) {
     const seen = await measure(copy, sources, missing);
@@ -102,11 +112,7 @@ export const takeReach = async ({ copy, files, tests, path, hashTest }) => {
   const idOf = ({ file, start }) =>
     sources.get(file).places.findLastIndex((place) => place.start <= start && start < place.end);
   const passing = tests.filter((test) => store.tests[test]?.ms !== undefined);
-  const isReached = (test, file, id) => {
-    const found = store.tests[test].reached[file];
-    if (found === undefined) return false;
-    return found.hash !== sources.get(file).hash || found.ids.includes(id);
-  };
+  const isReached = (test, file, id) => store.tests[test].reached[file]?.ids.includes(id) === true;
   return {
     failed: tests.filter((test) => store.tests[test]?.ms === undefined),
     ms: (test) => store.tests[test]?.ms ?? 0,
