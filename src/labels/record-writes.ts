@@ -212,9 +212,18 @@ class LabelWrites {
     const made = isRecord(answer) ? (answer as LabelJson) : undefined;
     if (made?.id === undefined || made.properties === undefined) return;
     const name = `labels/${made.id}`;
-    const noted = await this.#note(name, { name, title: made.properties.title ?? name });
-    this.#labels.set(name, { ...noted, isChanged: true });
-    await this.#record.noteDone(noted.line, `${name} ${after ?? '-'}`);
+    await this.#note(name, { name, title: made.properties.title ?? name });
+    await this.#noteDone(name, after ?? '-');
+  }
+  /** Notes the revision after a request. A label counts as changed even if the journal cannot be written. */
+  async #noteDone(name: string, after: string | undefined): Promise<void> {
+    const known = this.#labels.get(name);
+    try {
+      if (known !== undefined && after !== undefined)
+        await this.#record.noteDone(known.line, `${known.saved.name} ${after}`);
+    } finally {
+      this.#noteChanged(name);
+    }
   }
   async send(operation: Operation, input: LooseInput, send: () => Promise<unknown>): Promise<unknown> {
     const name = labelOf(input);
@@ -227,11 +236,7 @@ class LabelWrites {
     await this.#noteBefore(name, operation, input);
     try {
       const answer = await send();
-      const after = revisionIn(answer);
-      const known = this.#labels.get(name);
-      if (known !== undefined && after !== undefined)
-        await this.#record.noteDone(known.line, `${known.saved.name} ${after}`);
-      this.#noteChanged(name);
+      await this.#noteDone(name, revisionIn(answer));
       return answer;
     } catch (error) {
       if (wasRejected(error)) await this.#noteRejected(name, before);

@@ -30,6 +30,25 @@ describe('a definition that the service would reject', () => {
   });
 });
 
+describe('a plan that the service would reject now', () => {
+  test('is reported without a question about its losses', async () => {
+    const at = await published();
+    await at.write('labels/a.yaml', one);
+    const plan = ['plan', '-f', 'labels', '--prune', '--out', 'plan.json'];
+    expect((await at.run(plan)).code).toBe(0);
+    const apply = ['apply', '--plan', 'plan.json', '--prune', '-o', 'json'];
+    const rejected = await at.run(apply, {
+      ...{ ...terminal, answers: [true] },
+      meanwhile: ({ path }) =>
+        path.includes('/locks') ? { status: 200, json: { labelLocks: [{ name: 'locks/1' }] } } : undefined,
+    });
+    expect([rejected.code, rejected.asked, rejected.writes]).toEqual([10, [], []]);
+    expect(rejected.error()).toMatchObject({ code: 'PLAN_REFUSED' });
+    const accepted = await at.run(apply, { ...terminal, answers: [true] });
+    expect([accepted.code, accepted.asked.length]).toEqual([0, 1]);
+  });
+});
+
 describe('a label that must not change', () => {
   test('a locked label is not deleted, and its losses are neither shown nor confirmed', async () => {
     const at = await published();

@@ -354,6 +354,10 @@ describe('a label that exists', () => {
     expect(planned({ type: 'SHARED' }).problems).toEqual([]);
     expect(planned({ learnMoreUri: 'https://x' }).problems).toMatchObject([{ path: 'learnMoreUri' }]);
     expect(planned({ learnMoreUri: 'https://x' }, live({ learnMoreUri: 'https://x' })).problems).toEqual([]);
+    expect(planned({}, live({ learnMoreUri: 'https://x' })).problems).toEqual([]);
+    expect(
+      planned({ learnMoreUri: 'https://y' }, live({ learnMoreUri: 'https://x' })).problems,
+    ).toMatchObject([{ path: 'learnMoreUri' }]);
   });
 
   const off = { hideInSearch: true, showInApply: false };

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { openState } from '../../src/mock-server/journal.ts';
+import { discardState, openState } from '../../src/mock-server/journal.ts';
 import { startMock } from '../../src/mock-server/server.ts';
 import { defaultOptions, savedStateFrom } from '../../src/mock-server/service-set.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { whatIsKeptHasNoGap, whatWasAcknowledgedIsKept } from '../simulator/invariants.ts';
 import { expectEachEffectMayFail } from '../support/failing-effects.ts';
 import { fakeHost } from '../support/fake-host.ts';
-import { slowHost } from '../support/slow-host.ts';
+import { pause, slowHost } from '../support/slow-host.ts';
 import { notesEntry } from '../support/small-mock.ts';
 import { expectInOrder, traceHost } from '../support/trace.ts';
 
@@ -105,4 +105,45 @@ test('a restored state is on disk when the restoration is complete, even if the 
   expect([...again.store.collection('notes').values()]).toEqual([note]);
   await again.journal.close();
   await mock.close();
+});
+
+test('the saved state is gone when its removal is complete, and other files stay', async () => {
+  const slow = slowHost(fakeHost());
+  const { store, journal } = await openState(slow.host.files, '/mock', 50);
+  store.transact(() => store.collection<string>('notes').put(1, 'x'.repeat(200)));
+  await journal.close();
+  await slow.host.files.replace('/mock/other', 'kept', 0o600);
+  expect((await slow.host.files.list('/mock')).length).toBeGreaterThan(1);
+  await discardState(slow.host.files, '/mock');
+  expect([await slow.host.files.list('/mock'), slow.pending()]).toEqual([['other'], []]);
+});
+
+test('work that the last request starts is complete, and saved, when the server has closed', async () => {
+  const disk = fakeHost();
+  const { store, journal } = await openState(disk.files, '/mock', 1_000_000);
+  const entries: string[] = [];
+  const listen: Host['network']['listen'] = async (handler, at) => {
+    const listener = await disk.network.listen(handler, at);
+    // A listener closes when its open requests have their responses.
+    const close = async (): Promise<void> => {
+      mock.env.later(async () => {
+        await pause();
+        store.transact(() => store.collection<string>('notes').put(1, 'from the last request'));
+        entries.push('the work is done');
+      });
+      await listener.close();
+    };
+    return { ...listener, close };
+  };
+  const mock = await startMock({
+    ...{ host: { ...disk, network: { ...disk.network, listen } }, store, journal, options: defaultOptions },
+    ...{ services: [notesEntry], documents: {}, seed: 'empty', port: 0, onFailure: () => undefined },
+  });
+  await mock.close();
+  entries.push('the server has closed');
+  expect(entries.at(0)).toBe('the work is done');
+  expect(entries.at(-1)).toBe('the server has closed');
+  const again = await openState(fakeHost({ files: disk.files.all() }).files, '/mock', COMPACT_AT_BYTES);
+  expect([...again.store.collection('notes').values()]).toEqual(['from the last request']);
+  await again.journal.close();
 });

@@ -3,7 +3,9 @@ import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { defaultOptions, type ServiceEntry } from '../../src/mock-server/service-set.ts';
 import type { MockSetup } from '../../src/mock-server/server.ts';
+import { openState } from '../../src/mock-server/journal.ts';
 import { makeIdentity } from '../../src/mock-server/local-authority.ts';
+import { fakeHost } from '../support/fake-host.ts';
 import { type Small, document, notesService, smallMock } from '../support/small-mock.ts';
 
 let small: Small;
@@ -212,12 +214,30 @@ describe('the state of a server', () => {
     expect(made.id).toBe(3);
   });
 
+  it('a reset and a restoration leave no earlier record in the files', async () => {
+    const { files } = fakeHost();
+    const { store, journal } = await openState(files, '/mock', 1_000_000);
+    const { ask } = await begin({ store, journal });
+    const stored = () => Object.values(files.all()).join('\n');
+    await ask('POST', '/notes', 'the earlier note');
+    expect(stored()).toContain('the earlier note');
+    await ask('POST', '/__opsctl/reset', { kind: 'empty' });
+    expect([stored().includes('opsctl-mock'), stored().includes('the earlier note')]).toEqual([true, false]);
+    await ask('POST', '/notes', 'the next note');
+    const saved = { opsctl_state: 1, collections: { notes: [[7, { id: 7, text: 'restored' }]] } };
+    expect((await ask('PUT', '/__opsctl/state', saved)).status).toBe(200);
+    expect([stored().includes('restored'), stored().includes('the next note')]).toEqual([true, false]);
+  });
+
   it.each([
     '',
     '{',
     '[]',
     '{"opsctl_state":2,"collections":{}}',
     '{"opsctl_state":1,"collections":{"notes":[1]}}',
+    '{"opsctl_state":1,"collections":{"notes":[[1,{}],[2]]}}',
+    '{"opsctl_state":1,"collections":{"notes":[[null,{}]]}}',
+    '{"opsctl_state":1,"collections":{"notes":[[1,{}]],"others":7}}',
   ])('the state is not replaced by %j', async (text) => {
     const { ask } = await begin({ seed: 'demo' });
     const reply = await ask('PUT', '/__opsctl/state', text);

@@ -143,8 +143,10 @@ export const shareProgress = (sharing: Sharing): Shared => {
 };
 
 export const removeShared = async (sharing: Pick<Sharing, 'host' | 'cluster' | 'stores'>): Promise<void> => {
-  await firstAnswer(sharing.stores, (store) => store.del(progressKey)).catch(() => {});
-  await removeFile(sharing);
+  await Promise.all([
+    firstAnswer(sharing.stores, (store) => store.del(progressKey)).catch(() => {}),
+    removeFile(sharing),
+  ]);
 };
 
 export const PROGRESS_UNREAD = 'PROGRESS_UNREAD';

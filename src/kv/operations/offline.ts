@@ -155,7 +155,7 @@ const verifyVersion: OperationStepHandler = async (operation): Promise<Detail> =
         operation,
         `${late.name} reports cluster ${late.cluster_version ?? 'unknown'}, not ${to}`,
       );
-    await host.sleep(pollMs, signal).catch(() => {});
+    await host.sleep(pollMs);
   }
 };
 /** The steps of one process. */

@@ -103,18 +103,24 @@ const isThere = async (operation: Operation, name: string): Promise<boolean> => 
     },
   );
 };
-const stop: OperationStepHandler = async (operation, step) => {
+/** Stops the process of a member. Throws if it continues to run. `consequence` is the part of the error that states what was not done. */
+const stopProcess = async (operation: Operation, member: MemberSpec, consequence: string): Promise<void> => {
   const { checking, cluster, holdLock } = operation;
-  const name = memberStep(step);
-  await refuseLostQuorum(operation, name);
-  if (!(await isThere(operation, name))) return { was_running: false };
   await holdLock();
   const graceMs = stopGraceMs(cluster);
-  if (await checking.driver.stop(specOf(operation, name), graceMs)) return { was_running: true };
-  throw new AppError('stopped', `${name} did not exit within ${graceMs / 1000} s; it is still a member`, {
+  if (await checking.driver.stop(member, graceMs)) return;
+  const { name } = member;
+  throw new AppError('stopped', `${name} did not exit within ${graceMs / 1000} s; ${consequence}`, {
     code: 'STOP_IGNORED',
     tryThis: [after('stop it by hand, then', ['kv', 'replace-member', `${name}`])],
   });
+};
+const stop: OperationStepHandler = async (operation, step) => {
+  const name = memberStep(step);
+  await refuseLostQuorum(operation, name);
+  if (!(await isThere(operation, name))) return { was_running: false };
+  await stopProcess(operation, specOf(operation, name), 'it is still a member');
+  return { was_running: true };
 };
 const remove: OperationStepHandler = async (operation, step) => {
   const { member_id: id } = operation.plan.values;
@@ -131,10 +137,9 @@ const asideWith =
   (shellFor: (member: MemberSpec) => Shell): OperationStepHandler =>
   async (operation, step) => {
     const name = memberStep(step);
-    const { cluster, plan, checking, say } = operation;
-    if (await isThere(operation, name))
-      await checking.driver.stop(specOf(operation, name), stopGraceMs(cluster));
+    const { plan, say } = operation;
     const member = specOf(operation, name);
+    if (await isThere(operation, name)) await stopProcess(operation, member, 'its data was not moved');
     const kept = await setAside(shellFor(member), member, plan.values.wal_dir, plan.id);
     if (kept.length > 0) say(`the old content of its data directory is kept in ${kept.join(', ')}`);
     return { kept };

@@ -305,12 +305,9 @@ const second = (ms: number): string =>
   `${new Date(Math.floor(ms / 1000) * 1000 - 1000).toISOString().slice(0, 19)}Z`;
 const rowsOf = async (context: Context, resource: string, startedAt: number): Promise<readonly Row[]> => {
   const verbs = (tracker.table as Readonly<Record<string, Readonly<Record<string, unknown>>>>)[resource];
-  const { list, search } = tracker.table.stories as {
-    list?: never;
-    search: (typeof tracker.table.stories)['search'];
-  };
+  const { search } = tracker.table.stories;
   const input: LooseInput = resource === 'stories' ? { body: { created_at_start: second(startedAt) } } : {};
-  const operation = resource === 'stories' ? (list ?? search) : verbs?.list;
+  const operation = resource === 'stories' ? search : verbs?.list;
   if (operation === undefined) return [];
   const answer = await context.call(tracker, operation as typeof search, input);
   return Array.isArray(answer) ? (answer as Row[]) : [];

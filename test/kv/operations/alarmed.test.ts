@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { disarmStep, healthIgnoringCorrupt, noOtherIsCorrupt } from '../../../src/kv/operations/plan.ts';
+import {
+  disarmStep,
+  healthIgnoringCorrupt,
+  noOtherIsCorrupt,
+  worksUnderAlarm,
+} from '../../../src/kv/operations/plan.ts';
 import { alarmMessages } from '../../../src/kv/upgrade/guards/store.ts';
 import type { Observation } from '../../../src/kv/engine/model.ts';
-import { observationOf } from './observed.ts';
+import type { OperationStep } from '../../../src/kv/operations/journal.ts';
+import { recoverPlan } from '../../../src/kv/operations/space.ts';
+import { clusterOf, observationOf } from './observed.ts';
 
 /** Three members that all report an unhealthy state, as members do during an alarm. */
 const alarmed = (...alarms: Observation['alarms'][number][]): Observation => ({
@@ -52,5 +59,33 @@ describe('a member with the alarm CORRUPT goes', () => {
     const healthy = ({ members }: Observation) => members.filter(({ is_healthy }) => is_healthy).length;
     expect(healthy(healthIgnoringCorrupt(alarmed(n2)))).toBe(3);
     expect(healthy(healthIgnoringCorrupt(alarmed(of('1002', 'NOSPACE'))))).toBe(0);
+  });
+});
+
+describe('an operation during an alarm runs without the lock in the store', () => {
+  const step = (kind: 'disarm' | 'remove' | 'compact'): OperationStep => ({ id: kind, kind, title: kind });
+  const full = alarmed(of('1002', 'NOSPACE'));
+  it.each([
+    ['replace-member', 'if one of its steps disarms', ['remove', 'disarm'], alarmed(n2), true],
+    ['replace-member', 'not without such a step', ['remove'], alarmed(n2), false],
+    ['compact', 'if the store is full', ['compact'], full, true],
+    ['compact', 'not if no alarm is raised', ['compact'], alarmed(), false],
+    ['member-remove', 'not if the store is full', ['remove'], full, false],
+  ] as const)('%s, %s', (operation, _, kinds, observation, expected) => {
+    expect(worksUnderAlarm({ operation, steps: kinds.map(step), observation })).toBe(expected);
+  });
+});
+
+describe('the plan to recover space', () => {
+  it.each([
+    ['NOSPACE only', [of('1002', 'NOSPACE'), of('1003', 'NOSPACE')], []],
+    ['another alarm next to NOSPACE', [of('1002', 'NOSPACE'), n3], ['alarm-is-nospace']],
+  ] as const)('with %s', (_, alarms, guards) => {
+    const observation = { ...observationOf(3), alarms };
+    const options = { id: 'r', maxBlockedMs: 30_000, minFreePercent: 0 };
+    const space = { oldest: 1, newest: 10, revision: 5 };
+    const made = recoverPlan({ ...options, ...space, observation, cluster: clusterOf(observation) });
+    const found = 'refused' in made ? made.refused.map(({ guard }) => guard) : [];
+    expect(found.filter((guard) => guard === 'alarm-is-nospace')).toEqual(guards);
   });
 });

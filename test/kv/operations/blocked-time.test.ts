@@ -18,11 +18,19 @@ import { naming } from '../../support/facts.ts';
 const limitMs = 30_000;
 /** The measured time includes the lookup of the version and the response, one millisecond each. */
 const lookupMs = 2;
-/** Each member needs this time for its defragmentation. The file of n3 is larger than the others by the factor. */
-const defragmented = async (blockedMs: number, factor = 1) => {
+/**
+ * Each member needs this time for its defragmentation. The file of n3 is larger than the others by the factor. `whenNext`
+ * is called before the responses of n3 after the defragmentation of n2.
+ */
+const defragmented = async (
+  blockedMs: number,
+  factor = 1,
+  whenNext: (small: Awaited<ReturnType<typeof defragWork>>['small']) => void = () => {},
+) => {
   const work = await defragWork();
   const { small } = work;
   small.state.replyOf = (name, call) => {
+    if (name === 'n3' && small.done.includes('defragment n2')) whenNext(small);
     if (call === '/maintenance/defragment') small.host.advance(blockedMs - lookupMs);
     if (call !== '/maintenance/status') return undefined;
     const header = { member_id: small.members(name).id, cluster_id: '77', revision: '10', raft_term: '2' };
@@ -53,6 +61,13 @@ describe('the time that a defragmentation blocks a member', () => {
       ),
       detail: { code: 'MAX_BLOCKED' },
     });
+  });
+  it('the time is the reason for the stop even if another member has gone down in the meantime', async () => {
+    const { error } = await defragmented(limitMs + 1, 1, (small) => small.end('n1'));
+    expect(error).toMatchObject({ detail: { code: 'MAX_BLOCKED' } });
+    const inTime = await defragmented(1000, 1, (small) => small.end('n1'));
+    expect(inTime.error).toMatchObject({ detail: { code: 'QUORUM' } });
+    expect(inTime.done).toEqual(defragment('n2'));
   });
   it.each([
     [2, undefined],

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/problem.ts';
 import type { Operation, OperationStep } from '../../../src/kv/operations/journal.ts';
-import { compact } from '../../../src/kv/operations/space.ts';
+import { compact, compactPlan } from '../../../src/kv/operations/space.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
+import { observationOf } from './observed.ts';
 
 /** Runs the step of a compaction whose request ends because of the given reason. */
 const compactAborted = (reason: unknown): Promise<unknown> => {
@@ -33,4 +34,24 @@ describe('a compaction whose request was aborted', () => {
   });
   it('reports the interruption by the operator', async () =>
     expect(compactAborted(new Error('SIGINT'))).rejects.toMatchObject({ detail: { code: 'STOPPED' } }));
+});
+
+describe('the plan of a compaction accepts or refuses', () => {
+  const guardsOf = (away: readonly string[], leader: string | undefined): string[] => {
+    const { leader: _, ...seen } = observationOf(3, (one) => ({
+      ...one,
+      is_reachable: !away.includes(one.name),
+    }));
+    const observation = leader === undefined ? seen : { ...seen, leader };
+    const made = compactPlan(observation, { id: 'c', oldest: 1, newest: 10, revision: 5, waitMs: 0 });
+    return 'refused' in made ? made.refused.map(({ guard }) => guard) : [];
+  };
+  it.each([
+    ['every member responds', [], 'n1', []],
+    ['one member does not respond', ['n3'], 'n1', []],
+    ['no member responds', ['n1', 'n2', 'n3'], 'n1', ['store-answers']],
+    ['no member is the leader', [], undefined, ['store-answers']],
+  ] as const)('when %s', (_, away, leader, guards) => {
+    expect(guardsOf(away, leader)).toEqual(guards);
+  });
 });

@@ -285,6 +285,32 @@ describe('the plan to add a learner', () => {
   });
 });
 
+describe('the plan to change the peer URLs of a learner', () => {
+  it.each([
+    ['3.4.45', 'refused'],
+    ['3.5.30', 'refused'],
+    ['3.5.31', 'accepted'],
+    ['3.6.11', 'refused'],
+    ['3.6.12', 'accepted'],
+    ['3.6.13', 'accepted'],
+  ])('with %s is %s, also if only one member runs that version', (version, verdict) => {
+    const guards = (isLearner: boolean, others: string): string[] => {
+      const observation = observationOf(3, (one) => ({
+        ...one,
+        server_version: one.name === 'n2' ? version : others,
+      }));
+      const member = listed('1003', { is_learner: isLearner });
+      const input = { id: 'u1', observation, cluster: clusterOf(observation) };
+      const made = updatePlan(input, member, ['http://other.example:2380']);
+      return 'refused' in made ? made.refused.map(({ guard, message }) => `${guard} ${message}`) : [];
+    };
+    const refused = verdict === 'refused' ? [expect.stringMatching(`^learner-is-kept .*${version}`)] : [];
+    expect(guards(true, version)).toEqual(refused);
+    expect(guards(true, '3.6.12')).toEqual(refused);
+    expect(guards(false, version)).toEqual([]);
+  });
+});
+
 describe('every effect of a change of the member list fails once', () => {
   const goals = {
     add: ({ state }: SmallCluster) =>

@@ -104,11 +104,20 @@ describe('an upgrade of a stopped cluster that fails', () => {
   it('a member that stays unhealthy stops the upgrade at its check, with the lines of its log since the start', async () => {
     const work = await offlineWork();
     work.small.members('n2').sick = 'new';
-    work.small.state.log.push('fatal: the new version found a fault');
-    expect(await errorOf(work)).toMatchObject({
+    const log = ['fatal: the old version found a fault'];
+    Object.assign(work.small.driver, {
+      activate: async ({ name }: { name: string }) => {
+        if (name === 'n2') log.push('the new version is loaded');
+      },
+      logTail: async ({ name }: { name: string }) => (name === 'n2' ? [...log] : []),
+    });
+    const error = await errorOf(work);
+    expect(error).toMatchObject({
       message: naming('not', '3.5', 'n2', 'healthy'),
       detail: { code: 'OFFLINE_UNFINISHED' },
     });
+    expect(error?.message).toContain('the new version is loaded');
+    expect(error?.message).not.toContain('the old version found a fault');
   });
   it('a member that exited after its start is started again when the upgrade is repeated', async () => {
     const started: string[] = [];

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { planNow } from '../../../src/kv/operations/plan.ts';
 import {
   continuesOffline,
+  observeStopped,
   offlinePlan,
   offlineToContinue,
   refuseStarted,
@@ -11,11 +12,12 @@ import {
 import { operationText } from '../../../src/kv/operations/record.ts';
 import type { FoundOperation, OperationPlan } from '../../../src/kv/operations/journal.ts';
 import type { Driver, ProcessState } from '../../../src/kv/upgrade/supervisors/driver.ts';
-import type { ClusterFile, MemberStatus } from '../../../src/kv/engine/model.ts';
+import type { ClusterFile, MemberStatus, Observation } from '../../../src/kv/engine/model.ts';
 import { dbFile } from '../../../src/etcd-sim/disk/db-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
+import { offlineWork } from '../../support/traced-operation.ts';
 
 const gone: ProcessState = { state: 'gone' };
 type Given = {
@@ -45,7 +47,7 @@ const inputOf = ({ cluster, accept = [], utl = () => '', processes = [] }: Given
   };
 };
 const to36 = { old_binary_version: '3.5.33', new_binary_version: '3.6.14', restore_check: {} };
-const planned = (given: Given) => {
+const stoppedCluster = (given: Given): Observation => {
   const members = ['n1', 'n2', 'n3'].map((name) =>
     away(name, {
       server_version: '3.5.33',
@@ -55,8 +57,9 @@ const planned = (given: Given) => {
   );
   const hold = given.hold === undefined ? null : { reason: given.hold, by: 'a@b', since: 'now' };
   const patch = given.unread === undefined ? { hold } : { hold_unread: given.unread };
-  return offlinePlan(inputOf(given), 'op-1', observed(members, patch));
+  return observed(members, patch);
 };
+const planned = (given: Given) => offlinePlan(inputOf(given), 'op-1', stoppedCluster(given));
 const clean = 'No custom content found in both v2store and WAL records';
 const withUtl = { utl_binary: '/bin/utl' };
 const refusals = async (given: Given): Promise<string[]> => {
@@ -65,6 +68,15 @@ const refusals = async (given: Given): Promise<string[]> => {
 };
 
 describe('the plan of an upgrade of a stopped cluster', () => {
+  it.each([
+    ['no version, to the next minor version', {}, {}],
+    ['a version in the cluster file, to that version', {}, { to: '3.6' }],
+    ['--to and another version in the cluster file, to the version of --to', { to: '3.6' }, { to: '3.7' }],
+  ] as const)('leads from 3.5, with %s', async (_, options, file) => {
+    const input = inputOf({ cluster: { ...withUtl, ...file }, utl: () => clean });
+    const made = await offlinePlan({ ...input, options: planOptions(options) }, 'op-1', stoppedCluster({}));
+    expect((made as OperationPlan).values).toEqual({ from: '3.5', to: '3.6' });
+  });
   it('copies every member before any start, and checks each member and the version after it', async () => {
     const made = (await planned({ cluster: withUtl, utl: () => clean })) as OperationPlan;
     expect(made.steps.map(({ id }) => id)).toEqual([
@@ -152,6 +164,15 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     const accepted = (await planned({ ...given, unread, accept })) as OperationPlan;
     expect(operationText(accepted)).toContain('(accepted)');
     expect(await refusals({ ...given, hold: 'audit', accept })).toHaveLength(1);
+  });
+  it('an interruption ends the reading of the databases, whose failures are findings otherwise', async () => {
+    const { small } = await offlineWork();
+    const input = { ...small, options: planOptions() };
+    const seen = await observeStopped(input, '/state/run');
+    expect(seen.hold_unread).toContain('n1: ');
+    expect(seen.members.map(({ server_version }) => server_version)).toEqual(Array(3).fill('3.4.45'));
+    const signal = AbortSignal.abort(new Error('interrupted'));
+    await expect(observeStopped({ ...input, signal }, '/state/run')).rejects.toThrow('interrupted');
   });
   it('refuses members that ran different versions', async () => {
     const members = ['n1', 'n2', 'n3'].map((name) =>

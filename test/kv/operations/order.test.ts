@@ -1,5 +1,6 @@
 /** The order of the effects of operations, as one trace: journal lines, driver calls and requests. */
 import { describe, expect, it } from 'vitest';
+import { adviceText } from '../../../src/core/next.ts';
 import { expectEachEffectMayFail } from '../../support/failing-effects.ts';
 import type { SmallCluster } from '../../support/small-cluster.ts';
 import { expectInOrder, expectNoneBetween } from '../../support/trace.ts';
@@ -76,6 +77,23 @@ describe('the order of a defragmentation', () => {
     expect(work.small.host.elapsed() - began).toBeGreaterThanOrEqual(10_000);
     expect(traced.entries.filter((one) => one === 'GET n1 /health').length).toBeLessThan(80);
   });
+  it('a member that recovers from an election within ten seconds does not stop the operation', async () => {
+    const work = await defragWork();
+    const { host, members } = work.small;
+    const n3 = members('n3');
+    let reads = 0;
+    work.small.state.replyOf = (name, call) => {
+      if (n3.isHealthy || name !== 'n1' || call !== '/maintenance/status') return undefined;
+      reads += 1;
+      if (reads === 4) n3.isHealthy = true;
+      return undefined;
+    };
+    n3.isHealthy = false;
+    const began = host.elapsed();
+    await traceOf(work);
+    expect(work.small.done.filter((one) => one.startsWith('defragment'))).toHaveLength(3);
+    expect([reads, host.elapsed() - began < 10_000]).toEqual([4, true]);
+  });
   it('both locks are taken before the first line, and released after the last', async () => {
     expectInOrder(
       await traceOf(await defragWork()),
@@ -147,6 +165,82 @@ describe('the order of a replacement', () => {
     expect(error).toMatchObject({ detail: { code: 'STOP_IGNORED' } });
     expect(error?.message).toMatch(/^n1 did not exit within (?:30|60|90|120) s; it is still a member$/);
     expect(work.small.done.filter((one) => one.startsWith('remove'))).toEqual([]);
+  });
+  /** Starts the process again, or makes it ignore its stop, when the journal contains this line. */
+  const performAt = async (work: Made, line: string, act: () => void) => {
+    const { host } = work.small;
+    const append = host.files.append.bind(host.files);
+    Object.assign(host.files, {
+      append: (...given: Parameters<typeof append>) => {
+        const file = append(...given);
+        const write = (data: string | Uint8Array): void => {
+          if (String(data).includes(line)) act();
+          file.write(data);
+        };
+        return { ...file, write };
+      },
+    });
+    const traced = traceOperation(work.small);
+    const { error } = await performTraced(work, traced);
+    return { error, trace: traced.entries };
+  };
+  const aside = '"begin","step":"n1.set-aside"';
+  it('a process that was started again exits before its data is moved, and the lock is read before', async () => {
+    const work = await replaceWork();
+    const { error, trace } = await performAt(work, aside, () => {
+      work.small.members('n1').isUp = true;
+    });
+    expect(error).toBeUndefined();
+    expectInOrder(
+      trace,
+      ...[journal('begin n1.set-aside'), 'read the lock done', 'driver stop n1', 'driver stop n1 done'],
+      ...['set the data aside', journal('end n1.set-aside')],
+    );
+    expect(uncheckedChanges(trace)).toEqual([]);
+  });
+  it('a process that was started again and does not exit keeps its data', async () => {
+    const work = await replaceWork();
+    const { error, trace } = await performAt(work, aside, () => {
+      Object.assign(work.small.members('n1'), { isUp: true, ignoresStop: true });
+    });
+    expect(error).toMatchObject({ category: 'stopped', detail: { code: 'STOP_IGNORED' } });
+    expect(error?.message).toContain('data was not moved');
+    const since = trace.slice(trace.indexOf(journal('begin n1.set-aside')));
+    expect(since.filter((one) => /^(?:driver|set) /.test(one))).toEqual([
+      'driver stop n1',
+      'driver stop n1 done',
+    ]);
+  });
+  it('a member that exited before it caught up is started again, and is read after its start', async () => {
+    const work = await replaceWork();
+    const { error, trace } = await performAt(work, '"begin","step":"n1.catch-up"', () => {
+      work.small.members('n1').isUp = false;
+    });
+    expect(error).toBeUndefined();
+    const from = trace.indexOf(journal('begin n1.catch-up'));
+    const since = trace.slice(from).filter((one) => /^(?:driver start n1|POST n1 .*status)/.test(one));
+    expect(since.slice(0, 3)).toEqual([
+      ...['driver start n1', 'driver start n1 done', 'POST n1 /v3/maintenance/status'],
+    ]);
+  });
+  it('a member that is behind at first is read again until it has caught up, and is promoted after it', async () => {
+    const work = await replaceWork();
+    const { host, members, state } = work.small;
+    let reads = 0;
+    const { error, trace } = await performAt(work, '"begin","step":"n1.catch-up"', () => {
+      members('n1').entriesBehind = 50_000;
+      state.replyOf = (name, call) => {
+        if (name === 'n1' && call === '/maintenance/status' && ++reads === 4) members('n1').entriesBehind = 0;
+        return undefined;
+      };
+    });
+    expect(error).toBeUndefined();
+    expect([reads >= 4, host.elapsed() > 0]).toEqual([true, true]);
+    expectInOrder(
+      trace,
+      ...[journal('begin n1.catch-up'), ...Array(4).fill('POST n1 /v3/maintenance/status done')],
+      ...[journal('end n1.catch-up'), first(trace, at('promote'))],
+    );
   });
   it.each([
     [280_000, undefined],
@@ -225,6 +319,22 @@ describe('the order of a replacement', () => {
   });
 });
 
+describe('the commands after an operation that stopped', () => {
+  it('end with the command of the operation, once', async () => {
+    const work = await replaceWork();
+    work.small.members('n1').ignoresStop = true;
+    const { error } = await performTraced(work, traceOperation(work.small));
+    const texts = (error?.detail.tryThis ?? []).map((one) => adviceText(one));
+    expect(texts.filter((text) => text === work.plan.command).length).toBeLessThanOrEqual(1);
+    expect(texts.at(-1)).toContain(work.plan.command);
+    const other = await defragWork();
+    other.small.end('n3');
+    const stopped = await performTraced(other, traceOperation(other.small));
+    const commands = (stopped.error?.detail.tryThis ?? []).map((one) => adviceText(one));
+    expect([commands.length > 1, commands.at(-1)]).toEqual([true, other.plan.command]);
+  });
+});
+
 describe('the order of a recovery of space', () => {
   it('the history goes first, the alarm after the last file, and each member proves a write at the end', async () => {
     const work = await recoverWork();
@@ -235,8 +345,12 @@ describe('the order of a recovery of space', () => {
       trace,
       ...[compacted, journal('end compact'), defragment('n2'), defragment('n3'), `${defragment('n1')} done`],
       ...[journal('end n1.check'), journal('begin disarm'), sync, journal('end disarm')],
-      ...[journal('begin verify-write'), 'POST n1 /v3/kv/put done', 'POST n2 /v3/kv/put done'],
-      ...['POST n3 /v3/kv/put done', journal('end verify-write'), journal('closed done')],
+      journal('begin verify-write'),
+      ...['n1', 'n2', 'n3'].flatMap((name) => [
+        ...[`POST ${name} /v3/kv/put`, `POST ${name} /v3/kv/put done`, `POST ${name} /v3/kv/range done`],
+        ...[`POST ${name} /v3/kv/deleterange`, `POST ${name} /v3/kv/deleterange done`],
+      ]),
+      ...[journal('end verify-write'), journal('closed done')],
     );
     expect(work.small.state.alarms).toEqual([]);
   });

@@ -6,6 +6,7 @@ import { takeStored } from '../../../src/kv/snapshots/schedule.ts';
 import { verifyStored } from '../../../src/kv/snapshots/trial-restore.ts';
 import { accessWith } from '../../../src/kv/engine/access.ts';
 import { dbFile, trailer } from '../../../src/etcd-sim/disk/db-file.ts';
+import { AppError } from '../../../src/core/problem.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { type Bed, type MakeBed, expectEachEffectMayFail } from '../../support/failing-effects.ts';
 import { smallCluster } from '../../support/small-cluster.ts';
@@ -117,6 +118,7 @@ const verified = async (
   healthyAfterMs = 0,
   endsOn: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
   slow: (host: Host) => Host = (host) => host,
+  signal = new AbortController().signal,
 ) => {
   const { small, traced, take, manifestOf } = makeScene();
   const timeouts = new Set<number | undefined>();
@@ -162,7 +164,7 @@ const verified = async (
     },
   };
   const result = await verifyStored({
-    ...{ host: slow(host), place: `/snapshots/${name}`, bucket: {}, signal: new AbortController().signal },
+    ...{ host: slow(host), place: `/snapshots/${name}`, bucket: {}, signal },
     trial: {
       ...{ ctl: '/bin/etcdutl', server: '/bin/etcd' },
       live: small.access.store(second),
@@ -218,6 +220,21 @@ describe('the verification of a snapshot', () => {
   });
   it('each request to the private member has five seconds', async () => {
     expect([...(await verified()).timeouts]).toEqual([5000]);
+  });
+  it('Ctrl-C ends the wait for the private member, which exits before its data is removed', async () => {
+    const stop = new AbortController();
+    const ending = verified(
+      ({ host }) => void host.sleep(5000).then(() => stop.abort(new AppError('interrupted', 'Ctrl-C'))),
+      ...([60_000, 'SIGTERM', (host: Host) => host, stop.signal] as const),
+    );
+    const { traced, result, before, after } = await ending;
+    expect(result).toMatchObject({ category: 'interrupted' });
+    expect(after).toEqual(before);
+    const [asked = ''] = traced.entries.filter((entry) => entry.startsWith('SIG'));
+    expect(asked).toMatch(/^SIGTERM after [45] s$/);
+    const exited = traced.entries.indexOf('the private member has exited');
+    expect(exited).toBeGreaterThan(0);
+    expect(indexOf(traced, /^remove opsctl-trial-\w+$/)).toBeGreaterThan(exited);
   });
   it('a comparison that differs leaves the manifest unchanged', async () => {
     const { result, before, after, traced } = await verified(({ state }) => state.hash.set('n2', '8'));

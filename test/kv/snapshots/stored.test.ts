@@ -406,6 +406,19 @@ describe('a snapshot that is read from a bucket', () => {
     await asLocalFile(slow.host, place, { directory: '/tmp/copy' });
     expect(slow.pending()).toEqual([]);
   });
+  it('the connections of the bucket are closed even if the work directory cannot be removed', async () => {
+    const { objects, host, closed } = bucketScene();
+    objects.set(`a/${name}`, whole);
+    const full = async (): Promise<never> => {
+      throw Object.assign(new Error('EBUSY: resource busy'), { code: 'EBUSY' });
+    };
+    const busy: Host = { ...host, files: { ...host.files, remove: full } };
+    const { signal } = new AbortController();
+    await expect(verifyStored({ host: busy, place, bucket: {}, signal })).rejects.toMatchObject({
+      code: 'EBUSY',
+    });
+    expect(closed()).toBe(1);
+  });
   it('Ctrl-C ends the verification between two parts', async () => {
     const { objects, host } = bucketScene();
     objects.set(`a/${name}`, whole);

@@ -94,6 +94,13 @@ describe('the responses of endpoints', () => {
       if (call === '/kv/range') small.host.advance(1500);
       return undefined;
     };
+    const request = small.host.network.request.bind(small.host.network);
+    Object.assign(small.host.network, {
+      request: async (one: Parameters<typeof request>[0]) => {
+        if (one.url.endsWith('/version')) small.host.advance(700);
+        return request(one);
+      },
+    });
     const [first] = endpoints;
     expect(await propose(small.host, first as NonNullable<typeof first>)).toMatchObject({
       health: true,

@@ -18,7 +18,8 @@ const gracesOf = async (state: 'running' | 'gone'): Promise<number[]> => {
   const shell = {
     run: async () => ({ code: 0, signal: null, stdout: '/data/n2.kept', stderr: '', timedOut: false }),
   } as unknown as Shell;
-  const operation = { cluster, checking, plan: { id: 'r', values: {} }, say: () => {} };
+  const holdLock = async (): Promise<void> => {};
+  const operation = { cluster, checking, plan: { id: 'r', values: {} }, holdLock, say: () => {} };
   const act = replaceActs(() => shell)['set-aside'];
   const done = await act?.(operation as unknown as Operation, { member: 'n2' } as OperationStep);
   expect(done).toEqual({ kept: ['/data/n2.kept'] });
