@@ -71,7 +71,7 @@ export const watchFlags = {
   interval: { ...intervalFlag, summary: 'Time between two requests of --watch (default: 10s)' },
 } as const satisfies Flags;
 /** Columns that --watch adds to the record. */
-export const watchColumns = ['event', 'at'] as const;
+export const watchColumns = ['event', 'at', 'changes'] as const;
 /** True for a page of a list: its rows and the mark of the next page. */
 const isPage = (field: Field): boolean => {
   const inner = bare(field);

@@ -51,18 +51,40 @@ export const snapshotOf = (rows: readonly unknown[]): Snapshot => {
 };
 
 export type WatchEvent = 'current' | 'added' | 'changed' | 'removed';
-const eventRow = (event: WatchEvent, at: string, row: unknown): Row => ({
+const eventRow = (event: WatchEvent, at: string, row: unknown, changes?: readonly FieldChange[]): Row => ({
   event,
   at,
+  ...(changes === undefined ? {} : { changes }),
   ...(isRecord(row) ? row : { value: row }),
 });
+type FieldChange = { readonly field: string; readonly from: unknown; readonly to: unknown };
+/** Every save changes these fields, so they are listed only if no other field changed. */
+const SAVE_TIMES = new Set(['updated_at', 'updateTime']);
+/** The fields that differ, with the dotted paths of columns. Pure. */
+export const fieldChanges = (before: unknown, now: unknown, prefix = ''): FieldChange[] => {
+  if (!isRecord(before) || !isRecord(now))
+    return [{ field: prefix === '' ? 'value' : prefix, from: before ?? null, to: now ?? null }];
+  const found = [...new Set([...Object.keys(before), ...Object.keys(now)])]
+    .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]))
+    .flatMap((name) => fieldChanges(before[name], now[name], prefix === '' ? name : `${prefix}.${name}`));
+  const important = found.filter(({ field }) => !SAVE_TIMES.has(field));
+  return important.length > 0 ? important : found;
+};
+/** A value on one line: records by name or ID. Pure. */
+const valueText = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
+  if (isRecord(value)) return valueText(value.name ?? value.id ?? Object.keys(value).join(', '));
+  return typeof value === 'string' && value !== '' ? value : JSON.stringify(value);
+};
+const changesText = (changes: readonly FieldChange[]): string =>
+  changes.map(({ field, from, to }) => `${field}: ${valueText(from)} → ${valueText(to)}`).join('; ');
 /** The differences between two snapshots, in the order of the list; removed records are last. Pure. */
 export const changesBetween = (before: Snapshot, now: Snapshot, at: string): Row[] => {
   const rows: Row[] = [];
   for (const [key, { row, text }] of now) {
     const old = before.get(key);
     if (old === undefined) rows.push(eventRow('added', at, row));
-    else if (old.text !== text) rows.push(eventRow('changed', at, row));
+    else if (old.text !== text) rows.push(eventRow('changed', at, row, fieldChanges(old.row, row)));
   }
   for (const [key, { row }] of before) if (!now.has(key)) rows.push(eventRow('removed', at, row));
   return rows;
@@ -85,21 +107,26 @@ const rowsOf = async (result: Result, what: string): Promise<unknown[]> => {
   return rows.map(shownValue);
 };
 
+/** The row of a table for an event: its changes are one line of text. */
+const toTableRow = (row: unknown, event: Row): unknown =>
+  isRecord(row)
+    ? {
+        ...row,
+        event: event.event,
+        changes: changesText((event.changes as readonly FieldChange[] | undefined) ?? []),
+      }
+    : row;
 /** The view of the list with the event in front. */
 const viewOf = (view: View = {}): View => {
   const { columns, wideColumns, toTableRows, name } = view;
   return {
-    ...(columns === undefined ? {} : { columns: ['event', ...columns] }),
+    ...(columns === undefined ? {} : { columns: ['event', ...columns, 'changes'] }),
     wideColumns: [...(wideColumns ?? []), 'at'],
     ...(name === undefined ? {} : { name }),
-    ...(toTableRows === undefined
-      ? {}
-      : {
-          toTableRows: async (batch: readonly unknown[]) => {
-            const shown = await toTableRows(batch);
-            return shown.map((row, i) => (isRecord(row) ? { ...row, event: (batch[i] as Row).event } : row));
-          },
-        }),
+    toTableRows: async (batch) => {
+      const shown = toTableRows === undefined ? batch : await toTableRows(batch);
+      return shown.map((row, i) => toTableRow(row, batch[i] as Row));
+    },
   };
 };
 

@@ -105,6 +105,15 @@ const fitColumns = (columns: readonly Column[], available: number): Fit => {
   );
   return total(widths) <= available ? { kind: 'table', widths } : { kind: 'block' };
 };
+/** The last column has the rest of the line, for later rows with longer cells. It is not padded. Pure. */
+const extendLast = (fit: Fit, available: number): Fit => {
+  if (fit.kind === 'block') return fit;
+  const { widths } = fit;
+  return {
+    kind: 'table',
+    widths: [...widths.slice(0, -1), (widths.at(-1) ?? 0) + Math.max(0, available - total(widths))],
+  };
+};
 /** The text in lines of at most `width` places, broken between words where there are some. Pure. */
 const foldText = (text: string, width: number, measure: Measure): string[] => {
   if (measure(text) <= width) return [text];
@@ -269,7 +278,8 @@ const layOut = (
   for (let count = names.length; count >= least; count -= 1) {
     const kept = names.slice(0, count);
     const fit = fitTable(columnTitles(kept.map(oneLine)), content, kinds, options, measure);
-    if (fit.kind === 'table') return { names: kept, kinds, fit };
+    if (fit.kind === 'table')
+      return { names: kept, kinds, fit: options.width === undefined ? fit : extendLast(fit, options.width) };
   }
   return { names, kinds, fit: { kind: 'block' } };
 };

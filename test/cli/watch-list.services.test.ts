@@ -7,7 +7,7 @@ import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { isList, watchColumns } from '../../src/cli/command.ts';
 import { toolsOf } from '../../src/cli/mcp/tools.ts';
 import { rowOf } from '../../src/cli/list-commands.ts';
-import { changesBetween, snapshotOf } from '../../src/cli/watch-list.ts';
+import { changesBetween, fieldChanges, snapshotOf } from '../../src/cli/watch-list.ts';
 import { groups } from '../../src/commands/program.ts';
 import { bare } from '../../src/core/field.ts';
 import { type Operation, operations } from '../../src/core/operation.ts';
@@ -92,13 +92,29 @@ describe('differences', () => {
       { name: 'labels/x', title: 'Y' },
     ]);
     expect(changesBetween(before, now, 'T')).toEqual([
-      { event: 'changed', at: 'T', id: 1, name: 'A' },
+      { event: 'changed', at: 'T', changes: [{ field: 'name', from: 'a', to: 'A' }], id: 1, name: 'A' },
       { event: 'added', at: 'T', id: 3, name: 'd' },
-      { event: 'changed', at: 'T', name: 'labels/x', title: 'Y' },
+      {
+        event: 'changed',
+        at: 'T',
+        changes: [{ field: 'title', from: 'X', to: 'Y' }],
+        name: 'labels/x',
+        title: 'Y',
+      },
       { event: 'removed', at: 'T', id: 2, name: 'c' },
       { event: 'removed', at: 'T', value: 'text' },
     ]);
     expect(changesBetween(now, now, 'T')).toEqual([]);
+  });
+  it.each([
+    [{ a: { b: 1, c: 2 } }, { a: { b: 1, c: 3 } }, [{ field: 'a.c', from: 2, to: 3 }]],
+    [{ a: 1 }, {}, [{ field: 'a', from: 1, to: null }]],
+    [{ a: null }, { a: { b: 1 } }, [{ field: 'a', from: null, to: { b: 1 } }]],
+    [{ a: [1] }, { a: [1, 2] }, [{ field: 'a', from: [1], to: [1, 2] }]],
+    [{ a: 1, updated_at: 'x' }, { a: 2, updated_at: 'y' }, [{ field: 'a', from: 1, to: 2 }]],
+    [{ a: 1, updated_at: 'x' }, { a: 1, updated_at: 'y' }, [{ field: 'updated_at', from: 'x', to: 'y' }]],
+  ])('the fields that differ between %j and %j', (before, now, changes) => {
+    expect(fieldChanges(before, now)).toEqual(changes);
   });
 });
 
