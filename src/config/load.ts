@@ -1,5 +1,5 @@
 import { readJsonText } from '../core/json.ts';
-import type { JsonFault } from '../core/text.ts';
+import { type JsonFault, nearest } from '../core/text.ts';
 import { dirname } from 'node:path';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/page.ts';
@@ -187,6 +187,28 @@ export const environmentRows = (): (readonly [string, string])[] => [
   ...keys.flatMap(({ env, summary }) => (env === undefined ? [] : [[env, summary] as const])),
   ...others,
 ];
+const VARIABLE_PREFIX = 'OPSCTL_';
+/** Set by opsctl for the program that `auth exec` runs, which may run opsctl. */
+const variablesForPrograms = ['TOKEN_FILE'];
+/**
+ * Warnings for variables that opsctl does not read and whose names differ from a known one by a few letters. The
+ * environment may also hold variables of extensions and scripts, so an unknown name alone is not a mistake. Pure.
+ */
+export const mistypedVariables = (env: Host['env']): string[] => {
+  const set = Object.keys(env).filter((name) => name.startsWith(VARIABLE_PREFIX) && env[name] !== undefined);
+  if (set.length === 0) return [];
+  const known = environmentRows()
+    .flatMap(([names]) => names.split(', '))
+    .flatMap((name) => (name.startsWith(VARIABLE_PREFIX) ? [name.slice(VARIABLE_PREFIX.length)] : []));
+  const ends = new Set([...known, ...variablesForPrograms]);
+  return set.flatMap((name) => {
+    const end = name.slice(VARIABLE_PREFIX.length);
+    const close = ends.has(end) ? undefined : nearest(end, ends);
+    return close === undefined
+      ? []
+      : [`${name} has no effect: opsctl does not read this variable; did you mean ${VARIABLE_PREFIX}${close}?`];
+  });
+};
 /** `opsctl help environment`. */
 export const page = (): Page => ({
   title: 'opsctl help environment',
