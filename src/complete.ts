@@ -27,6 +27,18 @@ const readStored = (): Stored => {
   }
 };
 
+const readAliases = (): Aliases => {
+  try {
+    const { aliases } = JSON.parse(
+      textOf(`${directory('config', process.env.XDG_CONFIG_HOME)}/aliases.json`),
+    ) as { readonly aliases: readonly { readonly name: string; readonly line: string }[] };
+    const isName = ({ name }: { readonly name: string }): boolean => /^[a-z][a-z0-9-]*$/.test(name);
+    return new Map(aliases.filter(isName).map(({ name, line }) => [name, line]));
+  } catch {
+    return new Map();
+  }
+};
+
 /** The value that the line gives to a flag, so far. */
 const valueOfFlag = (words: readonly string[], flag: string): string | undefined => {
   const at = words.indexOf(flag);
@@ -147,6 +159,7 @@ const readCached = (source: string, words: readonly string[], read: ReadBuild): 
 /** A missing or unreadable file only means that there are no candidates. */
 const sourcesFor = (settings: readonly string[], words: readonly string[], read: ReadBuild): Sources => ({
   tree: (path) => treePart(read, path.join('.')),
+  aliases: readAliases(),
   listCached: (source) => {
     try {
       return source === 'setting' ? plain(settings) : readCached(source, words, read);
@@ -179,6 +192,20 @@ export const complete = (words: readonly string[], isDescribed = false, read = b
   }
 };
 
+type Aliases = ReadonlyMap<string, string>;
+/** The words of the line behind an alias, up to the word under the cursor. Pure. */
+const expandLine = (root: Root, line: readonly string[], aliases: Aliases): readonly string[] => {
+  const [name = '', ...args] = line;
+  const stored = line.length < 2 || Object.hasOwn(root.sub, name) ? undefined : aliases.get(name);
+  if (stored === undefined) return line;
+  const words = (stored.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll(/^['"]|['"]$/g, ''));
+  const current = words.indexOf(`$${args.length}`);
+  const fill = (word: string): string =>
+    word.replaceAll(/\$([1-9])/g, (whole, digit: string) => args[Number(digit) - 1] ?? whole);
+  if (current >= 0) return [...words.slice(0, current).map(fill), args.at(-1) ?? ''];
+  return [...words.map(fill), ...args.filter((_, at) => !stored.includes(`$${at + 1}`))];
+};
+
 export type Candidate = { readonly word: string; readonly about?: string };
 /** Completions that the shell itself may add; none by default. */
 export type CompletionResult = {
@@ -187,6 +214,8 @@ export type CompletionResult = {
 };
 /** What completion may read in addition to the tree. Completion never uses the network. */
 export type Sources = {
+  /** Lines by the names of aliases. */
+  readonly aliases?: Aliases;
   listCached(source: string): readonly Candidate[];
   /** The commands below these words, if they are in a separate file. */
   tree(path: readonly string[]): Tree;
@@ -299,7 +328,12 @@ const argumentValues = ({ at, args }: Walked, current: string, sources: Sources)
  * Returns the candidates for the last word of a line. `line` ends with the word under the cursor, which may
  * be empty. Pure.
  */
-export const completions = (root: Root, line: readonly string[], sources: Sources): CompletionResult => {
+export const completions = (
+  root: Root,
+  typed: readonly string[],
+  { aliases = new Map(), ...sources }: Sources,
+): CompletionResult => {
+  const line = expandLine(root, typed, aliases);
   const current = line.at(-1) ?? '';
   if (line[0] === 'help' && line.length > 1) return helpWords(root, line.slice(1), sources);
   const walked = walk(root, line.slice(0, -1), sources);
@@ -313,7 +347,9 @@ export const completions = (root: Root, line: readonly string[], sources: Source
   }
   if (current.startsWith('-')) return { candidates: flagNames(flags, current) };
   if (at.sub && args === 0) {
-    const more = at.sub === root.sub ? [{ word: 'help', about: 'Help about commands and topics' }] : [];
+    const named = [...aliases].map(([word, about]) => ({ word, about: `Alias: ${about}` }));
+    const more =
+      at.sub === root.sub ? [{ word: 'help', about: 'Help about commands and topics' }, ...named] : [];
     const values = argumentValues(walked, current, sources);
     return {
       ...values,

@@ -1,5 +1,5 @@
 import { type Command, defineCommand, type Group, findCommand, findGroup } from '../cli/command.ts';
-import { readSettingValue } from '../cli/options.ts';
+import { globalFlags, readSettingValue } from '../cli/options.ts';
 import { readProfiles } from '../config/load.ts';
 import { configFile, settingRows } from '../config/settings.ts';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../config/store.ts';
 import { bool, refuseLongSecret, str, int, list as listOf } from '../core/field.ts';
 import type { Argument, Flags, ValuesOf } from '../core/flag.ts';
-import { AppError, usageError, invalidArguments, problem } from '../core/problem.ts';
+import { AppError, usageError, invalidArguments, messageOf, problem } from '../core/problem.ts';
 import { nothing, rawResult, rowsResult, recordResult, type Result } from '../core/result.ts';
 import { type Aliases, aliasFile, readAliases, splitLine, writeAliases } from '../cli/aliases.ts';
 import type { Context } from '../api/context.ts';
@@ -190,16 +190,31 @@ const missingAlias = (name: string, aliases: Aliases): AppError => {
   );
 };
 
-const aliasList = defineCommand({
-  path: ['alias', 'list'],
-  summary: 'List all aliases',
-  examples: [{ line: 'opsctl alias list', says: 'Print each alias with its command line' }],
-  run: async ({ host }) =>
-    rowsResult(
-      Object.entries(await readAliases(host)).map(([name, line]) => ({ name, line })),
-      { columns: ['name', 'line'], name: 'name' },
-    ),
-});
+/** Throws if the line does not start with a command, or names a flag that the command does not have. */
+const assertRuns = async (groups: readonly Group[], line: string): Promise<void> => {
+  const words = splitLine(line);
+  const found = findCommand(await findGroup(groups, words[0] ?? '').load(words), words);
+  if (found.kind !== 'command') return;
+  const { refuseUnknownFlags } = await import('../cli/list-commands.ts');
+  const { command, used } = found;
+  const flags = { ...globalFlags, ...command.flags };
+  refuseUnknownFlags(command.path, words.slice(used), flags);
+};
+const aliasListOver = (groups: readonly Group[]): Command =>
+  defineCommand({
+    path: ['alias', 'list'],
+    summary: 'List all aliases and whether each one still runs',
+    about:
+      'An update of opsctl can remove a command or a flag. `state` is ok, or the reason why the alias does not run.',
+    examples: [{ line: 'opsctl alias list', says: 'Print each alias with its command line and its state' }],
+    run: async ({ host }) => {
+      const rows = Object.entries(await readAliases(host)).map(async ([name, line]) => {
+        const fault = await assertRuns(groups, line).then(() => undefined, messageOf);
+        return { name, line, state: fault ?? 'ok' };
+      });
+      return rowsResult(await Promise.all(rows), { columns: ['name', 'line', 'state'], name: 'name' });
+    },
+  });
 const aliasUnset = defineCommand({
   path: ['alias', 'unset'],
   noDryRun: 'opsctl alias list shows all aliases',
@@ -220,7 +235,7 @@ const aliasSetOver = (groups: readonly Group[]): Command =>
     noDryRun: 'opsctl alias list shows all aliases',
     summary: 'Store a command line under a short name',
     about:
-      'The alias becomes the first word after opsctl. $1 to $9 in the line are replaced with the arguments of the call; other arguments follow at the end. An alias cannot replace a command, and its line must start with a command that exists.',
+      'The alias becomes the first word after opsctl. $1 to $9 in the line are replaced with the arguments of the call; other arguments follow at the end. An alias cannot replace a command. Its line must start with a command that exists, with flags that the command has. TAB completes an alias as it completes its line.',
     args: [
       aliasArgument,
       {
@@ -243,8 +258,7 @@ const aliasSetOver = (groups: readonly Group[]): Command =>
     run: async ({ host }, { alias: name, line }) => {
       if (name === 'help' || groups.some((group) => group.name === name))
         throw invalidArguments([problem('<alias>', 'rule', `must not be a command; ${name} is one`)]);
-      const words = splitLine(line.replace(/^opsctl\s+/, ''));
-      findCommand(await findGroup(groups, words[0] ?? '').load(words), words);
+      await assertRuns(groups, line.replace(/^opsctl\s+/, ''));
       await withConfigLock(host, async () =>
         writeAliases(host, { ...(await readAliases(host)), [name]: line.replace(/^opsctl\s+/, '') }),
       );
@@ -254,7 +268,7 @@ const aliasSetOver = (groups: readonly Group[]): Command =>
 /** The commands of aliases. Setting one checks that its line starts with one of these groups. */
 export const aliasCommandsOver = (groups: readonly Group[]): readonly Command[] => [
   aliasSetOver(groups),
-  aliasList,
+  aliasListOver(groups),
   aliasUnset,
 ];
 

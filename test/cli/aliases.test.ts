@@ -41,7 +41,7 @@ test('alias set stores a line, alias list prints it, alias unset removes it', as
   const set = await run(['alias', 'set', 'mine', 'tracker stories mine']);
   expect([set.code, set.stored]).toEqual([0, expect.stringContaining('tracker stories mine')]);
   const list = await run(['alias', 'list', '-o', 'json'], { [FILE]: set.stored });
-  expect(JSON.parse(list.out)).toEqual([{ name: 'mine', line: 'tracker stories mine' }]);
+  expect(JSON.parse(list.out)).toEqual([{ name: 'mine', line: 'tracker stories mine', state: 'ok' }]);
   const unset = await run(['alias', 'unset', 'mine'], { [FILE]: set.stored });
   expect([unset.code, JSON.parse(unset.stored)]).toEqual([0, { aliases: [] }]);
 });
@@ -50,9 +50,20 @@ test.each([
   ['a line without a command', ['mine', 'nothing here'], 2],
   ['a wrong name', ['No Name', 'config path'], 2],
   ['an open quote', ['mine', "config 'path"], 2],
+  ['a flag that the command does not have', ['mine', 'tracker labels list --ownr ana'], 2],
 ])('alias set rejects %s', async (_, args, code) => {
   const ran = await run(['alias', 'set', ...args]);
   expect([ran.code, ran.stored]).toEqual([code, '']);
+});
+test.each([
+  ['tracker lables list', 'did you mean'],
+  ['tracker labels list --ownr', "unknown option '--ownr'"],
+])('alias list gives the reason why %s does not run', async (line, reason) => {
+  const { code, out } = await run(['alias', 'list', '-o', 'json'], stored('a', line));
+  expect([code, JSON.parse(out)]).toEqual([
+    0,
+    [{ name: 'a', line, state: expect.stringContaining(reason) }],
+  ]);
 });
 test('an alias of an alias does not run in a circle', async () => {
   const { code } = await run(['a'], stored('a', 'a'));

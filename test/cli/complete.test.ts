@@ -67,3 +67,25 @@ test.each<[string[], string[]]>([
 ])('TAB after %j', (words, expected) => {
   expect(completions(root, words, sources).candidates.map(({ word }) => word)).toEqual(expected);
 });
+
+const aliases = new Map([
+  ['new', 'tracker labels create -o json'],
+  ['show', 'tracker labels get $1'],
+  ['mark', "tracker epics mark $2 '$1'"],
+  ['tracker', 'tracker epics list'],
+]);
+test.each<[string[], string[]]>([
+  [['n'], ['new']],
+  [['new', '--c'], ['--color']],
+  [['new', '--output='], ['--output=json', '--output=yaml']],
+  [
+    ['show', 'bu'],
+    ['bug', 'build'],
+  ],
+  [['show', 'bug', '--o'], ['--output']],
+  [['mark', 'bug', 'd'], ['done']],
+  [['tracker', 'l'], ['labels']],
+])('with aliases, %j completes to %j', (line, expected) => {
+  const { candidates } = completions(root, line, { ...sources, aliases });
+  expect(candidates.map(({ word }) => word)).toEqual(expected);
+});
