@@ -198,7 +198,9 @@ const expandLine = (root: Root, line: readonly string[], aliases: Aliases): read
   const [name = '', ...args] = line;
   const stored = line.length < 2 || Object.hasOwn(root.sub, name) ? undefined : aliases.get(name);
   if (stored === undefined) return line;
-  const words = (stored.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll(/^['"]|['"]$/g, ''));
+  const words = (stored.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) =>
+    word.replaceAll(/^['"]|['"]$/g, ''),
+  );
   const current = words.indexOf(`$${args.length}`);
   const fill = (word: string): string =>
     word.replaceAll(/\$([1-9])/g, (whole, digit: string) => args[Number(digit) - 1] ?? whole);

@@ -6,7 +6,13 @@ import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, refuseJson, wholeInput } from '../api/input.ts';
 import { type CompletionCache, createCompletionCache } from '../api/list-rows.ts';
 import { readJsonText } from '../core/json.ts';
-import { loadSettings, mistypedVariables, refuseForeignConfiguration, refuseLongSecrets, secretsOf } from '../config/load.ts';
+import {
+  loadSettings,
+  mistypedVariables,
+  refuseForeignConfiguration,
+  refuseLongSecrets,
+  secretsOf,
+} from '../config/load.ts';
 import { checkedSettings } from '../config/resolve-target.ts';
 import { type Settings, withCaFile } from '../config/settings.ts';
 import { exitCode, AppError, type Category, invalidArguments, problem, usageError } from '../core/problem.ts';

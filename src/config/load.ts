@@ -206,7 +206,9 @@ export const mistypedVariables = (env: Host['env']): string[] => {
     const close = ends.has(end) ? undefined : nearest(end, ends);
     return close === undefined
       ? []
-      : [`${name} has no effect: opsctl does not read this variable; did you mean ${VARIABLE_PREFIX}${close}?`];
+      : [
+          `${name} has no effect: opsctl does not read this variable; did you mean ${VARIABLE_PREFIX}${close}?`,
+        ];
   });
 };
 /** `opsctl help environment`. */

@@ -60,10 +60,7 @@ test.each([
   ['tracker labels list --ownr', "unknown option '--ownr'"],
 ])('alias list gives the reason why %s does not run', async (line, reason) => {
   const { code, out } = await run(['alias', 'list', '-o', 'json'], stored('a', line));
-  expect([code, JSON.parse(out)]).toEqual([
-    0,
-    [{ name: 'a', line, state: expect.stringContaining(reason) }],
-  ]);
+  expect([code, JSON.parse(out)]).toEqual([0, [{ name: 'a', line, state: expect.stringContaining(reason) }]]);
 });
 test('an alias of an alias does not run in a circle', async () => {
   const { code } = await run(['a'], stored('a', 'a'));

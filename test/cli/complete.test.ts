@@ -77,7 +77,10 @@ const aliases = new Map([
 test.each<[string[], string[]]>([
   [['n'], ['new']],
   [['new', '--c'], ['--color']],
-  [['new', '--output='], ['--output=json', '--output=yaml']],
+  [
+    ['new', '--output='],
+    ['--output=json', '--output=yaml'],
+  ],
   [
     ['show', 'bu'],
     ['bug', 'build'],

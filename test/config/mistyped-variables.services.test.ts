@@ -30,7 +30,9 @@ test('no warning for the variables of an extension, or for those that opsctl giv
   const sources = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => readFileSync(join(import.meta.dirname, '../../src', path), 'utf8'));
-  const named = sources.flatMap((text) => [...text.matchAll(/\bOPSCTL_[A-Z_]*[A-Z]\b/g)].map(([name]) => name));
+  const named = sources.flatMap((text) =>
+    [...text.matchAll(/\bOPSCTL_[A-Z_]*[A-Z]\b/g)].map(([name]) => name),
+  );
   const own = ['OPSCTL_STANDUP_TEAM', 'OPSCTL_', 'OPSCTL_DIST', 'OPSCTL_TEST_BIN', 'HOME', 'PATH'];
   const env = Object.fromEntries([...named, ...own].map((name) => [name, 'x']));
   expect(Object.keys(env).length).toBeGreaterThan(50);
