@@ -93,7 +93,7 @@ const otherSizes: Readonly<Record<string, string>> = {
   'auth/credential-store/store.ts': 'keyBytes',
   'cli/trace.ts': 'SHOWN_BYTES KEPT_BYTES WHOLE_BYTES',
   'kv/client/etcd-client.ts': 'defaultSendBytes',
-  'kv/client/errors.ts': 'prefixBytes',
+  'kv/client/messages.ts': 'prefixBytes',
   'kv/client/snapshot-content.ts': 'headerBytes elementBytes metaBytes',
   'core/file-name.ts': 'LONGEST_EXTENSION_BYTES',
   'core/json-scan.ts': 'DEEPEST',

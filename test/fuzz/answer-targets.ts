@@ -8,7 +8,7 @@ import { metadataFrom, readIssuer } from '../../src/auth/protocol/discovery.ts';
 import { processTokenResponse } from '../../src/auth/protocol/token-response.ts';
 import { JsonRows } from '../../src/api/list-rows.ts';
 import { decode } from '../../src/core/protobuf.ts';
-import { grpcMessages } from '../../src/kv/client/errors.ts';
+import { grpcMessages } from '../../src/kv/client/messages.ts';
 import { bytesField, numberField } from '../../src/core/protobuf.ts';
 import { jsonObjects } from '../../src/kv/client/watch.ts';
 import { etcdMethods } from '../../src/api-specs/etcd/messages.ts';

@@ -17,7 +17,7 @@ import type {
   PlanOptions,
   UpgradeEvent,
 } from '../../src/kv/engine/model.ts';
-import { grpcFrame } from '../../src/kv/client/errors.ts';
+import { grpcFrame } from '../../src/kv/client/messages.ts';
 import { numberMessage } from '../../src/core/protobuf.ts';
 import { type HttpRequest, NetworkError } from '../../src/platform/host.ts';
 import { type FakeHost, type ScriptedReply, fakeHost } from './fake-host.ts';

@@ -19,16 +19,11 @@ import {
   type Json,
   type Versions,
   directCalls,
-} from './messages.ts';
-import {
-  hostOf,
-  networkFailure,
-  receiveLimitError,
-  storeError,
   grpcCall,
   grpcFrame,
   type PastGateway,
-} from './errors.ts';
+} from './messages.ts';
+import { hostOf, networkFailure, receiveLimitError, storeError } from './errors.ts';
 
 /** Makes a gateway call through the gRPC API instead and returns the same response. */
 export const callDirect = async (connection: PastGateway, path: string, body: Json): Promise<Json> => {

@@ -2,8 +2,8 @@ import { AppError } from '../../core/problem.ts';
 import { bytesField, numberField, numberMessage } from '../../core/protobuf.ts';
 import type { Host } from '../../platform/host.ts';
 import { connect, parseJson } from './connection.ts';
-import { type Connection, type Endpoint, type Json, hexId, recordAt } from './messages.ts';
-import { networkFailure, sendLimitError, grpcCall } from './errors.ts';
+import { type Connection, type Endpoint, type Json, hexId, recordAt, grpcCall } from './messages.ts';
+import { networkFailure, sendLimitError } from './errors.ts';
 import { isUtf8 } from 'node:buffer';
 
 export const isCompacted = (error: unknown): boolean =>

@@ -3,15 +3,8 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
 import { bytesField } from '../../core/protobuf.ts';
 import type { Bytes, Files, Host, HttpReply } from '../../platform/host.ts';
-import {
-  errorIn,
-  hostOf,
-  networkFailure,
-  storeError,
-  grpcMessages,
-  isGrpc,
-  refuseFailure,
-} from './errors.ts';
+import { errorIn, hostOf, networkFailure, storeError } from './errors.ts';
+import { grpcMessages, isGrpc, refuseFailure } from './messages.ts';
 import type { Store } from './etcd-client.ts';
 import type { PageSource, Reading } from './snapshot-content.ts';
 import { jsonObjects } from './watch.ts';

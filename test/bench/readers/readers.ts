@@ -5,7 +5,7 @@ import { fileNameKey, safeFileName, uniqueFileName } from '../../../src/core/fil
 import { decode, encode } from '../../../src/core/protobuf.ts';
 import { storedLines } from '../../../src/core/text.ts';
 import { parseJournal } from '../../../src/kv/engine/journal.ts';
-import { grpcMessages } from '../../../src/kv/client/errors.ts';
+import { grpcMessages } from '../../../src/kv/client/messages.ts';
 import { jsonObjects } from '../../../src/kv/client/watch.ts';
 import { parseConfig } from '../../../src/kv/upgrade/configuration/configuration.ts';
 import { lockFrom } from '../../../src/labels/lock-file.ts';

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { HttpReply } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import { callDirect, isGatewaysOwn } from '../../../src/kv/client/connection.ts';
-import type { Endpoint, Json } from '../../../src/kv/client/messages.ts';
-import { type PastGateway, storeError } from '../../../src/kv/client/errors.ts';
+import type { Endpoint, Json, PastGateway } from '../../../src/kv/client/messages.ts';
+import { storeError } from '../../../src/kv/client/errors.ts';
 
 const reply = (
   bytes: string,

@@ -4,7 +4,7 @@ import { createServer as createPlain } from 'node:http';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { grpcCall, grpcFrame, grpcMessages } from '../../../src/kv/client/errors.ts';
+import { grpcCall, grpcFrame, grpcMessages } from '../../../src/kv/client/messages.ts';
 import { bytesField, numberField, numberMessage } from '../../../src/core/protobuf.ts';
 import { saveSnapshot } from '../../../src/kv/client/snapshot.ts';
 import { openStore } from '../../../src/kv/client/etcd-client.ts';

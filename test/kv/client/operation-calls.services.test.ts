@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { storeError, refuseFailure } from '../../../src/kv/client/errors.ts';
+import { storeError } from '../../../src/kv/client/errors.ts';
+import { refuseFailure, directCalls } from '../../../src/kv/client/messages.ts';
 import { oldestRevision, openStore } from '../../../src/kv/client/etcd-client.ts';
-import { directCalls } from '../../../src/kv/client/messages.ts';
 import { decode, encode, type Shape } from '../../../src/core/protobuf.ts';
 import { watchMessages } from '../../../src/kv/client/watch.ts';
 import { AppError } from '../../../src/core/problem.ts';
