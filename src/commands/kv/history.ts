@@ -172,7 +172,7 @@ export const status = defineCommand({
       import('../../kv/upgrade/observe/observe.ts'),
       import('../../kv/upgrade/present/text.ts'),
       import('../../kv/upgrade/present/status.ts'),
-      import('../../kv/upgrade/present/plan-summary.ts'),
+      import('../../kv/engine/journal.ts'),
     ]);
     const { host, settings } = context;
     const state = settings.directories.clusters;

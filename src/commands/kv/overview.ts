@@ -11,7 +11,7 @@ import type { Observation } from '../../kv/engine/model.ts';
 import { clusterFlags, endpointFlags, crossingFlags, planFlags } from './flags.ts';
 import { driverFor, openCluster, type Opened, askAny } from './prepare.ts';
 import { dirname, relative, resolve } from 'node:path';
-import { fleetEngines, type Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
+import { fleetFormats, type Fleet } from '../../kv/upgrade/fleet/fleet-file.ts';
 
 const dayMs = 86_400_000;
 /** One row for each certificate, the next one to expire first. Pure. */
@@ -307,9 +307,9 @@ const fleetFlags = {
     value: 'n',
   },
   emit: {
-    field: oneOf(...fleetEngines),
+    field: oneOf(...fleetFormats),
     summary: 'Print an Ansible playbook, its inventory or an Argo workflow instead of upgrading',
-    value: fleetEngines.join('|'),
+    value: fleetFormats.join('|'),
   },
   digest: {
     effects: [],

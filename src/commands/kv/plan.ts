@@ -21,7 +21,7 @@ import {
   type PreparedCommand,
   shownPlan,
   driverFor,
-  tableRange,
+  withRunningPrograms,
   type Opened,
 } from './prepare.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
@@ -55,7 +55,7 @@ export const plan = defineCommand({
     const done = await reportArrival(context, prepared);
     if (done !== undefined) return done;
     if (isRefusal(made)) throw makePlanRefusedError(made);
-    const { planWithHexIds } = await import('../../kv/upgrade/present/plan-summary.ts');
+    const { planWithHexIds } = await import('../../kv/engine/journal.ts');
     const printed = planWithHexIds(made);
     if (values.out !== undefined) {
       await context.host.files.replace(
@@ -278,18 +278,11 @@ const needNewEverywhere = async (context: Context, { cluster, access }: Opened):
     tryThis: [next(['kv', 'status']), next(['kv', 'resume'])],
   });
 };
-/** With a table of versions, the new programs are those of the running version. */
-const withRunning = async (opened: Opened): Promise<Opened> => {
-  const running = (await tableRange(opened))?.lowest;
-  if (running === undefined) return opened;
-  const { hopView } = await import('../../kv/upgrade/plan-kind.ts');
-  return { ...opened, cluster: hopView(opened.cluster, running, running) };
-};
 const advanceFile = async (context: Context, values: ValuesOf<typeof clusterFlags>): Promise<Result> => {
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
   const file = opened.file as string;
-  const version = await needNewEverywhere(context, await withRunning(opened));
+  const version = await needNewEverywhere(context, await withRunningPrograms(opened, true));
   const { advanceText } = await import('../../kv/upgrade/cluster/yaml-file.ts');
   const before = (await host.files.read(file)) ?? '';
   const minor = minorOf(version) ?? version;

@@ -125,7 +125,7 @@ const keptProgram = async (
   return isKept === true || running === 'old' ? { keep_program: running } : {};
 };
 /** The versions of the running members, if the cluster file has a table of versions for them. */
-export const tableRange = async ({
+const tableRange = async ({
   cluster,
   access,
 }: Opened): Promise<{ readonly lowest: Minor; readonly highest: Minor } | undefined> => {
@@ -142,13 +142,18 @@ export const tableRange = async ({
   );
   return rangeOf(await Promise.all(versions));
 };
-/** The cluster file with the programs of the running versions, for a command that starts one of them. */
-export const withRunningPrograms = async (opened: Opened): Promise<Opened> => {
+/**
+ * The cluster file with the programs of the running versions, for a command that starts one of them. With `isNew`, the
+ * programs of the running version are the new ones as well: the command checks whether the upgrade is complete.
+ */
+export const withRunningPrograms = async (opened: Opened, isNew = false): Promise<Opened> => {
   const range = await tableRange(opened);
   if (range === undefined) return opened;
-  const { runningView } = await import('../../kv/upgrade/plan-kind.ts');
+  const { hopView, runningView } = await import('../../kv/upgrade/plan-kind.ts');
   const { lowest, highest } = range;
-  return { ...opened, cluster: runningView(opened.cluster, lowest, highest), written: opened.cluster };
+  const { cluster } = opened;
+  const view = isNew ? hopView(cluster, lowest, lowest) : runningView(cluster, lowest, highest);
+  return { ...opened, cluster: view, written: cluster };
 };
 /** The cluster file as a restart or a downgrade reads it. */
 const findView = async (
@@ -532,7 +537,7 @@ export const shownPlan = async (
 };
 /** The result of a dry run. */
 export const plannedResult = async (context: Context, plan: Plan): Promise<Result> => {
-  const { planWithHexIds } = await import('../../kv/upgrade/present/plan-summary.ts');
+  const { planWithHexIds } = await import('../../kv/engine/journal.ts');
   return recordResult(planWithHexIds(plan), { text: await shownPlan(context, plan, 'stdout') });
 };
 /**

@@ -55,7 +55,7 @@ export const runOperation = async (context: Context, opened: Opened, asked: Spac
   const place = { host, state: settings.directories.clusters, cluster, access, driver };
   const { plan, isResumed } = await planNow(place, asked);
   const text = operationText(plan, columnsOf(host.terminal.stderr), context.showAdvice);
-  const { planWithHexIds } = await import('../../kv/upgrade/present/plan-summary.ts');
+  const { planWithHexIds } = await import('../../kv/engine/journal.ts');
   if (context.isDryRun) return recordResult(planWithHexIds(plan), { text });
   if (plan.steps.length === 0) return recordResult(planWithHexIds(plan), { text: plan.notes.join('\n') });
   log.info(text);

@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, writeFailureReason } from '../../core/problem.ts';
 import type { Host, StepMark } from '../../platform/host.ts';
-import type { JournalEntry, Outcome } from './model.ts';
+import { hexId } from '../client/messages.ts';
+import type { JournalEntry, Observation, Outcome, UpgradeEvent } from './model.ts';
 
 type Stamped = { readonly at: string };
 export type Unstamped<E> = E extends Stamped ? Omit<E, 'at'> : never;
@@ -281,3 +282,36 @@ export const currentEvent = (event: unknown): unknown =>
         ...(event['plan'] === undefined ? {} : { plan: withCurrentFindings(event['plan']) }),
       }
     : event;
+
+const hex = (id: string): string => (/^\d+$/.test(id) ? hexId(id) : id);
+const idKeys = ['member_id', 'cluster_id', 'leader_id'] as const;
+/** Returns the observation with hexadecimal IDs, as every command and the ctl program print them. */
+export const withHexIds = (observation: Observation): Observation => ({
+  ...observation,
+  members: observation.members.map((member) => ({
+    ...member,
+    ...Object.fromEntries(
+      idKeys.flatMap((key) => (member[key] === undefined ? [] : [[key, hex(member[key])]])),
+    ),
+    ...(member.listed_ids === undefined ? {} : { listed_ids: member.listed_ids.map(hex) }),
+  })),
+  listed: observation.listed.map((one) => ({ ...one, id: hex(one.id) })),
+  alarms: observation.alarms.map((one) => ({ ...one, member_id: hex(one.member_id) })),
+});
+type Printed = {
+  readonly observation: Observation;
+  readonly values?: { readonly member_id?: string };
+};
+/** Returns a plan for the output. The journal and the digest contain the decimal IDs of the API. */
+export const planWithHexIds = <T extends Printed>(plan: T): T => ({
+  ...plan,
+  observation: withHexIds(plan.observation),
+  ...(plan.values?.member_id === undefined
+    ? {}
+    : { values: { ...plan.values, member_id: hex(plan.values.member_id) } }),
+});
+/** Returns an event for the output. */
+export const eventWithHexIds = (event: UpgradeEvent): UpgradeEvent => {
+  if (event.event === 'run-started') return { ...event, plan: planWithHexIds(event.plan) };
+  return event.event === 'observed' ? { ...event, observation: withHexIds(event.observation) } : event;
+};

@@ -1,5 +1,5 @@
 import { type Advice, type ShowAdvice, after, next, nextFromLine, showPlain } from '../../core/next.ts';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Access } from '../engine/access.ts';
@@ -30,9 +30,10 @@ const digestOf = (plan: Omit<OperationPlan, 'digest'>): string => {
     cluster_id,
   ]);
   const steps = plan.steps.map(({ id, kind, member, target }) => [id, kind, member, target]);
-  return createHash('sha256')
-    .update(JSON.stringify([plan.operation, plan.subject, plan.cluster, plan.values, members, steps]))
-    .digest('hex');
+  return hash(
+    'sha256',
+    JSON.stringify([plan.operation, plan.subject, plan.cluster, plan.values, members, steps]),
+  );
 };
 type Content = Omit<OperationPlan, 'format' | 'digest' | 'made_at' | 'cluster'>;
 /** Returns the plan, or all reasons for a refusal. Pure. */

@@ -1,8 +1,7 @@
 import { isBucketUrl } from './catalog.ts';
 import { dirname, resolve } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { limits } from '../../core/limits.ts';
-import { heldRows } from '../../core/page.ts';
+import { limits, heldRows } from '../../core/limits.ts';
 import { cutText, AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
 import {
   type Bucket,

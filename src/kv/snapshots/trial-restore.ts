@@ -30,7 +30,7 @@ import {
 } from './catalog.ts';
 import { isBucketUrl } from './catalog.ts';
 import { openDestination } from './destination.ts';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 
 export type Trial = {
@@ -309,10 +309,7 @@ export const asLocalFile = async (
     flag: '--snapshot',
   });
   try {
-    const path = childPath(
-      directory,
-      pathPart(`${createHash('sha256').update(place).digest('hex').slice(0, 8)}-${name}`),
-    );
+    const path = childPath(directory, pathPart(`${hash('sha256', place).slice(0, 8)}-${name}`));
     await host.files.makeDirectory(directory, 0o700);
     await fetchFile(host, destination, name, path, signal);
     return path;

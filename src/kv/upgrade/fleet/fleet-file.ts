@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { checkFields } from '../../../core/check.ts';
 import { type Fields, help, int, list, req, str } from '../../../core/field.ts';
@@ -134,9 +134,7 @@ export type FleetJournal = {
 export const fleetDirectory = (state: string, file: string, name: string): string =>
   childPath(
     join(state, 'fleets'),
-    pathPart(
-      `${name.replace(/[^A-Za-z0-9._-]/g, '-')}-${createHash('sha256').update(file).digest('hex').slice(0, 8)}`,
-    ),
+    pathPart(`${name.replace(/[^A-Za-z0-9._-]/g, '-')}-${hash('sha256', file).slice(0, 8)}`),
   );
 const MOVE_IT = 'move it to another name: each cluster has its own journal';
 const shapeOf = shapeBy('kind', {
@@ -202,8 +200,8 @@ export const openFleetJournal = async (host: Host, directory: string): Promise<F
   };
 };
 
-export const fleetEngines = ['ansible', 'ansible-inventory', 'argo'] as const;
-export type FleetEngine = (typeof fleetEngines)[number];
+export const fleetFormats = ['ansible', 'ansible-inventory', 'argo'] as const;
+export type FleetFormat = (typeof fleetFormats)[number];
 
 /** The plan of one cluster of a fleet. Without a digest, the cluster already runs the new version. */
 export type ClusterPlan = {
@@ -234,5 +232,5 @@ export const joinPlans = (
 ): FleetPlan => {
   const content = { fleet: name, canary: clusters[0]?.cluster ?? '', at_once: atOnce, flags, clusters };
   const covered = [name, atOnce, flags, clusters.map(({ cluster, digest }) => [cluster, digest])];
-  return { ...content, digest: createHash('sha256').update(JSON.stringify(covered)).digest('hex') };
+  return { ...content, digest: hash('sha256', JSON.stringify(covered)) };
 };

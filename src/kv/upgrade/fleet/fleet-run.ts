@@ -8,7 +8,7 @@ import { shellLine } from '../../../core/shell.ts';
 import { containerArguments, refuseControl } from '../../snapshots/schedule.ts';
 import type { Report } from '../../engine/model.ts';
 import {
-  type FleetEngine,
+  type FleetFormat,
   type Fleet,
   type FleetJournal,
   type FleetRow,
@@ -220,7 +220,7 @@ const argo = ({ fleet, lastMember, planFlags = [], image }: EmitOptions): string
 ${stringify(object)}`;
 };
 
-const texts: Readonly<Record<FleetEngine, (options: EmitOptions) => string>> = {
+const texts: Readonly<Record<FleetFormat, (options: EmitOptions) => string>> = {
   ansible: playbook,
   'ansible-inventory': inventory,
   argo,
@@ -230,7 +230,7 @@ const texts: Readonly<Record<FleetEngine, (options: EmitOptions) => string>> = {
  * Returns the file for an existing engine: it runs opsctl for each cluster, first the canary, then waves.
  * Pure.
  */
-export const fleetText = (engine: FleetEngine, options: EmitOptions): string => texts[engine](options);
+export const fleetText = (format: FleetFormat, options: EmitOptions): string => texts[format](options);
 
 /** The result of one cluster's own run in a child process. */
 export type ChildDetail = {

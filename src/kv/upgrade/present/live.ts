@@ -13,7 +13,7 @@ import {
   liveAfter,
   timeLeftText,
 } from './live-state.ts';
-import { eventWithHexIds } from './plan-summary.ts';
+import { eventWithHexIds } from '../../engine/journal.ts';
 import { durationText, errorWithMembers } from './text.ts';
 
 export type LiveView = {

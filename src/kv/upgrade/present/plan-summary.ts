@@ -1,8 +1,7 @@
 import { cutText } from '../../../core/problem.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { pathLines, kindOf } from '../plan-kind.ts';
-import { hexId } from '../../client/messages.ts';
-import type { Observation, Plan, StepKind, UpgradeEvent } from '../../engine/model.ts';
+import type { Plan, StepKind } from '../../engine/model.ts';
 import { wrap } from '../../../core/text.ts';
 import { estimateLines } from './live-state.ts';
 import { findingsText } from './text.ts';
@@ -89,36 +88,3 @@ export const planSummary = (
 /** Lines that a question and its prompt need on a terminal. Pure. */
 export const questionRows = (question: string, columns: number): number =>
   wrap(question, columns - 2, '  ').split('\n').length + 2;
-
-const hex = (id: string): string => (/^\d+$/.test(id) ? hexId(id) : id);
-const idKeys = ['member_id', 'cluster_id', 'leader_id'] as const;
-/** Returns the observation with hexadecimal IDs, as every command and the ctl program print them. */
-export const withHexIds = (observation: Observation): Observation => ({
-  ...observation,
-  members: observation.members.map((member) => ({
-    ...member,
-    ...Object.fromEntries(
-      idKeys.flatMap((key) => (member[key] === undefined ? [] : [[key, hex(member[key])]])),
-    ),
-    ...(member.listed_ids === undefined ? {} : { listed_ids: member.listed_ids.map(hex) }),
-  })),
-  listed: observation.listed.map((one) => ({ ...one, id: hex(one.id) })),
-  alarms: observation.alarms.map((one) => ({ ...one, member_id: hex(one.member_id) })),
-});
-type Printed = {
-  readonly observation: Observation;
-  readonly values?: { readonly member_id?: string };
-};
-/** Returns a plan for the output. The journal and the digest contain the decimal IDs of the API. */
-export const planWithHexIds = <T extends Printed>(plan: T): T => ({
-  ...plan,
-  observation: withHexIds(plan.observation),
-  ...(plan.values?.member_id === undefined
-    ? {}
-    : { values: { ...plan.values, member_id: hex(plan.values.member_id) } }),
-});
-/** Returns an event for the output. */
-export const eventWithHexIds = (event: UpgradeEvent): UpgradeEvent => {
-  if (event.event === 'run-started') return { ...event, plan: planWithHexIds(event.plan) };
-  return event.event === 'observed' ? { ...event, observation: withHexIds(event.observation) } : event;
-};

@@ -15,7 +15,7 @@ import { alarmMessages } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
 import { nextHopOf } from '../plan-kind.ts';
 import { startCanary } from '../watch/canary.ts';
-import { withHexIds } from './plan-summary.ts';
+import { withHexIds } from '../../engine/journal.ts';
 
 type TopCanary = {
   readonly writes: number;

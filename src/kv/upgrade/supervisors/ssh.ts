@@ -1,5 +1,5 @@
 import { next } from '../../../core/next.ts';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { childPath, type FileName, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
@@ -45,7 +45,7 @@ const sendMs = 3_600_000;
 /** The path of a socket has at most 104 bytes (macOS), and ssh adds 17 bytes while it creates the socket. */
 const mostPathBytes = 104 - 17;
 const socketName = (words: readonly string[]): FileName =>
-  pathPart(createHash('sha256').update(words.join('\0')).digest('hex').slice(0, 12));
+  pathPart(hash('sha256', words.join('\0')).slice(0, 12));
 /**
  * Only its owner may enter it: a user who can create a socket there would receive all scripts and their
  * output (spec/store#measured-service-managers-6).
