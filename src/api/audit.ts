@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { canChange } from '../core/operation.ts';
@@ -238,10 +238,7 @@ export type About = {
 };
 /** Service and account of a run as one word: rows that were sent to one are not there in another. */
 export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
-  createHash('sha256')
-    .update(isMock ? 'embedded mock server' : JSON.stringify([baseUrl, headers]))
-    .digest('hex')
-    .slice(0, 16);
+  hash('sha256', isMock ? 'embedded mock server' : JSON.stringify([baseUrl, headers])).slice(0, 16);
 export const serviceText = ({ baseUrl, isMock }: Target): string =>
   isMock ? 'embedded mock server' : baseUrl;
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { jsonRow } from '../core/json.ts';
 import { canChange, type LooseInput, type Operation, type ServiceInfo } from '../core/operation.ts';
@@ -33,10 +33,7 @@ type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
 };
 /** Machines share a rate by the service and the token: neither can be read out of the key. */
 const sharedKey = ({ baseUrl, headers }: Target): string =>
-  createHash('sha256')
-    .update(JSON.stringify([baseUrl, Object.entries(headers).sort()]))
-    .digest('hex')
-    .slice(0, 24);
+  hash('sha256', JSON.stringify([baseUrl, Object.entries(headers).sort()])).slice(0, 24);
 const bucketsFor = (pace: Pace) => {
   const { host, settings, log, signal, ratePerMinute, rateStore, openRateStore } = pace;
   const buckets = new Map<string, Bucket>();

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { AppError, type Category } from '../core/problem.ts';
 import { type AuthContext, type Instant, instantNow } from './auth-context.ts';
 import {
@@ -60,7 +60,7 @@ const environmentOf = ({ host, settings }: AuthContext): string => {
     settings.get('ca_file')?.value,
     settings.get('timeout')?.value,
   ];
-  return createHash('sha256').update(JSON.stringify(all)).digest('hex').slice(0, 16);
+  return hash('sha256', JSON.stringify(all)).slice(0, 16);
 };
 /**
  * Many concurrent commands find the same expired token: one sends the request, the others wait for its lock.

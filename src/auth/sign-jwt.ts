@@ -1,10 +1,10 @@
 import {
   createPrivateKey,
-  type KeyObject,
-  sign,
-  createHash,
   createPublicKey,
   generateKeyPairSync,
+  hash,
+  type KeyObject,
+  sign,
 } from 'node:crypto';
 import { readJwt } from '../core/json.ts';
 import { AppError, usageError } from '../core/problem.ts';
@@ -128,7 +128,7 @@ const publicJwkOf = (key: KeyObject): PublicJwk => {
   const { crv = '', x = '', y = '' } = createPublicKey(key).export({ format: 'jwk' });
   return { kty: 'EC', crv, x, y };
 };
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
+const hashOf = (text: string): string => hash('sha256', text, 'base64url');
 /** RFC 7638: the hash of the required members in lexicographic order. */
 const thumbprintOf = ({ crv, kty, x, y }: PublicJwk): string => hashOf(JSON.stringify({ crv, kty, x, y }));
 

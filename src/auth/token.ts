@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { RequestProver } from '../api/context.ts';
 import { parseDuration } from '../core/format.ts';
 import { AppError } from '../core/problem.ts';
@@ -61,7 +61,7 @@ const keptTokenKey = async (context: AuthContext, options: MachineOptions): Prom
     settingNames.map((name) => context.settings.get(name)?.value),
     job,
   ];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return hash('sha256', JSON.stringify(parts));
 };
 /** A read-only home or damaged credentials cost a request, never the command. */
 const quietly = async <T>({ log }: AuthContext, work: () => Promise<T>): Promise<T | undefined> => {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { configFile } from '../config/settings.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
@@ -130,7 +130,6 @@ export const writeInstalled = async (host: Host, extensions: readonly Installed[
     0o600,
   );
 };
-export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 /** Returns whether the installed program is the one that the user installed. */
 const getInstalledState = async (
   host: Host,
@@ -138,7 +137,7 @@ const getInstalledState = async (
 ): Promise<'unchanged' | 'changed' | 'missing'> => {
   const bytes = await host.files.readBytes(extensionFile(host, name));
   if (bytes === undefined) return 'missing';
-  return sha256Of(bytes) === sha256 ? 'unchanged' : 'changed';
+  return hash('sha256', bytes) === sha256 ? 'unchanged' : 'changed';
 };
 /** Returns whether a program of that name is installed or on PATH, without the list of extensions. */
 const hasProgram = async (host: Host, name: string): Promise<boolean> =>

@@ -1,5 +1,5 @@
 import { childPath, pathPart } from '../core/file-name.ts';
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { configFile, directoriesOf } from '../config/settings.ts';
 import { usageError } from '../core/problem.ts';
@@ -19,7 +19,6 @@ type Manifest = {
   readonly sha256: string;
 };
 
-const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
 const isInside = (directory: string, path: string): boolean => {
   const way = relative(directory, path);
   return way === '' || (!way.startsWith('..') && !isAbsolute(way));
@@ -90,7 +89,7 @@ class Copies {
       .map(([path, one]) => [path, one.kind === 'file' ? one.sha256 : one]);
     const manifest: Manifest = {
       found: Object.fromEntries(this.#found),
-      sha256: sha256(JSON.stringify(named)),
+      sha256: hash('sha256', JSON.stringify(named)),
     };
     await this.#host.files.replace(manifestFile(this.#directory), JSON.stringify(manifest), 0o600);
   }
@@ -150,23 +149,23 @@ class Copies {
     const kind = (await files.info(real))?.kind;
     if (kind === 'directory') this.#found.set(path, { kind, names: await files.list(path) });
     if (kind !== 'file') return;
-    const copy = sha256(path);
-    const hash = createHash('sha256');
+    const copy = hash('sha256', path);
+    const digest = createHash('sha256');
     await files.replaceStream(
       childPath(this.#directory, pathPart(copy)),
-      hashParts(files.stream(path), hash),
+      hashParts(files.stream(path), digest),
       0o600,
     );
-    this.#found.set(path, { kind: 'file', copy, sha256: hash.digest('hex') });
+    this.#found.set(path, { kind: 'file', copy, sha256: digest.digest('hex') });
   }
 }
 
 async function* hashParts(
   parts: AsyncIterable<Uint8Array>,
-  hash: { update(part: Uint8Array): unknown },
+  digest: { update(part: Uint8Array): unknown },
 ): AsyncGenerator<Uint8Array> {
   for await (const part of parts) {
-    hash.update(part);
+    digest.update(part);
     yield part;
   }
 }

@@ -1,7 +1,7 @@
 import type { Context } from '../api/context.ts';
 import { parseDuration } from '../core/format.ts';
 import { shownValue } from '../core/json.ts';
-import { heldRows } from '../core/page.ts';
+import { heldRows } from '../core/limits.ts';
 import { AppError, messageOf } from '../core/problem.ts';
 import type { Result, View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { resolve, basename, dirname, isAbsolute, join } from 'node:path';
 import { bool, list, str, oneOf, req } from '../core/field.ts';
 import { invalidArguments, problem, usageError, AppError } from '../core/problem.ts';
@@ -9,7 +10,6 @@ import {
   listExtensions,
   readAliases,
   readInstalled,
-  sha256Of,
   writeInstalled,
 } from '../cli/aliases.ts';
 import { defineCommand, type Command, type Group } from '../cli/command.ts';
@@ -273,7 +273,7 @@ const installExtension = async (
   await assertTrusted(host, 'the program', path);
   const bytes = await host.files.readBytes(path);
   if (bytes === undefined) throw new AppError('not-found', `file not found: ${path}`, { code: 'NO_FILE' });
-  const sha256 = sha256Of(bytes);
+  const sha256 = hash('sha256', bytes);
   if (expected !== undefined && expected !== sha256)
     throw invalidArguments([
       problem('--sha256', 'rule', `is not the checksum of ${path}, which is ${sha256}`),

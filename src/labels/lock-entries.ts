@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Context } from '../api/context.ts';
 import {
   type ChoiceDef,
@@ -26,8 +26,7 @@ import { AppError, type Problem, problem } from '../core/problem.ts';
 import type { Plan } from './plan.ts';
 
 /** Twelve hexadecimal digits distinguish the versions of one part, which is enough for a lock file. */
-export const digestOf = (value: unknown): string =>
-  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
+export const digestOf = (value: unknown): string => hash('sha256', JSON.stringify(value)).slice(0, 12);
 const choiceContent = ({ name, description, badge, disabled }: LiveChoice) => [
   name,
   description ?? null,

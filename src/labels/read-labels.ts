@@ -3,7 +3,7 @@ import { systemQuery } from '../api-specs/labels/wire.ts';
 import type { Context } from '../api/context.ts';
 import { bare, type ObjectField } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
-import { brokenPage, heldRows, pageWatch } from '../core/page.ts';
+import { brokenPage, heldRows, pageWatch } from '../core/limits.ts';
 import { AppError, problem, usageError, messageOf } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import {

@@ -1,6 +1,6 @@
 import { adviceText } from '../core/next.ts';
 import { escapeXml } from '../core/text.ts';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { type ReportFormat, reportFormatNames } from '../core/format.ts';
 import { type AppError, invalidArguments, problem, type Problem } from '../core/problem.ts';
@@ -41,9 +41,7 @@ const allAnnotations = (findings: readonly CheckFinding[]): string[] =>
 const severities = { fail: 'major', warn: 'minor', unknown: 'info', pass: 'info' } as const;
 /** A finding keeps its fingerprint in later runs, even if its line moves. */
 const fingerprintOf = ({ rule, file, subject, message }: CheckFinding): string =>
-  createHash('sha256')
-    .update(JSON.stringify([rule, file ?? '', subject ?? '', message]))
-    .digest('hex');
+  hash('sha256', JSON.stringify([rule, file ?? '', subject ?? '', message]));
 /** Findings in the changes of a merge request. Passed checks are not findings there. Pure. */
 export const codeQualityText = (findings: readonly CheckFinding[]): string => {
   const rows = findings

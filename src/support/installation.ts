@@ -1,5 +1,5 @@
 /** Verifies the files of this installation, and the signed checksums of its release. */
-import { createHash, createPublicKey, verify } from 'node:crypto';
+import { createHash, createPublicKey, hash, verify } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../core/problem.ts';
 import { printable } from '../output/types.ts';
@@ -24,7 +24,6 @@ type Signed = {
 export type Verification = Partial<Files> & { readonly sha256: string; readonly signature?: Signed };
 
 const LIST = 'dist/SHA256SUMS';
-const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
 type Row = { readonly sum: string; readonly path: string };
 const rowsOf = (list: string): Row[] =>
   [...list.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, sum = '', path = '']) => ({ sum, path }));
@@ -59,12 +58,12 @@ const verifyFiles = async ({ files }: Host, program: string): Promise<Files> => 
   for (const { sum, path } of rows) {
     const data = await files.readBytes(join(directory, path));
     if (data === undefined) missing.push(path);
-    else if (sha256(data) !== sum) changed.push(path);
+    else if (hash('sha256', data) !== sum) changed.push(path);
   }
   const parts = ['bin', 'dist', 'completions'].map((part) => filesBelow(files, directory, part));
   const present = (await Promise.all(parts)).flat();
   const added = present.filter((path) => path !== LIST && !expected.has(path)).sort();
-  return { directory, files: rows.length, changed, missing, added, sha256: sha256(list) };
+  return { directory, files: rows.length, changed, missing, added, sha256: hash('sha256', list) };
 };
 
 /** DER of an Ed25519 public key without its last 32 bytes (RFC 8410). */
@@ -252,7 +251,7 @@ export const verifyInstallation = async (
       'opsctl version --verify --checksums SHA256SUMS',
       `sha256sum ${executable}, and compare with SHA256SUMS of the release`,
     ]);
-  const digest = sha256(await mustRead(host, executable));
+  const digest = hash('sha256', await mustRead(host, executable));
   const isRow = (path: string): boolean => EXECUTABLE.test(path);
   const installed = { title: 'an executable', isRow, sha256: digest };
   return { sha256: digest, signature: await verifyRelease(host, version, release, installed) };

@@ -4,7 +4,7 @@ import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
 import { rawCheck, withOutcome } from '../api/send.ts';
 import { headerProblem } from '../core/operation.ts';
-import { pageWatch } from '../core/page.ts';
+import { pageWatch } from '../core/limits.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { nothing, rawResult, recordResult, type Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';

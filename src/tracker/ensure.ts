@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { tracker } from '../api-specs/tracker/index.ts';
 import type { Context, RunCommand } from '../api/context.ts';
 import { acquire, type Lock } from '../auth/credential-store/guarded-file.ts';
@@ -31,10 +31,7 @@ const lockOf = async ({ host, settings, signal, log }: Context, name: string): P
 /** Looking and then making is one step for all processes of this user, so that two of them do not both make it. */
 const oneAtATime = async <T>(context: Context, what: string, act: () => Promise<T>): Promise<T> => {
   const { baseUrl } = await context.target('tracker');
-  const lock = await lockOf(
-    context,
-    `ensure-${createHash('sha256').update(`${baseUrl} ${what}`).digest('hex').slice(0, 16)}`,
-  );
+  const lock = await lockOf(context, `ensure-${hash('sha256', `${baseUrl} ${what}`).slice(0, 16)}`);
   try {
     return await act();
   } finally {

@@ -1,7 +1,7 @@
 import type { Context, Target } from '../api/context.ts';
 import { errorFrom, jsonOf, refuseNoSuccess } from '../api/response.ts';
 import type { Operation } from '../core/operation.ts';
-import { brokenPage, pageWatch, watchRows } from '../core/page.ts';
+import { brokenPage, pageWatch, watchRows } from '../core/limits.ts';
 import { AppError } from '../core/problem.ts';
 import type { HttpReply } from '../platform/host.ts';
 

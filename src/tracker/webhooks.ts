@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { Context } from '../api/context.ts';
 import { textFile } from '../api/input.ts';
 import { refuseLongSecret } from '../core/field.ts';
@@ -136,9 +136,7 @@ export const makeReplayMarker = (
 ): ((event: Record<string, unknown>) => Record<string, unknown>) => {
   const seen = new Set<string>();
   return (event) => {
-    const mark = createHash('sha256')
-      .update(JSON.stringify(event.id ?? event))
-      .digest('base64');
+    const mark = hash('sha256', JSON.stringify(event.id ?? event), 'base64');
     if (seen.has(mark)) return { ...event, replayed: true };
     seen.add(mark);
     const [oldest] = seen;

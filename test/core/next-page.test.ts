@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { limits } from '../../src/core/limits.ts';
-import { pageWatch } from '../../src/core/page.ts';
+import { limits, pageWatch } from '../../src/core/limits.ts';
 import { covers } from '../support/covers.ts';
 import { errorWith } from '../support/facts.ts';
 

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError } from '../../core/problem.ts';
@@ -232,7 +232,7 @@ export const profileOfServer = (server: string, own: string): string => {
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
   if (name.length <= maxName) return name;
-  const mark = createHash('sha256').update(server).digest('hex').slice(0, 12);
+  const mark = hash('sha256', server).slice(0, 12);
   return `${name.slice(0, maxName - mark.length - 1)}-${mark}`;
 };
 export const ownPlace = ({ settings }: Run): CredentialLocation => ({
@@ -308,8 +308,7 @@ const open = async (host: Host, store: KeyStore, path: string): Promise<Opened> 
   return { data: parse(plain, path), key };
 };
 /** Names of accounts may hold anything; names of files may not. */
-const refreshOf = (name: string): string =>
-  `refresh-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+const refreshOf = (name: string): string => `refresh-${hash('sha256', name).slice(0, 16)}`;
 const write = (host: Host, path: string, data: StoredCredentials, key: Key): Promise<void> =>
   writeGuarded(
     host,

@@ -1,5 +1,5 @@
 import { escapeHtml } from '../../core/text.ts';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { limits } from '../../core/limits.ts';
 import { checkCallback, type Expected, relayMark, type Verdict } from '../callback.ts';
 import { lastPart, safeText, type ScopeRow } from '../auth-context.ts';
@@ -113,8 +113,7 @@ const marks: Readonly<Record<Content['tone'], string>> = {
 const drawing = (tone: Content['tone']): string =>
   `<svg class="${tone}" viewBox="0 0 52 52" fill="none" stroke="currentColor" stroke-width="3" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="26" cy="26" r="23"/>${marks[tone]}</svg>`;
 /** Works without script, except for the relay. It loads no resources and cannot be framed. */
-const hashOf = (text: string): string =>
-  `'sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}'`;
+const hashOf = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`;
 const policy = (script: string | undefined): string =>
   [
     "default-src 'none'",

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { exitCodes, AppError, problemText, isClosedPipe } from '../../core/problem.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
@@ -35,9 +35,7 @@ const digestOf = (shown: string, filesDigest: string): string => {
     .replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, 'http://127.0.0.1')
     .replaceAll(/"taken_at":\s*"[^"]*"/g, '')
     .replaceAll(/boundary=[0-9A-Za-z-]+/g, 'boundary');
-  return createHash('sha256')
-    .update(JSON.stringify([plan ?? steady, filesDigest]))
-    .digest('hex');
+  return hash('sha256', JSON.stringify([plan ?? steady, filesDigest]));
 };
 /**
  * Tokens that allow one call once, if it would still make the change that was shown. Another server does not

@@ -1,4 +1,4 @@
-import { heldRows } from '../../core/page.ts';
+import { heldRows } from '../../core/limits.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { type Command, defineCommand, extend, intervalFlag } from '../../cli/command.ts';

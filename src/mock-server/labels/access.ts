@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { labelRoles, scopesFor } from '../../api-specs/labels/wire.ts';
 import { fullScope, scopeBase, scopeName } from '../../api-specs/oauth/endpoints.ts';
 import { openedBy, proofChallenge, ProofError, tokenInHeader } from '../oauth/pushed-requests.ts';
@@ -28,7 +28,7 @@ const directory: Readonly<Record<string, string>> = {
   'legal-team@example.com': 'groups/02legalteam',
 };
 const digits = (text: string): string =>
-  BigInt(`0x${createHash('sha256').update(text).digest('hex').slice(0, 16)}`)
+  BigInt(`0x${hash('sha256', text).slice(0, 16)}`)
     .toString()
     .padStart(20, '1');
 /**
@@ -40,9 +40,7 @@ export const principalOf = (email: string): string => {
   const known = directory[address];
   if (known !== undefined) return known;
   const isGroup = /(^|[-._])(group|team|staff|list)([-._]|@)/.test(address);
-  return isGroup
-    ? `groups/${createHash('sha256').update(address).digest('hex').slice(0, 12)}`
-    : `people/${digits(address)}`;
+  return isGroup ? `groups/${hash('sha256', address).slice(0, 12)}` : `people/${digits(address)}`;
 };
 export const emailOf = (principal: string): string | undefined =>
   Object.entries(directory).find(([, known]) => known === principal)?.[0];
@@ -237,7 +235,7 @@ const grant = (
   if (role === 'NONE' || role === 'ADMIN') return 0;
   const state = labelState(env);
   const labels = labelsNamed(state, label);
-  const id = createHash('sha256').update(principal).digest('hex').slice(0, 16);
+  const id = hash('sha256', principal).slice(0, 16);
   for (const one of labels)
     state.permissions.put(`${one.id}/${id}`, {
       id,

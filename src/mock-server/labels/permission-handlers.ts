@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { principalMembers } from '../../api-specs/labels/wire.ts';
 import { emailOf, permissionsFor, principalOf, rank } from './access.ts';
 import { type Call, type Handler, labelWith, getRevision } from './batch.ts';
@@ -10,7 +10,7 @@ import { lockJson, locksFor, permissionJson } from './render.ts';
 const MAX_PAGE = 200;
 type Sequenced = { readonly seq: number };
 const fingerprint = (about: unknown): string =>
-  createHash('sha256').update(JSON.stringify(about)).digest('base64url').slice(0, 12);
+  hash('sha256', JSON.stringify(about), 'base64url').slice(0, 12);
 /**
  * Opaque to clients: the position of the next page, and a fingerprint of the arguments that must not change
  * between pages.
@@ -86,7 +86,7 @@ const roleIn = (given: Json, path: string): string => {
   return role;
 };
 /** spec/program#choices: permission ids are one segment in the mock. */
-const idOf = (principal: string): string => createHash('sha256').update(principal).digest('hex').slice(0, 16);
+const idOf = (principal: string): string => hash('sha256', principal).slice(0, 16);
 /** spec/labels#permissions: create, PATCH and batchUpdate are all upserts by principal. */
 const upsert = (call: Call, parent: Parent, given: Json, path: string): Json => {
   const named =

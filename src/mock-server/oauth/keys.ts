@@ -4,6 +4,7 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
+  hash,
   type KeyObject,
   scryptSync,
   sign,
@@ -29,7 +30,7 @@ import { clientLimits } from '../../api-specs/oauth/console-records.ts';
 
 export const base64url = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64url');
-export const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64url');
+export const sha256 = (text: string): string => hash('sha256', text, 'base64url');
 /** How stored refresh tokens and security events name a token. */
 export const tokenHash = (token: string): string =>
   createHash('sha512').update(createHash('sha512').update(token).digest()).digest('base64');

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { authPaths, scopeRow } from '../../api-specs/oauth/endpoints.ts';
 import { authorizationErrors, remainingPageErrors, type OAuthPageError } from './errors.ts';
 import { Html, html } from '../../core/text.ts';
@@ -47,7 +47,7 @@ footer{color:var(--soft);font-size:13px;margin-top:16px;text-align:center;max-wi
 @media(max-width:480px){body{padding:0;background:var(--card);justify-content:flex-start}main{border:0;border-radius:0;box-shadow:none;padding:24px 20px}footer{padding:0 20px 24px}.row button{flex:1}}
 @media(prefers-reduced-motion:no-preference){button{transition:filter .12s}}
 `.trim();
-const styleHash = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+const styleHash = `'sha256-${hash('sha256', style, 'base64')}'`;
 
 export type Page = {
   readonly status: number;
@@ -91,7 +91,7 @@ export const formTarget = (redirectUri: string): string => {
 };
 
 const submitScript = 'document.forms[0].submit()';
-const submitHash = createHash('sha256').update(submitScript).digest('base64');
+const submitHash = hash('sha256', submitScript, 'base64');
 /** OAuth 2.0 Form Post Response Mode 2: the browser sends the response by itself; without scripts, the user presses the button. */
 export const formPostPage = (
   redirectUri: string,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { jsonReply, OAuthError, oauthErrorReply, OAuthPageError, type Params, readParams } from './errors.ts';
 import { base64url, sha256, hmac, isSignedBy, issuerFor, type Jwk, sameText } from './keys.ts';
@@ -29,7 +29,7 @@ const invalid = (text: string): ProofError => new ProofError('invalid_dpop_proof
 const thumbprintOf = (jwk: Jwk): string => {
   const names = jwk.kty === 'EC' ? ['crv', 'kty', 'x', 'y'] : ['e', 'kty', 'n'];
   const text = JSON.stringify(Object.fromEntries(names.map((name) => [name, String(jwk[name] ?? '')])));
-  return createHash('sha256').update(text).digest('base64url');
+  return hash('sha256', text, 'base64url');
 };
 
 const windowMs = 300_000;

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import type { historyEvent } from '../../api-specs/tracker/extension.ts';
 import type { Value } from '../../core/field.ts';
 import { messageOf } from '../../core/problem.ts';
@@ -207,7 +207,7 @@ export const forgetHistory = (state: Tracker, storyId: number): void => {
 };
 /** A stable ID: the creation of a story is stored only once. */
 const creationId = (storyId: number): string => {
-  const hex = createHash('sha256').update(`creation of story ${storyId}`).digest('hex');
+  const hex = hash('sha256', `creation of story ${storyId}`);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 };
 /** The original name of the story: the old name in its first change of name, otherwise its current name. */

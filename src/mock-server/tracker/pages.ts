@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { escapeHtml, Html, html } from '../../core/text.ts';
 import { HttpError } from '../body.ts';
 import {
@@ -119,7 +119,7 @@ ul{margin:0;padding-left:18px}pre{white-space:pre-wrap;overflow-wrap:anywhere;fo
 .dot{display:inline-block;width:10px;height:10px;border-radius:50%;margin-right:6px}
 @media(max-width:600px){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}main{padding:0 12px 32px}}
 `.trim();
-const pageStyleHash = `'sha256-${createHash('sha256').update(pageStyle).digest('base64')}'`;
+const pageStyleHash = `'sha256-${hash('sha256', pageStyle, 'base64')}'`;
 
 /** Fields that name another record, and the page it has. */
 const referred: Readonly<Record<string, string>> = {

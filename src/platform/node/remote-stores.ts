@@ -1,7 +1,7 @@
 /** The only file that knows the client libraries of stores: S3 for an `s3://` URL, and Redis for a shared rate limit. Each library is loaded by its first use. */
 import { Readable } from 'node:stream';
 import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3';
-import { pageWatch } from '../../core/page.ts';
+import { pageWatch } from '../../core/limits.ts';
 import { AppError } from '../../core/problem.ts';
 import { type Bucket, BucketError, type BucketPlace, type Bytes, type RunScript } from '../host.ts';
 import { readFileNow } from './files.ts';

@@ -7,7 +7,7 @@ import { momentOf } from '../../core/format.ts';
 import { isExternal } from './external-keys.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
-import { heldRows } from '../../core/page.ts';
+import { heldRows } from '../../core/limits.ts';
 import { type Problem, problem } from '../../core/problem.ts';
 import { nearest } from '../../core/text.ts';
 

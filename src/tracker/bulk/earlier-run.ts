@@ -1,5 +1,5 @@
 import type { PresetName } from './presets.ts';
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
@@ -96,13 +96,13 @@ export const scanInput = async (
   target: string,
   wanted: ReadonlySet<string>,
 ): Promise<Scan> => {
-  const hash = createHash('sha256').update(target);
-  const bytes = digestBytes(host.files.stream(input.path), hash);
+  const digest = createHash('sha256').update(target);
+  const bytes = digestBytes(host.files.stream(input.path), digest);
   const isRead = input.format === 'csv' || wanted.size > 0;
   const options = { ...readOptions(input, defaults), emptyRemedy: EMPTY_REMEDY };
   const marks = isRead ? await marksIn(readRows(bytes, input.format, options), wanted) : new Set<string>();
   if (!isRead) await assertText(bytes, input.name ?? input.path);
-  return { digest: hash.digest('hex').slice(0, 32), marks };
+  return { digest: digest.digest('hex').slice(0, 32), marks };
 };
 /** Marks of the rows that an earlier run sent. A rejected row made no change. */
 const sentMarks = ({ lines }: Past): Set<string> =>
@@ -242,7 +242,7 @@ export const journalPath = async (
     });
   });
   const run = `${settings.profile.name} ${input.path} ${target}`;
-  const mark = createHash('sha256').update(run).digest('hex');
+  const mark = hash('sha256', run);
   return childPath(directory, pathPart(`${mark.slice(0, 16)}.journal`));
 };
 

@@ -2,7 +2,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput } from '../../core/operation.ts';
-import { heldRows } from '../../core/page.ts';
+import { heldRows } from '../../core/limits.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { isPosition, verbsOf } from './previous.ts';
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import {
   entityTemplates,
@@ -18,7 +18,7 @@ import { bare } from '../../core/field.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
-import { heldRows } from '../../core/page.ts';
+import { heldRows } from '../../core/limits.ts';
 import { AppError, messageOf, problem, usageError } from '../../core/problem.ts';
 import { fittingJson } from '../../core/shape.ts';
 import { nearest } from '../../core/text.ts';
@@ -32,7 +32,7 @@ const shape = { readAt: 'number', things: [{ names: ['text'] }] } as const;
 const directoryOf = (context: Context, baseUrl: string): string =>
   childPath(
     join(context.settings.directories.cache, 'tracker'),
-    pathPart(createHash('sha256').update(baseUrl).digest('hex').slice(0, 16)),
+    pathPart(hash('sha256', baseUrl).slice(0, 16)),
   );
 const fileOf = (context: Context, baseUrl: string, kind: string): string =>
   childPath(directoryOf(context, baseUrl), pathPart(`${kind}.json`));

@@ -3,7 +3,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import type { Context } from '../../api/context.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
-import { heldRows } from '../../core/page.ts';
+import { heldRows } from '../../core/limits.ts';
 import { AppError } from '../../core/problem.ts';
 import { yamlText } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
