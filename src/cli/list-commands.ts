@@ -44,10 +44,11 @@ const findMisplacedFlag = (
   const command = commands.find(({ path }) => path.every((word) => later.includes(word)));
   const name = /^--(?:no-)?([^=]+)/.exec(stop)?.[1] ?? '';
   if (command === undefined || !Object.hasOwn(command.flags ?? {}, name)) return undefined;
+  const given = stop.split('=')[0] ?? stop;
   const line = `opsctl ${command.path.join(' ')} --${name} …`;
   return usageError(
-    `opsctl ${words.join(' ')}: ${stop} is a flag of \`${command.path.join(' ')}\` and must follow the command`,
-    [problem(stop, 'rule', 'must follow the words of the command')],
+    `opsctl ${words.join(' ')}: ${given} is a flag of \`${command.path.join(' ')}\` and must follow the command`,
+    [problem(given, 'rule', 'must follow the words of the command')],
     [line],
   );
 };

@@ -112,7 +112,9 @@ export const unknownFlag = (tokens: readonly string[], flags: Flags): string | u
     if (token === '--') return undefined;
     if (!token.startsWith('-') || token === '-' || /^-[\d.]/.test(token)) continue;
     const name = /^--([^=]+)/.exec(token)?.[1];
-    if (name === undefined || !Object.hasOwn(flags, name)) return token.split('=')[0];
+    // The rest of `-pTEXT` may be a password, as the text after `=` may be.
+    if (name === undefined) return token.startsWith('--') ? token.split('=')[0] : token.slice(0, 2);
+    if (!Object.hasOwn(flags, name)) return token.split('=')[0];
   }
   return undefined;
 };
@@ -193,7 +195,10 @@ const one = (field: Field, text: string, path: string, problems: Problem[]): unk
     case 'number':
       return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
     case 'boolean':
-      return text === 'true' ? true : text === 'false' ? false : text;
+      if (text === 'true' || text === 'false') return text === 'true';
+      // `--client-secret-stdin=SECRET`: the text is not for this flag, so no message repeats it.
+      problems.push(problem(path, 'type', 'must be true or false'));
+      return undefined;
     case 'array':
       return many(field, [text], path, problems);
     case 'string':
@@ -329,10 +334,7 @@ const parseGiven = (
   problems.push(empty);
   return undefined;
 };
-/**
- * A text with spaces arrives as several arguments unless it is quoted. The hint contains no argument, because the
- * value may be a secret.
- */
+/** A text with spaces arrives as several arguments unless it is quoted. */
 const quoteHint = (last: Argument | undefined): string | undefined => {
   const field = last === undefined ? undefined : bare(last.field);
   const isText = field?.type === 'string' && field.enum === undefined && field.format === undefined;
@@ -354,11 +356,11 @@ const parseArgs = (
       );
   }
   const most = wanted.some((arg: Argument) => arg.rest) ? Number.POSITIVE_INFINITY : wanted.length;
-  const extra = texts.slice(most);
-  if (extra.length > 0)
+  // The position replaces the argument: a surplus word may be a secret or a part of it.
+  if (texts.length > most)
     problems.push(
       problem(
-        JSON.stringify(extra[0]),
+        `argument ${most + 1}`,
         'unknown',
         `is one argument too many (takes ${wanted.length})`,
         quoteHint(wanted.at(-1)),

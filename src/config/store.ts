@@ -158,10 +158,21 @@ const DEFAULT_PROFILE = 'default';
 export const knownKey = (name: string): Key => {
   const found = findSettingKey(name);
   if (found !== undefined) return found;
-  const names = keys.map(({ key }) => key);
-  const close = nearest(name, names);
+  // `tracker.token=SECRET`: no message repeats a value.
+  const [plain = name] = name.split(/[=:\s]/);
+  const meant = plain === name ? undefined : findSettingKey(plain);
+  if (meant !== undefined)
+    throw usageError(
+      `the value of ${meant.key} must be a separate argument`,
+      [],
+      [`opsctl config set ${meant.key} ${meant.secret === true ? '--stdin' : 'VALUE'}`],
+    );
+  const close = nearest(
+    plain,
+    keys.map(({ key }) => key),
+  );
   throw usageError(
-    `there is no setting \`${name}\`${close === undefined ? '' : `; did you mean ${close}?`}`,
+    `there is no setting \`${plain}\`${close === undefined ? '' : `; did you mean ${close}?`}`,
     [],
     ['opsctl config list --all'],
   );

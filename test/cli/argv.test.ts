@@ -117,7 +117,7 @@ test.each<[string[], string[]]>([
     ['x', '--color', 'red'],
     ['--color format', '<id> type'],
   ],
-  [['1', '2'], ['"2" unknown']],
+  [['1', '2'], ['argument 2 unknown']],
   [['1', '--color', '#112233', '--color', '#445566'], ['--color rule']],
   [['1', '--colour', 'x'], ['--colour unknown']],
   [['1', '--output', 'xml'], ['--output enum']],

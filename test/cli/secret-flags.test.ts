@@ -1,6 +1,8 @@
 /** No secret is an argument of a process: commands read secrets from files, standard input or a prompt. */
 import { expect, test } from 'vitest';
+import { parseCommand } from '../../src/cli/parse.ts';
 import { groups } from '../../src/commands/program.ts';
+import { knownKey } from '../../src/config/store.ts';
 import { bare } from '../../src/core/field.ts';
 import { trackerInMemory } from '../support/in-memory.ts';
 
@@ -66,3 +68,41 @@ test('no flag accepts a secret as its value', async () => {
   );
   expect(faults.filter((one) => !one.endsWith('--page-token'))).toEqual([]);
 });
+
+test('no message about a command line repeats a text that may be a secret', async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  const faults: string[] = [];
+  let count = 0;
+  for (const command of commands) {
+    const { path, args = [], flags = {} } = command;
+    const surplus = args.some(({ rest }) => rest) ? [] : [[...args.map(() => 'x'), SECRET, SECRET]];
+    const switches = Object.entries(flags)
+      .filter(([, { field }]) => bare(field).type === 'boolean')
+      .map(([name]) => [`--${name}=${SECRET}`]);
+    for (const tokens of [...surplus, ...switches, [`--nosuchflag=${SECRET}`], [`-p${SECRET}`]]) {
+      count += 1;
+      const error: unknown = await parseCommand(command, tokens).then(
+        () => undefined,
+        (cause: unknown) => cause,
+      );
+      const { message = '', detail } = (error ?? {}) as { message?: string; detail?: object };
+      if (error === undefined || `${message}${JSON.stringify(detail)}`.includes(SECRET))
+        faults.push(`${path.join(' ')} ${tokens.join(' ')}: ${message}`);
+    }
+  }
+  expect(faults).toEqual([]);
+  expect(count).toBeGreaterThan(1500);
+});
+test.each(['tracker.token=', 'tracker-token:', 'OPSCTL_TRACKER_TOKEN=', 'nosuch=', 'tracker.url '])(
+  'a value in the name of a setting is not in the message: %s',
+  (name) => {
+    let message = '';
+    try {
+      knownKey(`${name}${SECRET}`);
+    } catch (error) {
+      message = `${error}${JSON.stringify(error)}`;
+    }
+    expect(message).toContain('Error');
+    expect(message).not.toContain(SECRET);
+  },
+);

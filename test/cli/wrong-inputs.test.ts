@@ -80,7 +80,12 @@ const wrongArguments = ({ path, args = [] }: Command): Wrong[] => {
       : [{ argv: [...path, ...before, value], field: `<${last.name}>`, value }]),
     ...(args.some(({ rest }) => rest)
       ? []
-      : [{ argv: [...path, ...args.map(({ field }) => goodValue(field)), 'surplus'], field: '"surplus"' }]),
+      : [
+          {
+            argv: [...path, ...args.map(({ field }) => goodValue(field)), 'surplus'],
+            field: `argument ${args.length + 1}`,
+          },
+        ]),
   ];
 };
 const wrongGlobals = ({ path, args = [], flags = {} }: Command): Wrong[] =>
