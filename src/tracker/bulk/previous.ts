@@ -99,9 +99,11 @@ export const partsOf = (record: RecordRow): string[] =>
           .map((one) => String(isObject(one) ? one.id : one))
       : [];
   });
-/** A mark does not include lists that a slim record shows and a full record does not. */
-const isOwn = (name: string): boolean =>
-  !POSITIONS.has(name) && name !== 'file_ids' && name !== 'linked_file_ids';
+/** Lists that a slim record shows and a full record does not, or the reverse. A mark does not include them. */
+const SLIM_OR_FULL: ReadonlySet<string> = new Set([
+  ...['branch_ids', 'commit_ids', 'pull_request_ids'],
+  ...['file_ids', 'linked_file_ids'],
+]);
 /** Made once for each resource, because a run has many rows of it. */
 type OwnFields = { readonly fields: Fields; readonly sorted: readonly (readonly [string, Field])[] };
 const ownFieldsOf = new Map<string, OwnFields>();
@@ -109,9 +111,10 @@ const ownFields = (resource: string): OwnFields => {
   const known = ownFieldsOf.get(resource);
   if (known !== undefined) return known;
   const fields = Object.fromEntries(
-    Object.entries(verbsOf(resource).update?.body ?? {}).filter(([name]) => isOwn(name)),
+    Object.entries(verbsOf(resource).update?.body ?? {}).filter(([name]) => !POSITIONS.has(name)),
   );
   const sorted = Object.keys(fields)
+    .filter((name) => !SLIM_OR_FULL.has(name))
     .toSorted()
     .flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]] as const]));
   ownFieldsOf.set(resource, { fields, sorted });
@@ -140,6 +143,19 @@ export const markRecord = (resource: string, record: RecordRow, written: readonl
     if (value !== undefined) marks[name] = hashOf(canonical(value));
   }
   return { all: hashOf(`{${texts.join()}}`), parts: partsOf(record).length, fields: marks };
+};
+const returnedFields = (operation: Operation | undefined): Fields | undefined => {
+  if (operation?.returns === undefined) return undefined;
+  const given = bare(operation.returns);
+  const one = given.type === 'array' ? bare(given.items) : given;
+  return one.type === 'object' ? one.fields : undefined;
+};
+/** Fields of a mark that a record has and a list of records leaves out, such as the description of an iteration. */
+export const fieldsLeftOut = (resource: string): string[] => {
+  const { get, list, search } = verbsOf(resource);
+  const [whole, listed] = [returnedFields(get), returnedFields(list ?? search)];
+  if (whole === undefined || listed === undefined) return [];
+  return ownFields(resource).sorted.flatMap(([name]) => (name in whole && !(name in listed) ? [name] : []));
 };
 /** A mark as one word of a journal. */
 export const markText = ({ all, parts, fields }: Mark): string =>

@@ -10,7 +10,7 @@ import type { Result } from '../../core/result.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { lockJournal } from './earlier-run.ts';
 import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
-import { changedFields, isSameInput, markRecord, partsOf, valueIn, verbsOf } from './previous.ts';
+import { changedFields, fieldsLeftOut, isSameInput, markRecord, partsOf, valueIn, verbsOf } from './previous.ts';
 import { type Effect, findRun, type UndoRun } from './journal.ts';
 
 export type UndoOptions = {
@@ -77,6 +77,25 @@ const groupsOf = ({ effects }: UndoRun): Group[] => {
   return [...groups.values()].toReversed();
 };
 
+/**
+ * A record of a list may lack fields that the response to the creation showed, so a difference is a later change only
+ * if the whole record has it as well.
+ */
+const mustReadWhole = ({ resource, effects }: Group, record: RecordRow): boolean => {
+  const after = effects.at(-1)?.after;
+  const isMade = effects[0]?.before.op === 'create';
+  return isMade && after !== undefined && markRecord(resource, record, []).all !== after.all;
+};
+const readRecord = async (keys: RecordKeys, group: Group): Promise<RecordRow | undefined> => {
+  const { resource, params, effects } = group;
+  // Lists of epics leave out the comments, which a deletion would remove.
+  const fields = resource === 'epics' ? ['comments'] : [];
+  const written = effects.flatMap(({ after }) => Object.keys(after?.fields ?? {}));
+  const listed = await keys.current(resource, params, fields);
+  if (listed === undefined) return undefined;
+  const needed = mustReadWhole(group, listed) ? [...written, ...fieldsLeftOut(resource)] : written;
+  return needed.every((name) => name in listed) ? listed : keys.current(resource, params, needed);
+};
 /** The records of the groups as they are now; a record that is gone is missing. */
 const readRecords = async (
   context: Context,
@@ -85,16 +104,7 @@ const readRecords = async (
   const keys = new RecordKeys(context);
   const found = new Map<Group, RecordRow>();
   for (const group of groups) {
-    if (group.id === '') continue;
-    // Lists of epics leave out the comments, which a deletion would remove.
-    const fields = group.resource === 'epics' ? ['comments'] : [];
-    const written = group.effects.flatMap(({ after }) => Object.keys(after?.fields ?? {}));
-    const isShown = (record: RecordRow): boolean => written.every((name) => name in record);
-    const listed = await keys.current(group.resource, group.params, fields);
-    const record =
-      listed === undefined || isShown(listed)
-        ? listed
-        : await keys.current(group.resource, group.params, written);
+    const record = group.id === '' ? undefined : await readRecord(keys, group);
     if (record !== undefined) found.set(group, record);
   }
   return found;

@@ -332,6 +332,67 @@ describe('tracker bulk undo', () => {
   });
 });
 
+/** The least body that creates a record, by resource. */
+const bodies: Readonly<Record<string, (i: number, at: InMemory) => object>> = {
+  categories: (i) => ({ name: `c${i}` }),
+  documents: (i) => ({ title: `d${i}`, content: 'x', content_format: 'markdown' }),
+  'entity-templates': (i) => ({ name: `t${i}`, story_contents: { name: 'x' } }),
+  epics: (i) => ({ name: `e${i}` }),
+  iterations: (i) => ({ name: `i${i}`, start_date: '2026-12-01', end_date: '2026-12-08' }),
+  labels: (i) => ({ name: `l${i}` }),
+  'linked-files': (i) => ({ name: `f${i}`, type: 'url', url: 'https://files.example' }),
+  milestones: (i) => ({ name: `m${i}` }),
+  objectives: (i) => ({ name: `o${i}` }),
+  projects: (i) => ({ name: `p${i}`, team_id: 1 }),
+  stories: (i, at) => ({ name: `s${i}`, workflow_state_id: stateOf(at), description: 'a\nb' }),
+};
+const listsOf = (resource: string): Readonly<Record<string, Operation | undefined>> =>
+  (tracker.table as Readonly<Record<string, Readonly<Record<string, Operation>>>>)[resource] ?? {};
+const undoable = Object.keys(tracker.table).filter((resource) => {
+  const { create, delete: remove, list, search } = listsOf(resource);
+  const isSent = create !== undefined && create.params === undefined && create.encoding !== 'multipart';
+  return isSent && remove !== undefined && (list ?? search) !== undefined;
+});
+describe.each(undoable)('a run with more %s than an undo reads one by one', (resource) => {
+  const create = async (count: number) => {
+    const at = trackerInMemory();
+    const rows = Array.from({ length: count }, (_, i) => ({
+      ...{ op: 'create', resource },
+      body: bodies[resource]?.(i, at),
+    }));
+    await at.write('rows.ndjson', ndjson(...rows));
+    const ran = await bulk(at);
+    expect(ran.code, ran.out).toBe(0);
+    return { at, ids: rowsOf(ran).map(({ id }) => id) };
+  };
+  test('is undone as a whole', async () => {
+    const { at } = await create(30);
+    const undone = await undo(at);
+    expect([undone.code, undone.err]).toEqual([0, expect.stringContaining('30 undone')]);
+  });
+  test('keeps the record whose description another user changed', async () => {
+    const { get, update } = listsOf(resource);
+    if (update?.body?.description === undefined || get === undefined) return;
+    const { at, ids } = await create(30);
+    const kept = ids.at(2);
+    at.send('PUT', get.path.replace(/\{.*\}/, String(kept)), { description: 'changed by another user' });
+    const undone = await undo(at);
+    expect(rowsOf(undone).flatMap(({ id, status }) => (status === 'refused' ? [id] : []))).toEqual([
+      String(kept),
+    ]);
+    expect([undone.code, undone.err]).toEqual([9, expect.stringContaining('29 undone')]);
+  });
+});
+test('undoes sub-tasks, whose lists leave out the parent', async () => {
+  const at = trackerInMemory();
+  const workflow_state_id = stateOf(at);
+  const parent = at.send('POST', '/stories', { name: 'parent', workflow_state_id });
+  const row = { op: 'create', resource: 'stories', workflow_state_id, parent_story_id: parent.id };
+  await at.write('rows.ndjson', ndjson(...Array.from({ length: 30 }, (_, i) => ({ ...row, name: `s${i}` }))));
+  await bulk(at);
+  expect([(await undo(at)).code, storiesIn(at).map(({ name }) => name)]).toEqual([0, ['parent']]);
+});
+
 test('a journal of a resent row keeps the values of the first attempt', () => {
   const b = (name: string) =>
     `b 1 {"resource":"labels","op":"update","params":{"label-public-id":7},"values":{"name":"${name}"}}`;
