@@ -101,4 +101,5 @@ export const jsonFile = async (
   context: Pick<Context, 'host'>,
   given: string,
   flag: string,
-): Promise<unknown> => readJsonText(await textFile(context, given, flag), refuseJson(given, flag));
+  options: Parameters<typeof readJsonText>[2] = {},
+): Promise<unknown> => readJsonText(await textFile(context, given, flag), refuseJson(given, flag), options);

@@ -175,7 +175,7 @@ export const readTrace = async (host: Host, path: string): Promise<TraceFile> =>
   if (info === undefined) throw makeRefusal(path, 'does not exist');
   if (info.sizeBytes > limits.traceBytes)
     throw makeRefusal(path, `has ${info.sizeBytes} bytes; at most ${limits.traceBytes} are read`);
-  const value = await jsonFile({ host }, path, '--replay');
+  const value = await jsonFile({ host }, path, '--replay', { mayHaveNul: true });
   if ((value as { format?: unknown } | null)?.format !== FORMAT)
     throw makeRefusal(path, `is not a trace: its format must be ${FORMAT}`);
   const [first] = check(trace, value, '');

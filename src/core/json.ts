@@ -1,7 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { limits } from './limits.ts';
-import { decodeUtf8, findJsonTokens, type JsonFault, jsonFault, positionAt } from './text.ts';
+import {
+  decodeUtf8,
+  escapedNulRemedy,
+  findJsonTokens,
+  type JsonFault,
+  jsonFault,
+  nulFound,
+  positionAt,
+} from './text.ts';
 import { cutText, AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
 
@@ -361,8 +369,27 @@ export const lostNumberIn = (text: string): { readonly number: string; readonly 
   const inexact = inexactIn(text);
   return inexact && { number: inexact.number, why: describeLoss(inexact.number) };
 };
+/** The position of an escaped NUL, or -1. In `\\u0000` the first backslash escapes the second one. */
+export const escapedNulAt = (text: string): number => {
+  for (let at = text.indexOf('\\u0000'); at !== -1; at = text.indexOf('\\u0000', at + 1)) {
+    let start = at;
+    while (text[start - 1] === '\\') start -= 1;
+    if ((at - start) % 2 === 0) return at;
+  }
+  return -1;
+};
 type ValueFault = Pick<JsonFault, 'what' | 'hint'> & { readonly at: number };
-const valueFault = (text: string, value: unknown, isExactKept: boolean): ValueFault | undefined => {
+type JsonOptions = {
+  /** Numbers that JavaScript would round become marked texts as in `parseExactJson`. */
+  readonly exact?: boolean;
+  /** The file is a recording or a state, which contains what a service returned. */
+  readonly mayHaveNul?: boolean;
+};
+const valueFault = (
+  text: string,
+  value: unknown,
+  { exact = false, mayHaveNul = false }: JsonOptions,
+): ValueFault | undefined => {
   const deep = tooDeepAt(text);
   if (deep !== undefined)
     return { at: deep, what: `values are nested more than ${limits.yamlDepth} levels deep` };
@@ -373,7 +400,9 @@ const valueFault = (text: string, value: unknown, isExactKept: boolean): ValueFa
       what: `the key ${JSON.stringify(repeated.key)} appears twice in one object`,
       hint: 'remove one of the two',
     };
-  const inexact = isExactKept ? undefined : inexactIn(text);
+  const nul = mayHaveNul ? -1 : escapedNulAt(text);
+  if (nul !== -1) return { at: nul, what: nulFound, hint: escapedNulRemedy };
+  const inexact = exact ? undefined : inexactIn(text);
   if (inexact === undefined) return undefined;
   return {
     at: inexact.at,
@@ -383,22 +412,22 @@ const valueFault = (text: string, value: unknown, isExactKept: boolean): ValueFa
 };
 /**
  * The value of the JSON text of a file. Each file that a person or another program may have written is read with this
- * function: it refuses what `JSON.parse` silently changes, which is a repeated key and a number with too many digits.
- * With `exact`, such numbers become marked texts as in `parseExactJson`. `fail` makes the error of the caller.
+ * function: it refuses what `JSON.parse` silently changes, which is a repeated key and a number with too many digits,
+ * and a NUL character. `fail` makes the error of the caller.
  */
 export const readJsonText = (
   text: string,
   fail: (fault: JsonFault) => Error,
-  { exact = false }: { readonly exact?: boolean } = {},
+  options: JsonOptions = {},
 ): unknown => {
   const bare = text.replace(/^\uFEFF/, '');
   let value: unknown;
   try {
-    value = exact ? parseExactJson(bare) : JSON.parse(bare);
+    value = options.exact === true ? parseExactJson(bare) : JSON.parse(bare);
   } catch {
     throw fail(jsonFault(bare));
   }
-  const fault = valueFault(bare, value, exact);
+  const fault = valueFault(bare, value, options);
   if (fault !== undefined) {
     const { at, ...rest } = fault;
     throw fail({ ...positionAt(bare, at), ...rest, isJson: true });

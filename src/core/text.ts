@@ -465,6 +465,7 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
 export const nulFound = 'a NUL character is part of the text';
 export const nulRemedy =
   'remove it; if every second character is NUL, convert the file: iconv -f UTF-16LE -t UTF-8';
+export const escapedNulRemedy = 'remove the escape: no service stores this character';
 /** The place of the first NUL character in the text of a file. Pure. */
 export const placeOfNul = (text: string): { readonly line: number; readonly column: number } | undefined => {
   const at = text.indexOf('\0');

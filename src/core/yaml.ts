@@ -1,6 +1,6 @@
 import { limits } from './limits.ts';
 import { cutText, messageOf } from './problem.ts';
-import { endOfQuotes } from './text.ts';
+import { endOfQuotes, escapedNulRemedy, nulFound } from './text.ts';
 
 /**
  * Reads the YAML that this program writes (`yaml-text.ts`, `lock-file.ts`): block style, plain or JSON
@@ -42,13 +42,18 @@ const fromJson = (text: string): unknown => {
     return unusualText();
   }
 };
+/** The general reader reports a NUL character with its place. */
+const withoutNul = (text: unknown): unknown =>
+  typeof text === 'string' && text.includes('\0') ? unusualText() : text;
 const listOfText = (text: string): unknown => {
   const list = fromJson(text);
-  return Array.isArray(list) && list.every((one) => typeof one === 'string') ? list : unusualText();
+  return Array.isArray(list) && list.every((one) => typeof one === 'string' && withoutNul(one) === one)
+    ? list
+    : unusualText();
 };
 const scalar = (text: string): unknown => {
   if (words.has(text)) return words.get(text);
-  if (text.startsWith('"')) return fromJson(text);
+  if (text.startsWith('"')) return withoutNul(fromJson(text));
   if (text.startsWith('[')) return listOfText(text);
   if (text === '{}') return {};
   if (number.test(text)) return Number(text);
@@ -81,7 +86,7 @@ const memberOf = (line: string): { readonly key: string; readonly rest: string |
   const end = line.startsWith('"') ? endOfQuotes(line, 0) : undefined;
   const after = end === undefined ? null : afterQuotedKey.exec(line.slice(end));
   if (after === null) return undefined;
-  const key = String(fromJson(line.slice(0, end)));
+  const key = String(withoutNul(fromJson(line.slice(0, end))));
   return key === '__proto__' ? unusualText() : { key, rest: after[1] };
 };
 /** A map at `indent`. Its first line may follow a dash. */
@@ -247,13 +252,15 @@ export type YamlFault = {
   readonly pos: readonly [number, number];
   linePos?: [YamlPlace] | [YamlPlace, YamlPlace];
 };
-type Code = 'RESOURCE_EXHAUSTION' | 'DUPLICATE_KEY' | 'TAG_RESOLVE_FAILED';
+type Code = 'RESOURCE_EXHAUSTION' | 'DUPLICATE_KEY' | 'TAG_RESOLVE_FAILED' | 'UNEXPECTED_TOKEN';
 type Parsed<E> = { errors: E[]; readonly contents: unknown; readonly warnings?: readonly YamlFault[] };
 type Parser<E, D> = {
   readonly YamlError: new (at: [number, number], code: Code, message: string) => E;
   readonly lines: { linePos(offset: number): YamlPlace };
   /** Gives a document of an empty text too. */
   readonly parse: (text: string) => D[];
+  /** The file may contain NUL characters, for example in the body of a mock response. */
+  readonly mayHaveNul?: boolean;
 };
 /**
  * Options of the package. By default it compares each key with all previous keys and copies the whole line
@@ -296,19 +303,35 @@ const repeatedIn = (items: readonly unknown[]): number[] => {
     return [];
   });
 };
-/** The same, of all maps of a document. */
-const repeatedKeys = (root: unknown): number[] => {
-  const found: number[] = [];
+/** The nodes of a document, and the pairs of its maps. */
+function* nodesOf(root: unknown): Generator {
   const open = [root];
   while (open.length > 0) {
     const node = open.pop();
+    yield node;
     if (!isCollection(node)) continue;
-    for (const at of repeatedIn(node.items)) found.push(at);
     for (const item of node.items) {
       const { key, value } = (item ?? {}) as { readonly key?: unknown; readonly value?: unknown };
       open.push(item, key, value);
     }
   }
+}
+/** The same, of all maps of a document. */
+const repeatedKeys = (root: unknown): number[] => {
+  const found: number[] = [];
+  for (const node of nodesOf(root))
+    if (isCollection(node)) for (const at of repeatedIn(node.items)) found.push(at);
+  return found;
+};
+/** An escape of a NUL character; an escaped backslash before a zero looks the same. */
+const NUL_ESCAPE = /\\(?:0|x00|u0000|U00000000)/;
+/** Positions of texts with an escaped NUL character, which no service stores and no other program shows. */
+const nulTexts = (text: string, root: unknown): number[] => {
+  if (!NUL_ESCAPE.test(text)) return [];
+  const found: number[] = [];
+  for (const node of nodesOf(root))
+    if (isScalar(node) && typeof node.value === 'string' && node.value.includes('\0'))
+      found.push(node.range?.[0] ?? 0);
   return found;
 };
 /** A tag that the parser does not know changes the value in the program that wrote the file, and not here. */
@@ -326,12 +349,14 @@ const unknownTags = (
 const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
   text: string,
   { contents, errors, warnings }: D,
-  { YamlError, lines }: Parser<E, D>,
+  { YamlError, lines, mayHaveNul = false }: Parser<E, D>,
 ): void => {
   for (const { at, why } of unknownTags(text, warnings))
     errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
   for (const at of repeatedKeys(contents))
     errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
+  for (const at of mayHaveNul ? [] : nulTexts(text, contents))
+    errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', `${nulFound}; ${escapedNulRemedy}`));
   for (const error of errors)
     if (error.code === 'MULTIPLE_DOCS')
       error.message = 'it contains several documents (---); this file has one';

@@ -281,6 +281,13 @@ export const documentsIn = (file: string, text: string): Document[] => {
   });
   return documents.map((document, index) => ({ ...document, index, isOnly: documents.length === 1 }));
 };
+/** A file that its program did not finish looks the same, so it never means "no labels". */
+const makeNoDocumentError = (names: string, rule: string, remedies: readonly string[]): AppError =>
+  usageError(
+    `${names}: the file has no content, or only comments; no request was sent`,
+    [problem('--file', 'rule', rule)],
+    remedies,
+  );
 /** Every document of the files in order. A directory means the YAML and JSON files in it. */
 export const readDocuments = async (context: Context, files: readonly string[]): Promise<Document[]> => {
   const documents: Document[] = [];
@@ -290,17 +297,19 @@ export const readDocuments = async (context: Context, files: readonly string[]):
       for (const one of found) documents.push(file === given ? one : { ...one, isInDirectory: true });
     }
   if (documents.length === 0)
-    throw usageError(`${files.map(nameFile).join(', ')}: there is no document in it`, [
-      problem('--file', 'rule', 'is empty'),
-    ]);
+    throw makeNoDocumentError(
+      files.map(nameFile).join(', '),
+      'must contain at least one label definition, such as title: Confidential',
+      ['opsctl labels export writes such a file', 'write [] if the file contains no label'],
+    );
   return documents;
 };
 /** The one document of a file whose text was read already. */
 export const readSingleDocument = (file: string, text: string): Document => {
   const [document, second] = documentsIn(file, text);
   if (document === undefined)
-    throw usageError(`${nameFile(file)}: there is no document in it`, [
-      problem('--file', 'rule', 'is empty'),
+    throw makeNoDocumentError(nameFile(file), 'must contain a value', [
+      'write {} or [] if the file is empty on purpose',
     ]);
   if (second)
     throw usageError(`${nameFile(file)} has several documents; one is needed`, [

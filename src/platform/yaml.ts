@@ -20,8 +20,13 @@ export {
 } from 'yaml';
 
 /** Parses one document. Rejects text that the package would take too long for. */
-export const parseDocument = (text: string, lines = new LineCounter()): Document.Parsed =>
+export const parseDocument = (
+  text: string,
+  lines = new LineCounter(),
+  options: { readonly mayHaveNul?: boolean } = {},
+): Document.Parsed =>
   documentFrom(text, {
+    ...options,
     YamlError: YAMLParseError,
     lines,
     parse: (given) => parseOne(given, { ...yamlOptions, lineCounter: lines }),

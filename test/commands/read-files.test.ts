@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { labelsInMemory, type Ran, trackerInMemory } from '../support/in-memory.ts';
 import { textFile } from '../../src/api/input.ts';
 import { readCluster } from '../../src/kv/upgrade/cluster/cluster-file.ts';
-import type { AppError } from '../../src/core/problem.ts';
+import type { AppError, Problem } from '../../src/core/problem.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { decodeUtf8 } from '../../src/core/text.ts';
 import { fakeHost } from '../support/fake-host.ts';
@@ -161,11 +161,41 @@ describe.each(readers.map(named))('%s', (_, reader) => {
     ['nothing', ''],
     ['a byte order mark', '\uFEFF'],
     ['blank lines', '\n \n'],
-  ])('rejects a file with %s, by its name', async (__, empty) => {
-    if (reader.mayBeEmpty) return;
+    ['only a comment', '# x\n'],
+    ['a marker of a document', '---\n'],
+    ['null', 'null\n'],
+  ])('rejects a file with %s, by its name and with the fix', async (__, empty) => {
+    if (reader.mayBeEmpty || (!reader.isYaml && /\w|#|-/.test(empty))) return;
     const ran = await run(reader, empty);
     expect([ran.code, ran.writes]).toEqual([2, []]);
     expect(ran.err).toContain(file);
+    const { problems, hints } = ran.error();
+    expect([...problems.map(({ message }: Problem) => message), ...hints].join()).toMatch(
+      /must|write|accepts|expected a/,
+    );
+  });
+  test('rejects an escaped NUL character, with the line', async () => {
+    const isJson = text.startsWith('{');
+    for (const escaped of reader.isYaml || isJson ? ['\\u0000', ...(isJson ? [] : ['\\0', '\\x00'])] : []) {
+      const given = isJson ? `a${escaped}b` : `"a${escaped}b"`;
+      const ran = await run(reader, text.replace('X', given));
+      expect([escaped, ran.code, ran.writes]).toEqual([escaped, 2, []]);
+      expect(`${ran.out}${ran.err}`).toContain('NUL');
+      const shown = `${ran.out}${ran.err}`.replaceAll('\\', '');
+      const line = text.slice(0, text.indexOf('X')).split('\n').length;
+      expect(shown).toMatch(new RegExp(`"line": ?${line}\\b`));
+    }
+  });
+  test('accepts a text that only looks like an escaped NUL character', async () => {
+    if (!reader.isYaml) return;
+    for (const given of ["'a\\0b'", '"a\\\\0b"', 'a\\u0000b']) {
+      const ran = await run(reader, text.replace('X', given));
+      expect([given, ran.err, ran.code]).toEqual([
+        given,
+        expect.anything(),
+        expect.toSatisfy((code) => [0, 20].includes(code)),
+      ]);
+    }
   });
   test('rejects a NUL character', async () => {
     const ran = await run(reader, text.replace('X', 'a\0b'));

@@ -69,7 +69,9 @@ describe('the documents of files', () => {
   test('files without a document are rejected by name', async () => {
     const context = contextOf({ '/place/a.yaml': '# nothing\n', '/place/b.yaml': '' });
     const error = await errorOf(() => readDocuments(context, ['a.yaml', 'b.yaml', '-']));
-    expect(error.message).toBe('a.yaml, b.yaml, standard input: there is no document in it');
+    expect(error.message).toBe(
+      'a.yaml, b.yaml, standard input: the file has no content, or only comments; no request was sent',
+    );
   });
 });
 
@@ -148,7 +150,7 @@ describe('texts with one or several documents', () => {
   test('a text with several documents is rejected if only one is allowed', async () => {
     expect(readSingleDocument('a.yaml', 'x: 1\n').value).toEqual({ x: 1 });
     expect((await errorOf(() => readSingleDocument('a.yaml', '# x\n'))).message).toBe(
-      'a.yaml: there is no document in it',
+      'a.yaml: the file has no content, or only comments; no request was sent',
     );
     expect((await errorOf(() => readSingleDocument('-', 'x: 1\n---\nx: 2\n'))).message).toBe(
       'standard input has several documents; one is needed',

@@ -210,7 +210,8 @@ const profileIn = async (context: Context, path: string): Promise<unknown> => {
     import('../../api/input.ts'),
     import('../../tracker/workspace/workspace-file.ts'),
   ]);
-  const { value, lineOf, shown } = await readYaml(path, await textFile(context, path, '<file>'));
+  const text = await textFile(context, path, '<file>');
+  const { value, lineOf, shown } = await readYaml(path, text, { mayHaveNul: true });
   const problems = inWordsOfFile(check(faultProfile, value, ''), shown);
   if (problems.length > 0)
     throw usageError(

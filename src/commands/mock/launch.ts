@@ -65,7 +65,7 @@ export const readSeed = async (context: Context, given: string, flag: string): P
   const path = resolve(context.host.cwd, given);
   if ((await context.host.files.info(path)) === undefined) throw makeNoSeedError(path, flag);
   const text = await textFile(context, given, flag);
-  readJsonText(text, refuseJson(given, flag));
+  readJsonText(text, refuseJson(given, flag), { mayHaveNul: true });
   return text;
 };
 /** `--seed FILE` is read before the start, so that an invalid file changes no data. */

@@ -80,7 +80,7 @@ const lineOf = (path: string, text: string, number: number): unknown => {
     const why = isJson ? 'cannot be used' : 'is not JSON';
     return makeDamagedError(path, number, `this line ${why}: column ${column}: ${what}`);
   };
-  return readJsonText(text, fail, { exact: true });
+  return readJsonText(text, fail, { exact: true, mayHaveNul: true });
 };
 const shape = {
   request: { method: 'text', path: 'text' },

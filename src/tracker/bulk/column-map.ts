@@ -4,11 +4,10 @@ import { textFile } from '../../api/input.ts';
 import { formats, momentOf } from '../../core/format.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { nearest } from '../../core/text.ts';
-import { yamlValue } from '../../core/yaml.ts';
 import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../names/references.ts';
-import { locator } from '../workspace/workspace-file.ts';
+import { readYaml } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
 import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';
 
@@ -88,20 +87,12 @@ const mapFileProblems = (value: Row, contents: unknown): Problem[] => {
   ];
 };
 const readMapFile = async (context: Context, path: string): Promise<MapFile> => {
-  const [text, yaml] = await Promise.all([
-    textFile(context, path, '--map-file'),
-    import('../../platform/yaml.ts'),
-  ]);
-  const lines = new yaml.LineCounter();
-  const document = yaml.parseDocument(text, lines);
-  const lineOf = locator(yaml, document.contents, lines);
-  const parsed = yamlValue(document);
-  const value = 'problem' in parsed ? undefined : parsed.value;
+  const { value, lineOf, contents } = await readYaml(path, await textFile(context, path, '--map-file'));
   if (!isPlain(value))
     throw usageError(`${path} is not a map file`, [
       problem('--map-file', 'type', `must name a YAML or JSON file with the keys ${fileKeys.join(', ')}`),
     ]);
-  const problems = mapFileProblems(value, document.contents);
+  const problems = mapFileProblems(value, contents);
   const columns = Object.entries(isPlain(value.columns) ? value.columns : {}).map(
     ([column, given]): [string, FieldRule | null] => [column, ruleFrom(column, given, problems)],
   );

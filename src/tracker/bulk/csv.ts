@@ -1,7 +1,7 @@
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
-import { lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
+import { escapedNulAt, lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { jsonFaultText, nulFound, nulRemedy, utf8Decoder } from '../../core/text.ts';
+import { escapedNulRemedy, jsonFaultText, nulFound, nulRemedy, utf8Decoder } from '../../core/text.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {
@@ -46,21 +46,12 @@ const repeatedKey = (key: string): Problem =>
 
 const listHint = (row: unknown): string | undefined =>
   Array.isArray(row) ? "write one object in each line: jq -c '.[]' LIST.json > ROWS.ndjson" : undefined;
-const nulProblem = (column: number): Problem =>
-  problem('', 'format', `column ${column}: ${nulFound}`, nulRemedy);
+const nulProblem = (column: number, remedy: string): Problem =>
+  problem('', 'format', `column ${column}: ${nulFound}`, remedy);
 /** Why a row is not JSON. */
 const brokenRow = (text: string): Problem => {
   const nul = text.indexOf('\0') + 1;
-  return nul > 0 ? nulProblem(nul) : problem('', 'type', `is not JSON: ${jsonFaultText(text)}`);
-};
-/** The column of an escaped NUL, or 0. In `\\u0000` the first backslash escapes the second one. */
-const columnOfEscapedNul = (text: string): number => {
-  for (let at = text.indexOf('\\u0000'); at !== -1; at = text.indexOf('\\u0000', at + 1)) {
-    let start = at;
-    while (text[start - 1] === '\\') start -= 1;
-    if ((at - start) % 2 === 0) return at + 1;
-  }
-  return 0;
+  return nul > 0 ? nulProblem(nul, nulRemedy) : problem('', 'type', `is not JSON: ${jsonFaultText(text)}`);
 };
 const hasProtoKey = (value: unknown): boolean =>
   typeof value === 'object' &&
@@ -73,8 +64,8 @@ const hiddenFault = (text: string, row: object): Problem | undefined => {
     return problem('__proto__', 'unknown', 'is not a known field');
   const repeated = repeatedKeyIn(text, row);
   if (repeated !== undefined) return repeatedKey(repeated);
-  const nul = columnOfEscapedNul(text);
-  if (nul > 0) return nulProblem(nul);
+  const nul = escapedNulAt(text) + 1;
+  if (nul > 0) return nulProblem(nul, escapedNulRemedy);
   const lost = lostNumberIn(text);
   return lost && problem('', 'rule', `${lost.number} ${lost.why}`, `write it as text: "${lost.number}"`);
 };

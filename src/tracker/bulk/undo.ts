@@ -10,7 +10,15 @@ import type { Result } from '../../core/result.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { lockJournal } from './earlier-run.ts';
 import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
-import { changedFields, fieldsLeftOut, isSameInput, markRecord, partsOf, valueIn, verbsOf } from './previous.ts';
+import {
+  changedFields,
+  fieldsLeftOut,
+  isSameInput,
+  markRecord,
+  partsOf,
+  valueIn,
+  verbsOf,
+} from './previous.ts';
 import { type Effect, findRun, type UndoRun } from './journal.ts';
 
 export type UndoOptions = {

@@ -134,7 +134,7 @@ const fillEmptyTexts = (file: Row, shown: ShownTexts): Record<string, unknown> =
   );
 type Yaml = typeof import('../../platform/yaml.ts');
 /** The line of the deepest part of a path that exists in the file. */
-export const locator =
+const locator =
   ({ isMap, isNode, isSeq }: Yaml, root: unknown, lines: InstanceType<Yaml['LineCounter']>) =>
   (path: string): number | undefined => {
     let at = root;
@@ -153,6 +153,8 @@ type Read = {
   readonly value: unknown;
   readonly lineOf: (path: string) => number | undefined;
   readonly shown: ShownTexts;
+  /** The node of the value, which has the types of its scalars. */
+  readonly contents: unknown;
 };
 const tooLarge = (given: string, why: string): AppError =>
   new AppError('usage', `${given} ${why}; no request was sent`, {
@@ -163,12 +165,16 @@ const tooLarge = (given: string, why: string): AppError =>
     ],
   });
 /** The value of a YAML or JSON text from a file, with the lines of its parts. */
-export const readYaml = async (given: string, text: string): Promise<Read> => {
+export const readYaml = async (
+  given: string,
+  text: string,
+  options: { readonly mayHaveNul?: boolean } = {},
+): Promise<Read> => {
   const why = tooLargeYaml(text);
   if (why !== undefined) throw tooLarge(given, why);
   const yaml = await import('../../platform/yaml.ts');
   const lines = new yaml.LineCounter();
-  const document = yaml.parseDocument(text, lines);
+  const document = yaml.parseDocument(text, lines, options);
   if (document.errors.length > 0)
     throw usageError(
       `${given} is not YAML`,
@@ -185,11 +191,23 @@ export const readYaml = async (given: string, text: string): Promise<Read> => {
   const parsed = yamlValue(document);
   if ('problem' in parsed) throw usageError(`${given} is not YAML: ${parsed.problem}`);
   const { contents } = document;
-  return { value: parsed.value, lineOf: locator(yaml, contents, lines), shown: shownTexts(contents) };
+  const lineOf = locator(yaml, contents, lines);
+  return { value: parsed.value, lineOf, shown: shownTexts(contents), contents };
 };
 /** An export has no lines until something in it is wrong. */
 const linesOf = async (given: string, text: string): Promise<Read['lineOf']> =>
   tooLargeYaml(text) === undefined ? (await readYaml(given, text)).lineOf : () => undefined;
+const refuseOtherShape = (given: string, read: unknown): never => {
+  const file = given === '-' ? 'standard input' : given;
+  const isEmpty = read === null || read === undefined;
+  const what = isEmpty ? 'has no content, or only comments' : 'is not a set of lists by name';
+  const lists = problem('--file', 'rule', `must contain at least one of ${kindNames.join(', ')}`);
+  throw usageError(
+    `${file} ${what}; no changes were made`,
+    [lists],
+    ['opsctl tracker export writes such a file', 'write {} if the file contains no list'],
+  );
+};
 /**
  * Reads and checks a workspace file (YAML or JSON). Reports all problems with their positions in the file.
  */
@@ -203,8 +221,7 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
   } = plain === undefined
     ? await readYaml(given, text)
     : { ...plain, lineOf: undefined, shown: noShownTexts };
-  if (typeof read !== 'object' || read === null || Array.isArray(read))
-    throw usageError(`${given} must hold lists by name: ${kindNames.join(', ')}`);
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) return refuseOtherShape(given, read);
   const file = fillEmptyTexts(read as Row, shown);
   const problems = inWordsOfFile(problemsOf(file), shown);
   if (problems.length > 0) {
