@@ -82,7 +82,7 @@ const migrateFile = async (context: Context, values: MigrateValues, to: Minor): 
   const when = values['keep-old-names'] === true ? 'roll' : 'after';
   if (source.format === 'config') {
     const { migrateConfig } = await import('../../kv/upgrade/configuration/migrate.ts');
-    return { before, path, ...(await migrateConfig(before, to, when)), elsewhere: [] };
+    return { before, path, ...(await migrateConfig(before, to, when, values.file)), elsewhere: [] };
   }
   const { migrateSource } = await import('../../kv/upgrade/configuration/migrate-source.ts');
   return { before, path, ...migrateSource(before, path, source.starts, to, when) };

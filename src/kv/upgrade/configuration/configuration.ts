@@ -286,12 +286,50 @@ export const splitDocuments = (text: string): readonly [first: string, rest: str
   }
   return [text, ''];
 };
+/** A key that a file contains twice. The servers use the last line (seen on 3.3, 3.4 and 3.5). */
+type RepeatedKey = {
+  readonly key: string;
+  readonly places: readonly { readonly line: number; readonly value: string }[];
+};
+/** A part of a parsed document, as far as the search for repeated keys reads it. */
+type Part = {
+  readonly items?: readonly { readonly key?: Part | null; readonly value?: Part | null }[];
+  readonly value?: unknown;
+  readonly range?: readonly number[] | null;
+};
+const listRepeats = (part: Part | null | undefined, text: string, prefix = ''): RepeatedKey[] => {
+  const places = new Map<string, { line: number; value: string }[]>();
+  const inner: RepeatedKey[] = [];
+  for (const { key, value } of part?.items ?? []) {
+    if (typeof key?.value !== 'string') continue;
+    const name = `${prefix}${key.value}`;
+    const line = text.slice(0, key.range?.[0] ?? 0).split('\n').length;
+    const [from = 0, to = from] = value?.range ?? [];
+    places.set(name, [...(places.get(name) ?? []), { line, value: text.slice(from, to) }]);
+    inner.push(...listRepeats(value, text, `${name}.`));
+  }
+  const repeated = [...places].filter(([, found]) => found.length > 1);
+  return [...repeated.map(([key, found]) => ({ key, places: found })), ...inner];
+};
+const shorten = (value: string): string => (value.length > 60 ? `${value.slice(0, 57)}...` : value);
+/** Names the lines of a repeated key with their values, and the line that takes effect. */
+export const repeatText = ({ places }: RepeatedKey): { readonly message: string; readonly hint: string } => {
+  const last = places.at(-1)?.line;
+  const shown = places.map(({ line, value }) => `in line ${line} (${shorten(value.trim())})`).join(' and ');
+  return {
+    message: `is set more than once, ${shown}: the servers use line ${last}`,
+    hint: `keep line ${last}, or move the right value there, and remove the other lines`,
+  };
+};
 /** Returns the content of a configuration file, or the reason why it cannot be read. */
 export const parseConfig = async (
   text: string,
-): Promise<{ readonly file: Settings; readonly repeats?: true } | { readonly broken: string }> => {
+): Promise<
+  { readonly file: Settings; readonly repeats?: readonly RepeatedKey[] } | { readonly broken: string }
+> => {
   const { parseDocument } = await import('../../../platform/yaml.ts');
-  const document = parseDocument(splitDocuments(text)[0]);
+  const first = splitDocuments(text)[0];
+  const document = parseDocument(first);
   // The servers use the last value of a repeated key.
   const error = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
   if (error !== undefined) return { broken: error.message.trimEnd() };
@@ -299,7 +337,10 @@ export const parseConfig = async (
   if ('problem' in parsed) return { broken: parsed.problem };
   const file = parsed.value ?? {};
   return typeof file === 'object' && !Array.isArray(file)
-    ? { file: file as Settings, ...(document.errors.length > 0 ? { repeats: true } : {}) }
+    ? {
+        file: file as Settings,
+        ...(document.errors.length > 0 ? { repeats: listRepeats(document.contents as Part, first) } : {}),
+      }
     : { broken: 'it is not a mapping of settings' };
 };
 
@@ -369,7 +410,7 @@ const factsOf = async ({ files }: Host, path: string): Promise<HostFacts> => {
   const read = await parseConfig(text);
   return 'broken' in read
     ? { config_error: `${path} is not a configuration file: ${read.broken}` }
-    : { config: read.file, ...(read.repeats ? { config_repeats: true } : {}) };
+    : { config: read.file, ...(read.repeats === undefined ? {} : { config_repeats: true }) };
 };
 /**
  * Before a restart the guards check the text that will replace the configuration file, not the current file.

@@ -4,7 +4,7 @@ import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { caFileIn, type Section } from './access.ts';
-import { GATEWAY, lintFile, parseConfig, splitDocuments } from './configuration.ts';
+import { GATEWAY, lintFile, parseConfig, repeatText, splitDocuments } from './configuration.ts';
 import { GATES, MODE, RETENTION, nanosecondsOf } from './settings-36.ts';
 
 type Document = {
@@ -160,11 +160,13 @@ export const migrateConfig = async (
    * `roll`: members of the previous version still run, so names that only the new version knows must wait.
    */
   when: 'roll' | 'after' = 'roll',
+  /** The file, as messages name it. */
+  named = 'the configuration file',
 ): Promise<Migrated> => {
   const { parseDocument } = await import('../../../platform/yaml.ts');
   const parsed = await parseConfig(text);
   if ('broken' in parsed)
-    throw new AppError('config', `it is not a configuration file: ${parsed.broken}`, {
+    throw new AppError('config', `${named} is not a configuration file: ${parsed.broken}`, {
       code: 'CONFIG_BROKEN',
     });
   const [first, rest] = splitDocuments(text);
@@ -173,13 +175,21 @@ export const migrateConfig = async (
   const fixed = lintFile(file, to).filter(
     ({ isFixed, isLater }) => isFixed === true && (isLater !== true || when === 'after'),
   );
+  const repeated = fixed.length === 0 ? undefined : parsed.repeats?.[0];
+  if (repeated !== undefined) {
+    const { message, hint } = repeatText(repeated);
+    throw new AppError('config', `cannot rewrite ${named} for ${to}: ${repeated.key} ${message}`, {
+      code: 'CONFIG_BROKEN',
+      tryThis: [hint],
+    });
+  }
   try {
     const changes = fixed.flatMap(({ key }) => [...fix(document, file, key)]);
     return { text: changes.length === 0 ? text : `${document.toString({ lineWidth: 0 })}${rest}`, changes };
   } catch (error) {
     // The reader accepts some files that the writer rejects: an anchor with control characters, a file
     // without a mapping.
-    throw new AppError('config', `it cannot be changed for ${to}: ${messageOf(error)}`, {
+    throw new AppError('config', `cannot rewrite ${named} for ${to}: ${messageOf(error)}`, {
       code: 'CONFIG_BROKEN',
       cause: error,
     });

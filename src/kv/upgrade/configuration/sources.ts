@@ -10,6 +10,7 @@ import {
   keyOrigins,
   originsIn,
   parseConfig,
+  repeatText,
   serverWords,
   splitDocuments,
 } from './configuration.ts';
@@ -431,7 +432,8 @@ const readValues = async (
   if (is('pod', isManifest(file)))
     return { format: 'pod', starts: readPods(await listDocuments(text), text, path) };
   const hasKnown = Object.keys(normalizeKeys(file)).some((key) => knownKeys.has(key));
-  const start = { name: '', words: [], env: {}, file, origins: keyOrigins(text, path), unread: [] };
+  const notes = (parsed.repeats ?? []).map((one) => ({ key: one.key, ...repeatText(one) }));
+  const start = { name: '', words: [], env: {}, file, origins: keyOrigins(text, path), unread: [], notes };
   return { format: 'config', starts: hasKnown ? [start] : [] };
 };
 /** A command as a list of words. Undefined if the text is no such list. */

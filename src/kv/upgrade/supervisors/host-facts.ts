@@ -120,7 +120,7 @@ export const configFacts = async (files: Pick<Files, 'read'>, member: MemberSpec
   const read = await parseConfig(text);
   return 'broken' in read
     ? { config_error: `${path} is not a configuration file: ${read.broken}` }
-    : { config: read.file, ...(read.repeats ? { config_repeats: true } : {}) };
+    : { config: read.file, ...(read.repeats === undefined ? {} : { config_repeats: true }) };
 };
 
 const directoryScript = (path: string, wantsSizes: boolean): ShellScript => sh`${placeScript(path)}
@@ -257,7 +257,7 @@ const configFrom = async (
     ? {
         config_error: `${path ?? 'the file in its command line'} is not a configuration file: ${read.broken}`,
       }
-    : { config: read.file, ...(read.repeats ? { config_repeats: true } : {}) };
+    : { config: read.file, ...(read.repeats === undefined ? {} : { config_repeats: true }) };
 };
 /** The path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isTrustRefusal(text) ? undefined : versionInText(text));

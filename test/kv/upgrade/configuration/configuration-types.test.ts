@@ -73,4 +73,24 @@ describe('interpretation of compaction and log output by version', () => {
       errorWith('CONFIG_BROKEN', 'mapping', 'settings'),
     );
   });
+  it.each([
+    [
+      'log-output: stderr\nname: a # x\nname: b\n',
+      'cannot rewrite m.yml for 3.4: name is set more than once, in line 2 (a) and in line 3 (b): the servers use line 3',
+    ],
+    [
+      'log-output: stderr\nclient-transport-security:\n  cert-file: /a\n  cert-file: "/b"\n  cert-file: /c\n',
+      'cannot rewrite m.yml for 3.4: client-transport-security.cert-file is set more than once, in line 3 (/a) and in line 4 ("/b") and in line 5 (/c): the servers use line 5',
+    ],
+    [
+      `log-output: stderr\n"log-output": ${'x'.repeat(80)}\n`,
+      `cannot rewrite m.yml for 3.4: log-output is set more than once, in line 1 (stderr) and in line 2 (${'x'.repeat(57)}...): the servers use line 2`,
+    ],
+  ])('a file with a repeated key is not rewritten, and both lines are named: %j', async (text, message) => {
+    await expect(migrateConfig(text, '3.4', 'after', 'm.yml')).rejects.toMatchObject({
+      message,
+      detail: { code: 'CONFIG_BROKEN', tryThis: [expect.stringContaining('remove the other lines')] },
+    });
+    expect((await migrateConfig('name: a\nname: b\nenable-grpc-gateway: true\n', '3.4')).changes).toEqual([]);
+  });
 });
