@@ -205,6 +205,11 @@ const version = defineCommand({
       field: { type: 'boolean' },
       summary: 'Compare the installed files with the checksums of the package',
     },
+    sbom: {
+      effects: [],
+      field: { type: 'boolean' },
+      summary: 'List the packages inside this installation: a CycloneDX bill of materials with -o json',
+    },
     checksums: {
       effects: ['reads'],
       field: { type: 'string' },
@@ -226,20 +231,30 @@ const version = defineCommand({
     { line: 'opsctl version -o json', says: 'Print the version for a bug report' },
     { line: 'opsctl version --verify', says: 'Verify the installed files' },
     {
+      line: 'opsctl version --sbom -o json > sbom.cdx.json',
+      says: 'Give a vulnerability scanner the packages of this installation, without a network',
+    },
+    {
       line: 'opsctl version --verify --checksums SHA256SUMS --public-key minisign.pub',
       says: 'Verify that the installation is the release that the maintainers signed',
     },
   ],
-  run: async (context, { check: isAsked, verify, checksums, 'public-key': publicKey }) => {
+  run: async (context, { check: isAsked, verify, sbom, checksums, 'public-key': publicKey }) => {
     const { runtime, platform } = context.host;
     const own = { version: OPSCTL_VERSION, runtime, platform };
-    if (verify === true) {
-      if (isAsked === true)
-        throw new AppError('usage', '--check cannot be combined with --verify', {
-          tryThis: ['opsctl version --verify', 'opsctl version --check'],
-        });
-      return verifyResult(context, own, checksums, publicKey);
+    const asked = Object.entries({ check: isAsked, verify, sbom }).flatMap(([name, is]) =>
+      is ? [name] : [],
+    );
+    if (asked.length > 1)
+      throw new AppError('usage', `--${asked[0]} cannot be combined with --${asked[1]}`, {
+        tryThis: asked.map((name) => `opsctl version --${name}`),
+      });
+    if (sbom === true && checksums === undefined && publicKey === undefined) {
+      const { billText, readBillOfMaterials } = await import('../support/installation.ts');
+      const bill = await readBillOfMaterials(context.host, OPSCTL_VERSION);
+      return recordResult(bill, { text: billText(bill) });
     }
+    if (verify === true) return verifyResult(context, own, checksums, publicKey);
     if (checksums !== undefined) throw requiresFlag('--checksums', '--verify');
     if (publicKey !== undefined) throw requiresFlag('--public-key', '--checksums');
     const text = `opsctl ${OPSCTL_VERSION} (${runtime}, ${platform})`;
@@ -256,16 +271,29 @@ const version = defineCommand({
 });
 export const versionCommands: readonly Command[] = [version];
 
+type Identity = {
+  readonly account: string | null;
+  readonly detail: string;
+  readonly server?: string | null;
+  /** Where the token comes from: a variable, a profile or the sign-in. */
+  readonly token?: string | null;
+  readonly expires_at?: string | null;
+  readonly scopes?: readonly string[] | null;
+};
 /** One row for each service that knows the person: who it takes the request for. */
 const identify = async (
   service: string,
-  read: () => Promise<{ readonly account: string; readonly detail: string }>,
+  describe: () => Promise<Partial<Identity>>,
+  read: () => Promise<Identity>,
 ): Promise<Record<string, unknown>> => {
+  let known: Partial<Identity> = { server: null, token: null, expires_at: null, scopes: null };
   try {
-    return { service, ...(await read()) };
+    known = { ...known, ...(await describe()) };
+    const { account, detail, ...own } = await read();
+    return { service, account, detail, ...known, ...own };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { service, account: null, detail: error.message };
+    return { service, account: null, detail: error.message, ...known };
   }
 };
 const readTrackerMember = async (context: Context) => {
@@ -277,23 +305,58 @@ const readTrackerMember = async (context: Context) => {
   };
   return { account: `${me.name ?? ''} (@${me.mention_name ?? ''})`, detail: me.role ?? '' };
 };
-const readSignIn = async (context: Context) => {
+/** The server and the origin of the token, which are known even if the server rejects the token. */
+const describeTracker = async (context: Context): Promise<Partial<Identity>> => {
+  const { baseUrl, isMock, isPassing } = await context.target('tracker');
+  return {
+    server: isPassing === true ? 'embedded mock server' : baseUrl,
+    token: isMock ? 'mock' : (context.settings.get('tracker.token')?.origin ?? null),
+  };
+};
+const readSignIn = async (context: Context): Promise<Identity> => {
   const { storedAccount } = await import('../auth/server-profiles.ts');
+  const { describeAccount } = await import('../auth/credential-store/account.ts');
+  const { instantNow } = await import('../auth/auth-context.ts');
   const account = await storedAccount(context, undefined);
-  return { account: account.name, detail: `signed in at ${account.server}` };
+  const {
+    server,
+    scopes,
+    expires_at,
+    missing_scopes: missing,
+  } = describeAccount(account, instantNow(context.host));
+  const detail = missing.length === 0 ? 'signed in' : `signed in without ${missing.join(', ')}`;
+  return { account: account.name, detail, server, token: 'sign-in', scopes, expires_at };
 };
 const whoami = defineCommand({
   path: ['whoami'],
   summary: 'Show who you are for each service',
   about:
-    'The tracker reports the member whose token opsctl sends. The sign-in is the stored account of `opsctl login`.',
-  examples: [{ line: 'opsctl whoami', says: 'Check the accounts before a change' }],
+    'The tracker reports the member whose token opsctl sends. The sign-in is the stored account of `opsctl login`. Each row names the server and where the token comes from, also if the server rejects the token. opsctl does not contact the server of the sign-in.',
+  examples: [
+    { line: 'opsctl whoami', says: 'Check the accounts before a change' },
+    {
+      line: "opsctl whoami --jq '.[] | {service, server, token}'",
+      says: 'Print which server gets which token',
+    },
+  ],
   run: async (context) => {
     const rows = [
-      await identify('tracker', () => readTrackerMember(context)),
-      await identify('sign-in', () => readSignIn(context)),
+      await identify(
+        'tracker',
+        () => describeTracker(context),
+        () => readTrackerMember(context),
+      ),
+      await identify(
+        'sign-in',
+        async () => ({}),
+        () => readSignIn(context),
+      ),
     ];
-    return rowsResult(rows, { columns: ['service', 'account', 'detail'], name: 'account' });
+    return rowsResult(rows, {
+      columns: ['service', 'account', 'detail', 'server', 'token'],
+      wideColumns: ['expires_at', 'scopes'],
+      name: 'account',
+    });
   },
 });
 export const whoamiCommands = [whoami];

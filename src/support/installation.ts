@@ -1,7 +1,10 @@
 /** Verifies the files of this installation, and the signed checksums of its release. */
 import { createHash, createPublicKey, hash, verify } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
+import { readJsonText } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
+import { isRecord } from '../core/shape.ts';
+import { countText } from '../core/text.ts';
 import { printable } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
 
@@ -44,9 +47,62 @@ const filesBelow = async (files: Host['files'], root: string, at: string): Promi
   return found.flat();
 };
 
+const directoryOf = async ({ files }: Host, program: string): Promise<string> =>
+  dirname(dirname((await files.realPath(program)) ?? program));
+
+type Component = {
+  readonly group?: string;
+  readonly name: string;
+  readonly version: string;
+  readonly licenses?: readonly {
+    readonly license?: { readonly id?: string; readonly name?: string };
+    readonly expression?: string;
+  }[];
+};
+type BillOfMaterials = { readonly components: readonly Component[] };
+const BILL = 'dist/sbom.cdx.json';
+/** Reads the CycloneDX document that the build wrote into this installation. */
+export const readBillOfMaterials = async (host: Host, version: string): Promise<BillOfMaterials> => {
+  const [, program] = host.self;
+  const directory = program === undefined ? undefined : await directoryOf(host, program);
+  const text = directory === undefined ? undefined : await host.files.read(join(directory, BILL));
+  if (text === undefined)
+    throw failure(
+      directory === undefined
+        ? 'a single executable does not contain its bill of materials'
+        : `cannot list the packages of ${directory}: ${BILL} not found`,
+      [`download sbom.cdx.json of the release ${version}`],
+      'NO_BILL_OF_MATERIALS',
+    );
+  const fail = (): AppError =>
+    failure(`${BILL} of ${directory} is damaged`, ['opsctl version --verify'], 'NO_BILL_OF_MATERIALS');
+  const bill = readJsonText(text, fail);
+  if (!isRecord(bill) || !Array.isArray(bill.components)) throw fail();
+  return bill as BillOfMaterials;
+};
+const licenseText = ({ licenses = [] }: Component): string =>
+  licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name ?? '').join(', ');
+/** One line for each package: its name, its version and its license. */
+export const billText = ({ components }: BillOfMaterials): string => {
+  const rows = components.map((one) => [
+    printable([one.group, one.name].filter(Boolean).join('/')),
+    printable(one.version),
+    printable(licenseText(one)),
+  ]);
+  const width = (at: number): number => Math.max(...rows.map((row) => row[at]?.length ?? 0));
+  const [first, second] = [width(0), width(1)];
+  return [
+    ...rows.map(([name = '', version = '', license = '']) =>
+      `${name.padEnd(first)}  ${version.padEnd(second)}  ${license}`.trimEnd(),
+    ),
+    countText(rows.length, 'package'),
+  ].join('\n');
+};
+
 /** Compares the files of this installation with the checksums that its package contains. */
-const verifyFiles = async ({ files }: Host, program: string): Promise<Files> => {
-  const directory = dirname(dirname((await files.realPath(program)) ?? program));
+const verifyFiles = async (host: Host, program: string): Promise<Files> => {
+  const { files } = host;
+  const directory = await directoryOf(host, program);
   const list = await files.read(join(directory, LIST));
   if (list === undefined)
     throw failure(`cannot verify ${directory}: ${LIST} not found`, [

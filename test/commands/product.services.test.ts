@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { Host } from '../../src/platform/host.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
 
@@ -42,6 +43,80 @@ describe('version', () => {
     });
     expect([ran.code, asked]).toEqual([code, [['npm', 'view', 'opsctl', 'version']]]);
     if (latest !== undefined) expect(ran.json()).toMatchObject({ latest, is_current: false });
+  });
+  const sbomOf = (words: readonly string[], text: string | undefined, program: string | undefined) => {
+    const directory = makeDirectory();
+    mkdirSync(join(directory, 'dist'));
+    if (text !== undefined) writeFileSync(join(directory, 'dist/sbom.cdx.json'), text);
+    const self: Host['self'] =
+      program === undefined ? ['/usr/bin/opsctl'] : ['/usr/bin/node', join(directory, program)];
+    return opsctl(['version', '--sbom', ...words], {
+      home,
+      host: (host) => ({ ...host, self }),
+    });
+  };
+  const bill = {
+    bomFormat: 'CycloneDX',
+    components: [
+      { group: '@a', name: 'b', version: '1.0.0', licenses: [{ license: { id: 'MIT' } }] },
+      { name: 'long-name', version: '10.0.0', licenses: [{ expression: 'MIT OR Apache-2.0' }] },
+    ],
+  };
+  it('version --sbom prints the whole document, and a line for each package on a terminal', async () => {
+    const text = JSON.stringify(bill);
+    expect((await sbomOf(['-o', 'json'], text, 'bin/opsctl.js')).json()).toEqual(bill);
+    expect((await sbomOf(['-o', 'table'], text, 'bin/opsctl.js')).stdout).toBe(
+      '@a/b       1.0.0   MIT\nlong-name  10.0.0  MIT OR Apache-2.0\n2 packages\n',
+    );
+  });
+  it.each([
+    ['is missing', undefined, 'bin/opsctl.js', 'sbom.cdx.json not found'],
+    ['is damaged', '{"components":', 'bin/opsctl.js', 'is damaged'],
+    ['has no list', '{"components":{}}', 'bin/opsctl.js', 'is damaged'],
+    ['is not part of the program', undefined, undefined, 'a single executable does not contain'],
+  ])('version --sbom is an error if the document %s', async (_, text, program, message) => {
+    const { code, stderr } = await sbomOf([], text, program);
+    expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
+  });
+  it.each([
+    ['--check --verify', '--check cannot be combined with --verify'],
+    ['--verify --sbom', '--verify cannot be combined with --sbom'],
+    ['--sbom --checksums x', '--checksums requires --verify'],
+  ])('version %s is rejected', async (flags, message) => {
+    const { code, stderr } = await run(`version ${flags}`);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
+});
+
+describe('whoami', () => {
+  it('whoami names the server and the origin of the token, also if the server cannot be reached', async () => {
+    const env = { OPSCTL_TRACKER_URL: 'http://127.0.0.1:9', OPSCTL_TRACKER_TOKEN: 'secret-of-the-test' };
+    const { code, json, stdout } = await opsctl(['whoami', '-o', 'json'], {
+      home,
+      env,
+      host: (host) => ({ ...host, sleep: async () => {} }),
+    });
+    expect([code, json()]).toEqual([
+      0,
+      [
+        expect.objectContaining({
+          service: 'tracker',
+          account: null,
+          server: 'http://127.0.0.1:9',
+          token: 'environment OPSCTL_TRACKER_TOKEN',
+        }),
+        expect.objectContaining({ service: 'sign-in', account: null, server: null, token: null }),
+      ],
+    ]);
+    expect(stdout).not.toContain('secret-of-the-test');
+  });
+  it('whoami on the embedded server has no address that stops with the command', async () => {
+    const rows = (await run('whoami -o json')).json() as { server: string | null; token: string | null }[];
+    expect(rows[0]).toMatchObject({
+      account: 'Ana Ortiz (@ana)',
+      server: 'embedded mock server',
+      token: 'mock',
+    });
   });
 });
 

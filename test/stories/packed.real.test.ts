@@ -137,6 +137,13 @@ test('version --verify finds changed, missing and added files of an installation
   expect(verify().status).toBe(0);
 });
 
+test('version --sbom prints the bill of materials of the installation', () => {
+  const printed = run(process.execPath, ['version', '--sbom', '-o', 'json']);
+  const file = readFileSync(join(dirname(dirname(program)), 'dist/sbom.cdx.json'), 'utf8');
+  expect([printed.status, JSON.parse(printed.stdout)]).toEqual([0, JSON.parse(file)]);
+  expect(JSON.parse(file).components.length).toBeGreaterThan(20);
+});
+
 test('the package installs a command, without a registry and without install scripts', () => {
   expect(existsSync(join(work, 'prefix/bin/opsctl'))).toBe(true);
   const { scripts = {} } = JSON.parse(

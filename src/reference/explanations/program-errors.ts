@@ -251,6 +251,16 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Install a package of a release, and download SHA256SUMS and SHA256SUMS.minisig of the same release.',
     example: 'opsctl version --verify --checksums SHA256SUMS --public-key minisign.pub',
   },
+  NO_BILL_OF_MATERIALS: {
+    category: 'config',
+    meaning: 'opsctl cannot list the packages inside this installation.',
+    causes: [
+      'The program is a single executable, which does not contain the list.',
+      'The file dist/sbom.cdx.json of the installation is missing or damaged.',
+    ],
+    fix: 'Download sbom.cdx.json of the same release.',
+    example: 'opsctl version --sbom -o json > sbom.cdx.json',
+  },
   NO_CASSETTE: {
     category: 'usage',
     meaning: 'The cassette file does not exist.',
