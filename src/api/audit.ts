@@ -34,7 +34,12 @@ export type AuditEntry = {
   readonly duration_ms: number;
 };
 /** Writes one entry; a failure is reported once and never stops the command. */
-export type AuditLog = { write(entry: AuditEntry): Promise<void>; close(): void };
+export type AuditLog = {
+  /** Resolves when the entry is written. */
+  write(entry: AuditEntry): Promise<void>;
+  /** Resolves when all entries are written. */
+  close(): Promise<void>;
+};
 
 const maxBodyCharacters = 2000;
 /** The log never has more than two files of this size. */
@@ -73,6 +78,7 @@ export const openAudit = (host: Host, settings: Settings, warn: Warn, clean: Cle
   let file: AppendFile | undefined;
   let opening: Promise<AppendFile> | undefined;
   let isBroken = false;
+  let written: Promise<void> = Promise.resolve();
   const replace = async (): Promise<AppendFile> => {
     file?.close();
     file = undefined;
@@ -99,10 +105,11 @@ export const openAudit = (host: Host, settings: Settings, warn: Warn, clean: Cle
     }
   });
   return {
-    write: async (entry) => {
-      if (!isBroken) await append(`${clean(JSON.stringify(entry))}\n`);
+    write: (entry) => {
+      if (!isBroken) written = append(`${clean(JSON.stringify(entry))}\n`);
+      return written;
     },
-    close: () => file?.close(),
+    close: () => written.then(() => file?.close()),
   };
 };
 
@@ -137,18 +144,30 @@ const bodyText = ({ body, headers = {} }: HttpRequest): string | null => {
   return text === undefined ? null : cutText(text, maxBodyCharacters);
 };
 type Place = { readonly service: string; readonly isMock: boolean };
-/** Sends requests and writes each change with its outcome to the log. */
-export const auditSender =
-  (
-    log: AuditLog,
-    { now, elapsed }: Pick<Host, 'now' | 'elapsed'>,
-    { command, profile }: Pick<AuditEntry, 'command' | 'profile'>,
-    place: Place,
-    send: (request: HttpRequest) => Promise<HttpReply>,
-  ) =>
-  async (request: HttpRequest): Promise<HttpReply> => {
+/** The time as text. Many requests of a bulk run start in the same millisecond. */
+const makeTimeText = (now: Host['now']): (() => string) => {
+  let [last, text] = [Number.NaN, ''];
+  return () => {
+    const ms = Math.floor(now());
+    if (ms !== last) [last, text] = [ms, new Date(ms).toISOString()];
+    return text;
+  };
+};
+/**
+ * Sends requests and writes each change with its outcome to the log. A response does not wait for its entry if the
+ * request is a row of a bulk run: the entry is written in the same turn, and the journal of the run has the row.
+ */
+export const auditSender = (
+  log: AuditLog,
+  { now, elapsed }: Pick<Host, 'now' | 'elapsed'>,
+  { command, profile }: Pick<AuditEntry, 'command' | 'profile'>,
+  place: Place,
+  send: (request: HttpRequest) => Promise<HttpReply>,
+) => {
+  const timeText = makeTimeText(now);
+  return async (request: HttpRequest): Promise<HttpReply> => {
     if (!canChange({ method: request.method, path: request.url })) return send(request);
-    const [at, began] = [new Date(now()).toISOString(), elapsed()];
+    const [at, began] = [timeText(), elapsed()];
     const note = (outcome: AuditEntry['outcome'], status: number | null): Promise<void> =>
       log.write({
         at,
@@ -165,7 +184,9 @@ export const auditSender =
       });
     try {
       const reply = await send(request);
-      await note(reply.status < 300 ? 'done' : reply.status < 500 ? 'rejected' : 'unknown', reply.status);
+      const { status } = reply;
+      const noted = note(status < 300 ? 'done' : status < 500 ? 'rejected' : 'unknown', status);
+      if (request.transport !== 'pooled') await noted;
       return reply;
     } catch (error) {
       const wasSent = (error as { sent?: unknown } | null)?.sent !== false;
@@ -173,6 +194,7 @@ export const auditSender =
       throw error;
     }
   };
+};
 
 /**
  * The journal of changes: what a bulk run or another command replaced, so that `opsctl undo` can restore it. Entries:

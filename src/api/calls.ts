@@ -307,11 +307,12 @@ const callerOn =
         withOutcome(error, request, () =>
           checkCommand(service, operation, input, new URL(request.url).pathname),
         );
-      const reply = await (operation.method === 'GET' ? askTwice(request) : ask(request)).catch(
-        async (error: unknown) => {
-          throw await unsure(error);
-        },
-      );
+      let reply: WireReply;
+      try {
+        reply = await (operation.method === 'GET' ? askTwice(request) : ask(request));
+      } catch (error) {
+        throw await unsure(error);
+      }
       try {
         const value = normalizeResponse(shapedValue(operation, reply, request.url, input), line.wording);
         wire.options.seen?.note(operation, input.params, input.query, value);

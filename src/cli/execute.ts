@@ -212,15 +212,15 @@ const auditOf = (
   };
   return {
     wrap: (place, send) => {
-      let audited: Promise<typeof send> | undefined;
-      const open = async (): Promise<typeof send> => {
+      let audited: typeof send | undefined;
+      const open = async (request: Parameters<typeof send>[0]): ReturnType<typeof send> => {
         const { auditSender, log } = await load();
-        return auditSender(log, host, who, place, send);
+        audited ??= auditSender(log, host, who, place, send);
+        return audited(request);
       };
-      return async (request) => {
+      return (request) => {
         if (request.method === 'GET' || replay !== undefined) return send(request);
-        audited ??= open();
-        return (await audited)(request);
+        return audited === undefined ? open(request) : audited(request);
       };
     },
     end: async (values, failure) => {
@@ -229,7 +229,7 @@ const auditOf = (
         const { commandEntry, log } = await load();
         await log.write(commandEntry(host, who, values, began, failure));
       }
-      opened?.close();
+      await opened?.close();
     },
   };
 };

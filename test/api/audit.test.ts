@@ -53,7 +53,7 @@ test('the audit log keeps at most two files', async () => {
   );
   const entry = { body: 'x'.repeat(100_000) } as never;
   for (let i = 0; i < 100; i++) await log.write(entry);
-  log.close();
+  await log.close();
   const sizes = [older, current].map((path) => host.files.readNow(path)?.length ?? 0);
   expect(Math.max(...sizes)).toBeLessThan(4.3 * 1024 * 1024);
   expect(Math.min(...sizes)).toBeGreaterThan(0);
@@ -105,7 +105,7 @@ test('the audit log has every entry of parallel requests when its file is replac
     await Promise.all(
       [0, 1, 2, 3].map((j) => log.write({ id: 4 * i + j, body: 'x'.repeat(100_000) } as never)),
     );
-  log.close();
+  await log.close();
   const written = [older, current].flatMap((path) => entriesOf(host.files.readNow(path)?.toString()));
   expect([warnings, open, written.map(({ id }) => id).sort((a, b) => a - b)]).toEqual([
     [],

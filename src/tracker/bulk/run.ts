@@ -38,15 +38,8 @@ export class Lost {
     this.count += 1;
     return tries < MOST_TRIES && !signal.aborted;
   }
-  async call<T>(send: () => Promise<T>): Promise<T> {
-    await this.#pass();
-    const sent = send();
-    this.#calls.add(sent);
-    try {
-      return await sent;
-    } finally {
-      this.#calls.delete(sent);
-    }
+  call<T>(send: () => Promise<T>): Promise<T> {
+    return this.#lookup === undefined ? this.#start(send) : this.#pass().then(() => this.#start(send));
   }
   async alone<T>(look: () => Promise<T>): Promise<T> {
     await this.#pass();
@@ -57,6 +50,13 @@ export class Lost {
     } finally {
       this.#lookup = undefined;
     }
+  }
+  #start<T>(send: () => Promise<T>): Promise<T> {
+    const sent = send();
+    const remove = (): void => void this.#calls.delete(sent);
+    this.#calls.add(sent);
+    sent.then(remove, remove);
+    return sent;
   }
   async #pass(): Promise<void> {
     while (this.#lookup !== undefined) await this.#lookup;
