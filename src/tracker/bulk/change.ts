@@ -326,25 +326,30 @@ export const isMadeBy = (body: Row, found: Row, startedAt: number): boolean => {
     isRecent && Object.entries(body).every(([name, value]) => !(name in found) || same(value, found[name]))
   );
 };
+/** A journal has IDs as texts. A run may have millions of them, and a number costs no text. */
+const idKey = (id: unknown): string | number => {
+  const text = String(id);
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : text;
+};
 /**
  * Checks whether records exist whose creation was sent by a killed run without a response. Each record
  * belongs to only one row; records whose IDs are in the journal already have a row.
  */
 export const makeObserver = (context: Context, startedAt: number, takenIds: Iterable<string>) => {
-  const taken = new Set(takenIds);
+  const taken = new Set([...takenIds].map(idKey));
   const seen = new Map<string, Promise<readonly Row[]>>();
   const observe = async (change: Change, how: 'kept' | 'fresh' = 'kept'): Promise<unknown> => {
     const kept = how === 'kept' ? seen.get(change.resource) : undefined;
     const rows = kept ?? rowsOf(context, change.resource, startedAt);
     if (how === 'kept') seen.set(change.resource, rows);
     const found = (await rows).find(
-      (row) => !taken.has(String(row.id)) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
+      (row) => !taken.has(idKey(row.id)) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
     );
-    if (found !== undefined) taken.add(String(found.id));
+    if (found !== undefined) taken.add(idKey(found.id));
     return found?.id;
   };
   /** A record of this run belongs to the row that created it, and to no other row. */
-  const take = (id: unknown): void => void taken.add(String(id));
+  const take = (id: unknown): void => void taken.add(idKey(id));
   return Object.assign(observe, { take });
 };
 

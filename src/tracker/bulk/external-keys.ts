@@ -106,6 +106,17 @@ class Index {
 }
 
 type Found = { readonly row: RecordRow } | undefined;
+/** Values by resource and key. The keys are texts of the rows: a joined text for each row would cost twice the memory. */
+class KeyMap<V> {
+  readonly #byScope = new Map<string, Map<string, V>>();
+  get = (scope: string, key: string): V | undefined => this.#byScope.get(scope)?.get(key);
+  set(scope: string, key: string, value: V): void {
+    const known = this.#byScope.get(scope);
+    if (known === undefined) this.#byScope.set(scope, new Map([[key, value]]));
+    else known.set(key, value);
+  }
+  delete = (scope: string, key: string): void => void this.#byScope.get(scope)?.delete(key);
+}
 /** The service responded, but not with the record. The response to a change can still prove the change. */
 const NO_RECORD: readonly (string | undefined)[] = ['NOT_JSON', 'NO_SUCCESS', 'OTHER_RECORD', 'OTHER_SHAPE'];
 const hasNoRecord = ({ category, detail }: AppError): boolean =>
@@ -119,11 +130,11 @@ export class RecordKeys {
   readonly #context: Context;
   readonly #all = new Map<string, Promise<Index>>();
   /** The row that creates or changes each key. A run may have millions of rows, so each costs one number. */
-  readonly #claims = new Map<string, number>();
+  readonly #claims = new KeyMap<number>();
   /** Claims whose row is not finished yet: a lookup waits for it. */
-  readonly #open = new Map<string, Promise<unknown>>();
-  /** The IDs of records that this run created. */
-  readonly #learned = new Map<string, unknown>();
+  readonly #open = new KeyMap<Promise<unknown>>();
+  /** The IDs of records that this run created, by the row that claimed their key. */
+  readonly #learned = new Map<number, unknown>();
   readonly #reads = new Map<string, number>();
   #single = 0;
   constructor(context: Context) {
@@ -134,21 +145,21 @@ export class RecordKeys {
    * Registers the row that creates or changes a key. Returns the line of an earlier row with the same key.
    */
   claim(resource: string, key: string, line: number, finished: Promise<unknown>): number | undefined {
-    const name = `${resource} ${key}`;
-    const before = this.#claims.get(name);
+    const before = this.#claims.get(resource, key);
     if (before !== undefined) return before;
-    this.#claims.set(name, line);
-    const end = (): void => void this.#open.delete(name);
-    this.#open.set(name, finished.then(end, end));
+    this.#claims.set(resource, key, line);
+    const end = (): void => this.#open.delete(resource, key);
+    this.#open.set(resource, key, finished.then(end, end));
     return undefined;
   }
   /** True if an earlier row of a dry run would create the record. */
   isClaimed(resource: string, key: string): boolean {
-    return this.#claims.has(`${resource} ${key}`);
+    return this.#claims.get(resource, key) !== undefined;
   }
   /** Notes the ID of a new record. An upsert of the same key is refused, so only its ID can be needed. */
   learn(resource: string, key: string, id: unknown): void {
-    this.#learned.set(`${resource} ${key}`, id);
+    const line = this.#claims.get(resource, key);
+    if (line !== undefined) this.#learned.set(line, id);
   }
 
   #index(resource: string, params: Readonly<Record<string, unknown>> = {}): Promise<Index> {
@@ -174,10 +185,9 @@ export class RecordKeys {
     params: Readonly<Record<string, unknown>> = {},
     line = Number.POSITIVE_INFINITY,
   ): Promise<Found> {
-    const name = `${resource} ${key}`;
-    const claim = this.#claims.get(name);
-    if (claim !== undefined && claim < line) await this.#open.get(name);
-    const learned = this.#learned.get(name);
+    const claim = this.#claims.get(resource, key);
+    if (claim !== undefined && claim < line) await this.#open.get(resource, key);
+    const learned = claim === undefined ? undefined : this.#learned.get(claim);
     if (learned !== undefined) return { row: { id: learned } };
     const rows =
       resource === 'stories'
