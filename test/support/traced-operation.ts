@@ -30,7 +30,7 @@ const ID = '20260102T030405Z-0001';
 const peerUrl = (name: string): string => `http://${name}.example:2380`;
 const namesIn = ({ cluster }: SmallCluster): string[] => cluster.members.map(({ name }) => name);
 
-/** Names a request after its member, and a read of the lock after the lock. */
+/** Names a request after its member, a read of the lock after the lock, and a disarm apart from the list of alarms. */
 const nameOf = (small: SmallCluster) => {
   const ports = new Map(
     small.cluster.members.map(({ name, client_url }) => [new URL(client_url).port, name]),
@@ -39,6 +39,7 @@ const nameOf = (small: SmallCluster) => {
   return ({ method, url, body }: { method: string; url: string; body?: unknown }): string => {
     const { port, pathname } = new URL(url);
     const isLock = pathname.endsWith('/kv/range') && String(body ?? '').includes(lock);
+    if (String(body ?? '').includes('DEACTIVATE')) return `disarm at ${ports.get(port)}`;
     return isLock ? 'read the lock' : `${method} ${ports.get(port)} ${pathname}`;
   };
 };

@@ -280,7 +280,7 @@ const fetchFile = async (
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<Verified> => {
-  const chunks = await destination.stream(name);
+  const chunks = await destination.stream(name, signal);
   if (chunks === undefined) throw missing(destination.placeOf(name));
   let verified: Verified | undefined;
   const checkChunks = async function* (): AsyncGenerator<Bytes> {

@@ -79,6 +79,7 @@ describe('an operation during an alarm runs without the lock in the store', () =
 describe('the plan to recover space', () => {
   it.each([
     ['NOSPACE only', [of('1002', 'NOSPACE'), of('1003', 'NOSPACE')], []],
+    ['no alarm', [], []],
     ['another alarm next to NOSPACE', [of('1002', 'NOSPACE'), n3], ['alarm-is-nospace']],
   ] as const)('with %s', (_, alarms, guards) => {
     const observation = { ...observationOf(3), alarms };
@@ -87,5 +88,7 @@ describe('the plan to recover space', () => {
     const made = recoverPlan({ ...options, ...space, observation, cluster: clusterOf(observation) });
     const found = 'refused' in made ? made.refused.map(({ guard }) => guard) : [];
     expect(found.filter((guard) => guard === 'alarm-is-nospace')).toEqual(guards);
+    const isRaised = alarms.length > 0 && guards.length === 0;
+    expect('steps' in made && made.steps.some(({ kind }) => kind === 'disarm')).toBe(isRaised);
   });
 });

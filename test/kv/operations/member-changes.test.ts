@@ -285,6 +285,29 @@ describe('the plan to add a learner', () => {
   });
 });
 
+describe('a peer URL of another member', () => {
+  it.each([
+    ['one of its two URLs', ['http://a:2380', 'http://b:2380'], ['http://b:2380', 'http://c:2380'], true],
+    ['its only URL', ['http://a:2380'], ['http://a:2380'], true],
+    ['none of its URLs', ['http://a:2380', 'http://b:2380'], ['http://c:2380'], false],
+  ])('is refused: %s', (_, peer_urls, peerUrls, isRefused) => {
+    const seen = observationOf(3);
+    const observation = {
+      ...seen,
+      listed: seen.listed.map((one) => (one.name === 'n2' ? { ...one, peer_urls } : one)),
+    };
+    const input = { id: 'u1', observation, cluster: clusterOf(observation) };
+    const guardsOf = (made: ReturnType<typeof addPlan>): string[] =>
+      'refused' in made
+        ? made.refused.map(({ guard }) => guard).filter((one) => one === 'peer-url-is-new')
+        : [];
+    const refused = isRefused ? ['peer-url-is-new'] : [];
+    expect(guardsOf(addPlan(input, { name: 'n4', peerUrls, isLearner: true }))).toEqual(refused);
+    expect(guardsOf(updatePlan(input, listed('1003'), peerUrls))).toEqual(refused);
+    expect(guardsOf(updatePlan(input, listed('1002', { peer_urls }), peerUrls))).toEqual([]);
+  });
+});
+
 describe('the plan to change the peer URLs of a learner', () => {
   it.each([
     ['3.4.45', 'refused'],

@@ -95,12 +95,16 @@ describe('the order of a defragmentation', () => {
     expect([reads, host.elapsed() - began < 10_000]).toEqual([4, true]);
   });
   it('both locks are taken before the first line, and released after the last', async () => {
+    const trace = await traceOf(await defragWork());
     expectInOrder(
-      await traceOf(await defragWork()),
+      trace,
       ...['create lock done', 'POST n1 /v3/kv/txn done', journal('opened'), sync],
       ...['POST n1 /v3/kv/deleterange done', journal('closed done'), sync],
       ...['POST n1 /v3/lease/revoke done', 'remove lock done'],
     );
+    // The keys of the operation are removed before its last line.
+    const since = trace.slice(trace.indexOf(journal('closed done')));
+    expect(since.filter((one) => one.includes('deleterange'))).toEqual([]);
   });
 });
 
@@ -157,6 +161,9 @@ describe('the order of a replacement', () => {
     expect(error).toMatchObject({ detail: { code: 'NOT_CAUGHT_UP' } });
     expect(work.small.host.elapsed() - began).toBeGreaterThanOrEqual(120_000);
     expect(work.small.done.filter((one) => one.startsWith('promote'))).toEqual([]);
+    // A pause of 200 ms follows each read.
+    const reads = work.small.host.requests.filter(({ url }) => url.endsWith('/maintenance/status')).length;
+    expect(reads).toBeLessThan(3 * (120_000 / 200) + 100);
   });
   it('a member that does not stop remains a member, and the error contains the seconds that it had', async () => {
     const work = await replaceWork();
@@ -344,7 +351,8 @@ describe('the order of a recovery of space', () => {
     expectInOrder(
       trace,
       ...[compacted, journal('end compact'), defragment('n2'), defragment('n3'), `${defragment('n1')} done`],
-      ...[journal('end n1.check'), journal('begin disarm'), sync, journal('end disarm')],
+      ...[journal('end n1.check'), journal('begin disarm'), sync, 'disarm at n1', 'disarm at n1 done'],
+      ...['POST n1 /v3/maintenance/alarm', journal('end disarm')],
       journal('begin verify-write'),
       ...['n1', 'n2', 'n3'].flatMap((name) => [
         ...[`POST ${name} /v3/kv/put`, `POST ${name} /v3/kv/put done`, `POST ${name} /v3/kv/range done`],
@@ -353,6 +361,13 @@ describe('the order of a recovery of space', () => {
       ...[journal('end verify-write'), journal('closed done')],
     );
     expect(work.small.state.alarms).toEqual([]);
+    const disarming = trace.slice(
+      trace.indexOf(journal('begin disarm')),
+      trace.indexOf(journal('end disarm')),
+    );
+    const alarms = disarming.filter((one) => /^(?:disarm at|POST n\d \/v3\/maintenance\/alarm)/.test(one));
+    const lists = alarms.map((one) => (one.startsWith('disarm') ? 'disarm' : 'list'));
+    expect(lists.join(' ')).toMatch(/^(?:list )+(?:disarm )+(?:list ?)+$/);
   });
 });
 

@@ -11,7 +11,12 @@ import {
   type Destination,
   type SnapshotManifest,
 } from '../../../src/kv/snapshots/catalog.ts';
-import { bucketFailure, openDestination } from '../../../src/kv/snapshots/destination.ts';
+import {
+  bucketFailure,
+  bucketUrlProblem,
+  directoryDestination,
+  openDestination,
+} from '../../../src/kv/snapshots/destination.ts';
 import { storeFile } from '../../../src/kv/snapshots/schedule.ts';
 import { asLocalFile, verifyStored } from '../../../src/kv/snapshots/trial-restore.ts';
 import { dbFile, trailer } from '../../../src/etcd-sim/disk/db-file.ts';
@@ -141,6 +146,20 @@ describe('an upload to a bucket', () => {
     const { host, entries, open } = bucketScene();
     expect(await (await open()).discardUnfinished()).toBe(3);
     expect(entries).toEqual([`discard a/ ${host.now() - 86_400_000}`]);
+  });
+});
+
+describe('the URL of a bucket', () => {
+  it.each([
+    ['s3://backups', true],
+    ['s3://backups/', true],
+    ['s3://backups/a/b.c', true],
+    ['s3://backups/a/../b', false],
+    ['s3://backups/./b', false],
+    ['s3://backups/a/..', false],
+    ['s3://backups/a//b', false],
+  ])('%s is valid: %s', (url, isValid) => {
+    expect(bucketUrlProblem(url) === undefined).toBe(isValid);
   });
 });
 
@@ -427,6 +446,74 @@ describe('a snapshot that is read from a bucket', () => {
     await expect(verifyStored({ host, place, bucket: {}, signal: stop.signal })).rejects.toMatchObject({
       category: 'interrupted',
     });
+  });
+});
+
+describe('Ctrl-C during a long reading of a snapshot', () => {
+  const parts = async function* () {
+    for (let at = 0; at < whole.length; at += 700) yield whole.subarray(at, at + 700);
+  };
+  it('ends before an upload', async () => {
+    const signal = AbortSignal.abort(new AppError('interrupted', 'Ctrl-C'));
+    const { base, host, entries, open } = bucketScene();
+    await base.files.replaceStream('/tmp/work/s.db', parts(), 0o600);
+    const taking = { host, cluster: 'prod', member: 'n1', destination: await open(), signal };
+    await expect(storeFile({ ...taking, takenMs: 1000, atStart: 0 }, '/tmp/work/s.db')).rejects.toMatchObject(
+      { category: 'interrupted' },
+    );
+    expect(entries).toEqual([]);
+  });
+  it('ends the verification of a local file and the copy of an object', async () => {
+    const signal = AbortSignal.abort(new AppError('interrupted', 'Ctrl-C'));
+    const local = fakeHost();
+    await local.files.replaceStream('/tmp/work/s.db', parts(), 0o600);
+    const given = { host: local, place: '/tmp/work/s.db', bucket: {}, signal };
+    await expect(verifyStored(given)).rejects.toMatchObject({ category: 'interrupted' });
+    const { objects, host, calls } = bucketScene();
+    objects.set(`a/${name}`, whole);
+    const place = `s3://backups/a/${name}`;
+    const trial = { ctl: '/bin/etcdutl', server: '/bin/etcd' };
+    const copies = [
+      asLocalFile(host, place, { directory: '/tmp/copy' }, signal),
+      verifyStored({ host, place, bucket: {}, signal, trial }),
+    ];
+    for (const copy of copies) await expect(copy).rejects.toMatchObject({ category: 'interrupted' });
+    expect(calls.filter(({ what }) => what === 'stream').map((call) => call.signal)).toEqual([
+      signal,
+      signal,
+    ]);
+  });
+});
+
+describe('a directory of snapshots', () => {
+  const slowPlace = async () => {
+    const slow = slowHost(fakeHost());
+    await slow.host.files.makeDirectory('/snapshots', 0o700);
+    await slow.host.files.makeDirectory('/work', 0o700);
+    await slow.host.files.replace('/work/a.db', 'data', 0o600);
+    return { slow, destination: directoryDestination(slow.host, '/snapshots') };
+  };
+  it('each of its changes is complete when its call ends', async () => {
+    const { slow, destination } = await slowPlace();
+    const { files } = slow.host;
+    await destination.put('a.db', '/work/a.db', 4);
+    expect([slow.pending(), await files.read('/snapshots/a.db')]).toEqual([[], 'data']);
+    await files.replace('/snapshots/b.part', 'more', 0o600);
+    await destination.put('b.db', '/snapshots/b.part', 4);
+    expect([slow.pending(), await files.list('/snapshots')]).toEqual([[], ['a.db', 'b.db']]);
+    await destination.putText('a.db.json', '{}');
+    expect([slow.pending(), await files.read('/snapshots/a.db.json')]).toEqual([[], '{}']);
+    await destination.remove('a.db');
+    expect([slow.pending(), await files.list('/snapshots')]).toEqual([[], ['b.db', 'a.db.json']]);
+  });
+  it('a copy has its directory before its first part', async () => {
+    const { objects, host } = bucketScene();
+    objects.set(`a/${name}`, whole);
+    const place = `s3://backups/a/${name}`;
+    const slow = slowHost(host);
+    const path = await asLocalFile(slow.host, place, { directory: '/tmp/new/copy' });
+    expect([slow.pending(), (await host.files.info(path))?.sizeBytes]).toEqual([[], whole.length]);
+    expect(slow.overlaps).toEqual([]);
   });
 });
 
