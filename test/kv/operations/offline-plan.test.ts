@@ -210,9 +210,13 @@ describe('an upgrade of a stopped cluster that was interrupted', () => {
   ])('continues only from its own start, with its own version: %s', async (_, input, left, state, expected) =>
     expect(await continuesOffline(input, left, state)).toBe(expected),
   );
-  it('refuses another target than that of the interrupted upgrade, and names the command that continues', async () => {
+  /** No member responds. */
+  const noAccess = () => {
     const access = { store: () => new Proxy({}, { get: () => () => Promise.reject(new Error('away')) }) };
-    const input = { ...running, access: access as unknown as OfflineInput['access'] };
+    return access as unknown as OfflineInput['access'];
+  };
+  it('refuses another target than that of the interrupted upgrade, and names the command that continues', async () => {
+    const input = { ...running, access: noAccess() };
     expect(await offlineToContinue(input, started, undefined)).toBe(started.plan);
     expect(await offlineToContinue(input, started, '3.6')).toBe(started.plan);
     await expect(offlineToContinue(input, started, '3.7')).rejects.toMatchObject({
@@ -221,8 +225,7 @@ describe('an upgrade of a stopped cluster that was interrupted', () => {
     });
   });
   it('refuses a member that was started while the question was open, without a journal', async () => {
-    const access = { store: () => new Proxy({}, { get: () => () => Promise.reject(new Error('away')) }) };
-    const input = { ...running, access: access as unknown as OfflineInput['access'] };
+    const input = { ...running, access: noAccess() };
     await expect(refuseStarted(input)).rejects.toMatchObject({
       category: 'unsafe',
       detail: { code: 'MEMBER_RUNS' },
