@@ -12,6 +12,10 @@ import type { ClusterFile } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, seen } from '../../../support/observations.ts';
 
+/** Access whose members answer with this function. */
+const accessThrough = (get: unknown): Access =>
+  ({ store: () => ({ connection: { get } }) }) as unknown as Access;
+
 const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_urls: [], is_learner: false });
 const whole = (members: readonly InspectedMember[]) =>
   observationFrom('c', 'now', members, { is_on: false }, {});
@@ -265,7 +269,7 @@ describe('the quota of a member', () => {
         if (answer instanceof Error) throw answer;
         return answer;
       };
-      const access = { store: () => ({ connection: { get } }) } as unknown as Access;
+      const access = accessThrough(get);
       const found = await seeMetrics(
         fakeHost({}),
         { name: 'c', members: [spec] },
@@ -306,7 +310,7 @@ describe('metrics while another program sends requests', () => {
   const reads = async (...pages: string[]) => {
     const host = fakeHost({});
     const get = async () => ({ status: 200, text: pages.shift() ?? 'no page is left' });
-    const access = { store: () => ({ connection: { get } }) } as unknown as Access;
+    const access = accessThrough(get);
     const found = await seeMetrics(host, { name: 'c', members: [spec] }, access, [seen('n1')]);
     return { clients: found.get('n1')?.clients?.v2_requests, pages: pages.length, sleeps: host.slept };
   };
