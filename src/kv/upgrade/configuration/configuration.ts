@@ -287,7 +287,7 @@ export const splitDocuments = (text: string): readonly [first: string, rest: str
   return [text, ''];
 };
 /** A key that a file contains twice. The servers use the last line (seen on 3.3, 3.4 and 3.5). */
-type RepeatedKey = {
+export type RepeatedKey = {
   readonly key: string;
   readonly places: readonly { readonly line: number; readonly value: string }[];
 };

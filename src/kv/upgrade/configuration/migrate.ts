@@ -4,7 +4,14 @@ import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { caFileIn, type Section } from './access.ts';
-import { GATEWAY, lintFile, parseConfig, repeatText, splitDocuments } from './configuration.ts';
+import {
+  GATEWAY,
+  lintFile,
+  parseConfig,
+  type RepeatedKey,
+  repeatText,
+  splitDocuments,
+} from './configuration.ts';
 import { GATES, MODE, RETENTION, nanosecondsOf } from './settings-36.ts';
 
 type Document = {
@@ -148,6 +155,13 @@ const fix = (document: MigrateDocument, file: Settings, key: string): string[] =
   renameToList(document.contents, key, [file[key]].flat(), document);
   return [`${key} → log-outputs`];
 };
+const refuseRepeats = (repeated: RepeatedKey, named: string, to: Minor): never => {
+  const { message, hint } = repeatText(repeated);
+  throw new AppError('config', `cannot rewrite ${named} for ${to}: ${repeated.key} ${message}`, {
+    code: 'CONFIG_BROKEN',
+    tryThis: [hint],
+  });
+};
 export type Migrated = { readonly text: string; readonly changes: readonly string[] };
 /**
  * Returns the file for version `to` with comments and order kept. If no change is necessary, the text stays
@@ -175,14 +189,7 @@ export const migrateConfig = async (
   const fixed = lintFile(file, to).filter(
     ({ isFixed, isLater }) => isFixed === true && (isLater !== true || when === 'after'),
   );
-  const repeated = fixed.length === 0 ? undefined : parsed.repeats?.[0];
-  if (repeated !== undefined) {
-    const { message, hint } = repeatText(repeated);
-    throw new AppError('config', `cannot rewrite ${named} for ${to}: ${repeated.key} ${message}`, {
-      code: 'CONFIG_BROKEN',
-      tryThis: [hint],
-    });
-  }
+  if (fixed.length > 0 && parsed.repeats?.[0] !== undefined) refuseRepeats(parsed.repeats[0], named, to);
   try {
     const changes = fixed.flatMap(({ key }) => [...fix(document, file, key)]);
     return { text: changes.length === 0 ? text : `${document.toString({ lineWidth: 0 })}${rest}`, changes };
