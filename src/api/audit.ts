@@ -12,7 +12,7 @@ import {
   type HttpRequest,
   NetworkError,
 } from '../platform/host.ts';
-import type { Context, Runtime, Target } from './context.ts';
+import type { EngineContext, Runtime, Target } from './context.ts';
 
 /** One change, without secrets. */
 export type AuditEntry = {
@@ -327,12 +327,12 @@ export const wasRejected = (error: unknown): boolean => {
  * change.
  */
 export class WriteRecord {
-  readonly #context: Context;
+  readonly #context: EngineContext;
   readonly #service: 'tracker' | 'labels';
   readonly #command: string;
   #file: Promise<AppendFile> | undefined;
   #count = 0;
-  constructor(context: Context, service: 'tracker' | 'labels', command: string) {
+  constructor(context: EngineContext, service: 'tracker' | 'labels', command: string) {
     this.#context = context;
     this.#service = service;
     this.#command = command;

@@ -83,7 +83,7 @@ export type Runtime = {
 };
 
 /** The services: one call, the rows of a list, or any request. */
-type Api = {
+export type Api = {
   /** True if requests are recorded instead of sent. Only what is not a request has to check it. */
   readonly isDryRun: boolean;
   target(service: ServiceName): Promise<Target>;
@@ -120,7 +120,7 @@ type Api = {
 };
 type Lookups = Pick<Api, 'call' | 'rows'>;
 /** The same services behind other calls: `wrap` changes how operations are called, lookups included. */
-export const withCalls = (context: Context, wrap: (call: Api['call']) => Api['call']): Context => ({
+export const withCalls = <C extends Api>(context: C, wrap: (call: Api['call']) => Api['call']): C => ({
   ...context,
   call: wrap(context.call),
   lookups: { ...context.lookups, call: wrap(context.lookups.call) },
@@ -154,6 +154,16 @@ type Console = {
    */
   confirm(question: string): Promise<void>;
 };
+
+/**
+ * What an engine gets: the machine and the services. An engine that asks a person, or whose result depends on the
+ * format, names that part of the console.
+ */
+export type EngineContext = Runtime & Api;
+/** The part of the console that asks a person. */
+export type Prompts = Pick<Console, 'confirm' | 'isConfirmed' | 'isInteractive' | 'asksNothing'>;
+/** The part of the console that states which form the result has. */
+export type Display = Pick<Console, 'format' | 'isFormatGiven' | 'columns'>;
 
 /** What a command gets. */
 export type Context = Runtime & Api & Console;

@@ -4,7 +4,7 @@ import { type InvalidArguments, invalidArguments, problem, usageError } from '..
 import { readJsonText } from '../core/json.ts';
 import { decodeUtf8, type JsonFault, placeOfNul, utf8Remedy, utf8Text } from '../core/text.ts';
 import type { Host } from '../platform/host.ts';
-import type { Context } from './context.ts';
+import type { Runtime } from './context.ts';
 
 const tooMuch = (): Error =>
   usageError(
@@ -69,7 +69,7 @@ export const decodeInput = (bytes: Uint8Array, given: string, flag: string): str
 };
 /** The text of a file that a flag names; `-` is standard input. */
 export const textFile = async (
-  { host }: Pick<Context, 'host'>,
+  { host }: Pick<Runtime, 'host'>,
   given: string,
   flag: string,
 ): Promise<string> => {
@@ -98,7 +98,7 @@ export const refuseJson =
   };
 /** The JSON value of a file that a flag names; `-` is standard input. */
 export const jsonFile = async (
-  context: Pick<Context, 'host'>,
+  context: Pick<Runtime, 'host'>,
   given: string,
   flag: string,
   options: Parameters<typeof readJsonText>[2] = {},

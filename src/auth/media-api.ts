@@ -1,6 +1,6 @@
 import type { Operation } from '../core/operation.ts';
 import { media, mediaScopes, mediaTable } from '../api-specs/oauth/endpoints.ts';
-import type { Context, Target } from '../api/context.ts';
+import type { Display, EngineContext, Target } from '../api/context.ts';
 import { jsonOf, refuseRedirect } from '../api/response.ts';
 import { formatRow } from '../core/format.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
@@ -112,7 +112,7 @@ const columnsOf = (items: readonly unknown[]): string[] => {
     .slice(0, 6);
 };
 /** The response unchanged; its items in formats that consist of rows. */
-export const toResult = (context: Context, read: HttpResponse, path: string): Result => {
+export const toResult = (context: EngineContext & Display, read: HttpResponse, path: string): Result => {
   const what = `GET ${path}`;
   refuseRedirect(read, what);
   if (read.text === '') return nothing(`${what}: ${read.status}, without a body`);
@@ -131,14 +131,14 @@ type MediaValues = {
   readonly account?: string | undefined;
   readonly 'token-stdin'?: boolean | undefined;
 };
-const tokenFor = async (context: Context, values: MediaValues, path: string): Promise<AccessToken> => {
+const tokenFor = async (context: EngineContext, values: MediaValues, path: string): Promise<AccessToken> => {
   if (values['token-stdin'] !== true)
     return accessToken(context, { account: values.account, scopes: scopesFor(path) });
   const token = await readSecret(context.host, 'token-stdin');
   context.log.hide(token);
   return { token, origin: 'standard input' };
 };
-export const runMedia = async (context: Context, values: MediaValues): Promise<Result> => {
+export const runMedia = async (context: EngineContext & Display, values: MediaValues): Promise<Result> => {
   const [bare = '', inline = ''] = pathOf(values.path).split('?');
   const query = new URLSearchParams([...new URLSearchParams(inline), ...queryOf(values.param ?? [])]);
   // A wrong URL is reported before a missing sign-in.

@@ -1,4 +1,4 @@
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { problem, usageError } from '../core/problem.ts';
 import { prepareFiles } from './apply.ts';
 import type { ReadOptions } from './read-labels.ts';
@@ -21,7 +21,7 @@ export type Adopted = {
 
 /** A file that names the revision it was written from keeps that protection: the record starts there. */
 const startOf = async (
-  context: Context,
+  context: EngineContext,
   { wish, live }: PlannedLabel,
   asking: ReadOptions,
 ): Promise<LiveLabel | undefined> => {
@@ -32,7 +32,7 @@ const startOf = async (
 };
 
 /** Files of earlier versions name their revision; the lock file has taken its place. */
-const withoutRevision = async (context: Context, prepared: readonly PlannedLabel[]): Promise<void> => {
+const withoutRevision = async (context: EngineContext, prepared: readonly PlannedLabel[]): Promise<void> => {
   const files = new Set(
     prepared.flatMap(({ wish }) =>
       wish.wanted.revision === undefined || wish.document.file === undefined ? [] : [wish.document.file],
@@ -49,7 +49,7 @@ const withoutRevision = async (context: Context, prepared: readonly PlannedLabel
 type Row = { readonly prepared: PlannedLabel; readonly start: LiveLabel | undefined };
 
 const adoptInto = async (
-  context: Context,
+  context: EngineContext,
   directory: string,
   rows: readonly Row[],
   deployment: string,
@@ -80,7 +80,7 @@ const permissionsNow = ({ permissions }: PlannedLabel) =>
 
 /** Removes lock entries that have no definition. The labels of the service are not changed. */
 const forgetEntries = async (
-  context: Context,
+  context: EngineContext,
   files: readonly string[],
   keys: readonly string[],
 ): Promise<Adopted[]> => {
@@ -116,7 +116,7 @@ const forgetEntries = async (
  * even if either is renamed. Makes no changes in the service, and keeps existing records.
  */
 export const adoptFiles = async (
-  context: Context,
+  context: EngineContext,
   files: readonly string[],
   options: ReadOptions & {
     readonly deployment?: string;

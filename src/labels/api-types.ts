@@ -1,6 +1,12 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
 import { scopesFor } from '../api-specs/labels/wire.ts';
-import { type CallOptions, type Context, type RunCommand, type Target, withCalls } from '../api/context.ts';
+import {
+  type CallOptions,
+  type EngineContext,
+  type RunCommand,
+  type Target,
+  withCalls,
+} from '../api/context.ts';
 import type { LooseInput, Operation, Service } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 
@@ -190,7 +196,7 @@ export const explainedRefusal = async (error: AppError, to: LabelQuery): Promise
  * The target has no token: the user is not signed in, or is signed in to another server, whose token must not
  * be sent here.
  */
-const whyNoToken = async (context: Context, target: Target, to: LabelQuery): Promise<AppError> => {
+const whyNoToken = async (context: EngineContext, target: Target, to: LabelQuery): Promise<AppError> => {
   const [{ accessToken }, { checkPlace }] = await Promise.all([
     import('../auth/token.ts'),
     import('../auth/token.ts'),
@@ -215,7 +221,7 @@ const whyNoToken = async (context: Context, target: Target, to: LabelQuery): Pro
   });
 };
 /** A token of `opsctl login` that looked good from here and was refused: revoked early, or the clocks differ. */
-const renewToken = async (context: Context, refused: string): Promise<string | undefined> => {
+const renewToken = async (context: EngineContext, refused: string): Promise<string | undefined> => {
   if (context.settings.get('labels.token') !== undefined) return undefined;
   const { replaceToken } = await import('../auth/token.ts');
   return (await replaceToken(context, await context.target('labels'), refused))?.token;
@@ -226,10 +232,10 @@ type Session = {
   bearer?: string;
 };
 type Access = {
-  readonly context: Context;
+  readonly context: EngineContext;
   readonly session: Session;
   /** Sends an operation with the token of the target. */
-  readonly given: Context['call'];
+  readonly given: EngineContext['call'];
 };
 const call = async (
   { context, session, given }: Access,
@@ -263,7 +269,7 @@ const call = async (
   }
 };
 /** The context with calls that carry the label service's token (issue: `opsctl login`, OPSCTL_LABELS_TOKEN, or the mock's). */
-export const withLabelAccess = (context: Context): Context => {
+export const withLabelAccess = <C extends EngineContext>(context: C): C => {
   const session: Session = {};
   return withCalls(
     context,

@@ -1,5 +1,5 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext, Prompts } from '../api/context.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { tooLargeYaml } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
@@ -298,7 +298,10 @@ export const refuseProblems = (prepared: readonly PlannedLabel[]): void => {
  * Deleting a published part removes values from items, and removing a permission revokes access. Both need a
  * confirmation.
  */
-export const confirmLosses = async (context: Context, prepared: readonly PlannedLabel[]): Promise<void> => {
+export const confirmLosses = async (
+  context: EngineContext & Prompts,
+  prepared: readonly PlannedLabel[],
+): Promise<void> => {
   const gone = prepared.flatMap(({ plan, live }) =>
     live?.state === 'UNPUBLISHED_DRAFT'
       ? []
@@ -449,7 +452,7 @@ export const applyPrepared = async (session: Session, prepared: readonly Planned
   return run;
 };
 export const prepareFiles = async (
-  context: Context,
+  context: EngineContext,
   files: readonly string[],
   options: Options,
 ): Promise<{ session: Session; prepared: PlannedLabel[]; wishes: DesiredLabel[] }> => {
@@ -458,7 +461,7 @@ export const prepareFiles = async (
   return { session, prepared: await prepareAll(session, wishes), wishes };
 };
 /** `--take theirs`: writes remote changes into the files and reads them again. */
-const resolveDrift = async (context: Context, files: readonly string[], options: Options) => {
+const resolveDrift = async (context: EngineContext, files: readonly string[], options: Options) => {
   const first = await prepareFiles(context, files, options);
   const losing = first.prepared.filter((one) => listLostDrift(one).length > 0);
   if (options.take !== 'theirs' || losing.length === 0) return first;
@@ -466,7 +469,11 @@ const resolveDrift = async (context: Context, files: readonly string[], options:
   return context.isDryRun ? first : prepareFiles(context, files, options);
 };
 /** `labels apply -f`: reads, compares, shows, checks, then sends. */
-export const applyFiles = async (context: Context, files: readonly string[], options: Options) => {
+export const applyFiles = async (
+  context: EngineContext & Prompts,
+  files: readonly string[],
+  options: Options,
+) => {
   const { session, prepared } = await resolveDrift(context, files, options);
   context.log.info(plansText(prepared));
   for (const line of entriesWithoutDefinition(session, prepared)) context.log.info(line);

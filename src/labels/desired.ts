@@ -1,5 +1,5 @@
 import { dirname, relative } from 'node:path';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { characters } from '../core/check.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
 import { noShownTexts, shownBelow } from '../core/yaml-shown.ts';
@@ -167,7 +167,7 @@ const emptyKey = (path: string): Problem =>
     'has no value',
     'write [] or null to remove what the service has, or remove the key to leave it unchanged',
   );
-const wishFrom = (context: Context, document: Document, problems: Problem[]): DesiredLabel => {
+const wishFrom = (context: EngineContext, document: Document, problems: Problem[]): DesiredLabel => {
   const read = definitionFrom(document.value, document.shown);
   // There may be more of them than a call takes arguments.
   const empty = (document.empty ?? []).map(emptyKey);
@@ -219,7 +219,10 @@ const repeatedProblems = (wishes: readonly DesiredLabel[]): Problem[] => {
   });
 };
 /** Every definition of the documents; all that is wrong with them is one error. */
-export const parseDesiredLabels = (context: Context, documents: readonly Document[]): DesiredLabel[] => {
+export const parseDesiredLabels = (
+  context: EngineContext,
+  documents: readonly Document[],
+): DesiredLabel[] => {
   const problems: Problem[] = [];
   const wishes = documents.map((document) => wishFrom(context, document, problems));
   const found = problems.length === 0 ? repeatedProblems(wishes) : problems;
@@ -227,7 +230,7 @@ export const parseDesiredLabels = (context: Context, documents: readonly Documen
   return wishes;
 };
 export const loadDesiredLabels = async (
-  context: Context,
+  context: EngineContext,
   files: readonly string[],
   choice: ValuesChoice = {},
 ): Promise<DesiredLabel[]> => {
@@ -236,7 +239,7 @@ export const loadDesiredLabels = async (
 };
 /** The directory whose lock file counts, and the file's name in it. */
 export const lockPlaceOf = (
-  context: Context,
+  context: EngineContext,
   { document, path }: DesiredLabel,
 ): { readonly directory?: string; readonly file?: string } => {
   if (document.file === undefined) return {};

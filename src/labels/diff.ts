@@ -1,6 +1,6 @@
 import { countText as countNoun } from '../core/text.ts';
 import type { CheckFinding } from '../core/result.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { prepareFiles } from './apply.ts';
 import { type Drift, driftText } from './drift.ts';
 import { authorLines, changeRows, driftRow, permissionLines } from './outcome.ts';
@@ -54,7 +54,7 @@ const orphansOf = (session: Session, prepared: readonly PlannedLabel[]): FilesDi
 };
 
 /** Only a whole directory shows which definitions were removed. */
-const areWhole = async (context: Context, files: readonly string[]): Promise<boolean> => {
+const areWhole = async (context: EngineContext, files: readonly string[]): Promise<boolean> => {
   for (const file of files) {
     const info = await context.host.files.info(absolute(context, file));
     if (info?.kind !== 'directory') return false;
@@ -63,7 +63,7 @@ const areWhole = async (context: Context, files: readonly string[]): Promise<boo
 };
 
 export const diffFiles = async (
-  context: Context,
+  context: EngineContext,
   files: readonly string[],
   options: Options,
 ): Promise<FilesDiff> => {

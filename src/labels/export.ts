@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import type { Context } from '../api/context.ts';
+import type { Display, EngineContext } from '../api/context.ts';
 import {
   childPath,
   type FileName,
@@ -110,7 +110,7 @@ export type ExportOptions = ReadOptions & {
   readonly permissions: boolean;
 };
 /** A label that is there without a published revision is not one that is not there. */
-const publishedOf = async (context: Context, name: string, asking: ReadOptions): Promise<LabelJson> => {
+const publishedOf = async (context: EngineContext, name: string, asking: ReadOptions): Promise<LabelJson> => {
   try {
     return await getDefinition(context, `${name}@published`, asking);
   } catch (error) {
@@ -123,7 +123,7 @@ const publishedOf = async (context: Context, name: string, asking: ReadOptions):
   }
 };
 async function* chooseLabels(
-  context: Context,
+  context: EngineContext,
   typed: readonly string[],
   options: ExportOptions,
 ): AsyncGenerator<LabelJson> {
@@ -142,7 +142,7 @@ async function* chooseLabels(
 /** A label of the provider is read only: a file of it could not be applied. */
 const isOwn = ({ labelType }: LabelJson): boolean => labelType === 'SHARED' || labelType === 'ADMIN';
 const withPermissions = async (
-  context: Context,
+  context: EngineContext,
   live: LiveLabel,
   options: ExportOptions,
 ): Promise<Pick<LabelDef, 'permissions'>> => {
@@ -152,7 +152,7 @@ const withPermissions = async (
 };
 /** Yields the requested labels in order of arrival. */
 async function* exportLabels(
-  context: Context,
+  context: EngineContext,
   typed: readonly string[],
   options: ExportOptions,
 ): AsyncGenerator<Exported> {
@@ -196,7 +196,7 @@ const knownFrom = (file: FileName, value: unknown): Known => {
   return { file, definition: present({ key, id, title, fields: isKept ? fields : undefined, protect }) };
 };
 /** Single definitions in a directory. Unreadable files belong to other programs. */
-const knownIn = async (context: Context, directory: string): Promise<Known[]> => {
+const knownIn = async (context: EngineContext, directory: string): Promise<Known[]> => {
   const path = absolute(context, directory);
   if ((await context.host.files.info(path))?.kind !== 'directory') return [];
   const known: Known[] = [];
@@ -208,7 +208,7 @@ const knownIn = async (context: Context, directory: string): Promise<Known[]> =>
   return known;
 };
 /** Keys of the names that an export must not choose. */
-const namesIn = async (context: Context, directory: string): Promise<Set<string>> => {
+const namesIn = async (context: EngineContext, directory: string): Promise<Set<string>> => {
   const path = absolute(context, directory);
   const names = await context.host.files.list(path).catch(() => []);
   return new Set([...names, LOCK_FILE, LINT_FILE, SCHEMA_FILE].map(fileNameKey));
@@ -282,7 +282,7 @@ const withKeys = (one: Exported, before: Known['definition'] | undefined): Expor
   };
 };
 type Target = {
-  readonly context: Context;
+  readonly context: EngineContext;
   readonly directory: string;
   readonly known: readonly Known[];
   readonly lock: LockFile | undefined;
@@ -343,7 +343,7 @@ const recordAll = async (
     }, lock),
   );
 };
-const writeSchema = async (context: Context, directory: string): Promise<void> => {
+const writeSchema = async (context: EngineContext, directory: string): Promise<void> => {
   if (context.isDryRun) return;
   const path = absolute(context, directory);
   await context.host.files.makeDirectory(path);
@@ -353,7 +353,7 @@ const writeSchema = async (context: Context, directory: string): Promise<void> =
 };
 /** Writes one file per label into a directory, and updates its lock file, if there is one. */
 async function* exportToDirectory(
-  context: Context,
+  context: EngineContext,
   directory: string,
   labels: AsyncIterable<Exported>,
   given: string | undefined,
@@ -389,7 +389,7 @@ async function* exportToDirectory(
 }
 /** All of them as the documents of one file. */
 async function* exportToFile(
-  context: Context,
+  context: EngineContext,
   file: string,
   labels: AsyncIterable<Exported>,
 ): AsyncGenerator<Written> {
@@ -419,10 +419,10 @@ async function* definitions(labels: AsyncIterable<Exported>): AsyncGenerator<unk
   for await (const { definition } of labels) yield fileFrom(definition);
 }
 /** `-f contract.yaml` names a file, not a directory: all labels go into it as documents, and `labels apply` reads them so. */
-const isFileName = async (context: Context, given: string): Promise<boolean> =>
+const isFileName = async (context: EngineContext, given: string): Promise<boolean> =>
   /\.ya?ml$/i.test(given) && (await context.host.files.info(absolute(context, given)))?.kind !== 'directory';
 export const exportResult = async (
-  context: Context,
+  context: EngineContext & Display,
   typed: readonly string[],
   options: ExportOptions,
   directory: string | undefined,

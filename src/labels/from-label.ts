@@ -1,4 +1,4 @@
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { AppError } from '../core/problem.ts';
 import { type CheckFinding, recordResult, type Result } from '../core/result.ts';
 import type { ChoiceJson, FieldJson, LabelJson, LifecycleJson } from './api-types.ts';
@@ -191,7 +191,7 @@ export const findUnpublished = (draft: LiveLabel, published: LiveLabel | undefin
   return planFrom(content, published, { prune: true }).changes;
 };
 const publishedOf = async (
-  context: Context,
+  context: EngineContext,
   name: string,
   asking: ReadOptions,
 ): Promise<LiveLabel | undefined> => {
@@ -202,7 +202,7 @@ const publishedOf = async (
     throw error;
   }
 };
-export const compare = (context: Context, typed: string, asking: ReadOptions): Promise<Compared> =>
+export const compare = (context: EngineContext, typed: string, asking: ReadOptions): Promise<Compared> =>
   withLabel(context, typed, asking, async (found) => {
     const [name = ''] = found.split('@');
     const label = await getLabel(context, name, asking);
@@ -217,7 +217,11 @@ const draftFindings = (title: string, changes: readonly Change[]): CheckFinding[
     : changes.map((change) => ({
         ...{ rule: 'unpublished', level: 'fail', subject: title, message: changesText([change]).trim() },
       }));
-export const diffDraft = async (context: Context, typed: string, asking: ReadOptions): Promise<Result> => {
+export const diffDraft = async (
+  context: EngineContext,
+  typed: string,
+  asking: ReadOptions,
+): Promise<Result> => {
   const { name, draft, published, changes } = await compare(context, typed, asking);
   const data = {
     label: name,

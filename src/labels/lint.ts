@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { labelRoles } from '../api-specs/labels/wire.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { type Problem, problem, problemText, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import { type LabelDef, principalName } from './definition.ts';
@@ -140,7 +140,7 @@ const wrongOption = (name: string, value: unknown): string | undefined => {
       return isPlain(value) || typeof value === 'boolean' ? undefined : 'must be true, false or an object';
   }
 };
-const readOptions = async (context: Context, file: string | undefined): Promise<Wanted> => {
+const readOptions = async (context: EngineContext, file: string | undefined): Promise<Wanted> => {
   if (file === undefined) return wantedFrom({});
   const document = readSingleDocument(file, await textOf(context, file));
   if (!isPlain(document.value)) throw usageError(`${file} must be a map of rules`);
@@ -169,7 +169,7 @@ const check = <K extends keyof LintOptions>(name: K, wish: DesiredLabel, options
 };
 /** A definition that the lock file does not know, or a record whose file is gone: one of them was forgotten. */
 const orphans = async (
-  context: Context,
+  context: EngineContext,
   directory: string | undefined,
   wishes: readonly DesiredLabel[],
 ): Promise<Finding[]> => {
@@ -195,14 +195,17 @@ const orphans = async (
     );
   return [...unknown, ...forgotten].map((one) => ({ ...one, lint: 'orphans' }));
 };
-const configOf = async (context: Context, directory: string | undefined): Promise<string | undefined> => {
+const configOf = async (
+  context: EngineContext,
+  directory: string | undefined,
+): Promise<string | undefined> => {
   if (directory === undefined) return undefined;
   const file = join(directory, LINT_FILE);
   return (await context.host.files.info(file)) === undefined ? undefined : file;
 };
 /** `labels lint`: the rules of the team, from labels.lint.yaml next to the definitions. No network. */
 export const lintFiles = async (
-  context: Context,
+  context: EngineContext,
   files: readonly string[],
   rules: string | undefined,
 ): Promise<{ readonly findings: readonly Finding[]; readonly count: number }> => {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import {
   type ChoiceDef,
   type FieldDef,
@@ -238,7 +238,7 @@ export const recordFrom = (
  * from --deployment if the URL changes. Embedded servers have no fixed URL, so they are identified by their
  * state directory.
  */
-export const deploymentOf = async (context: Context, given: string | undefined): Promise<string> => {
+export const deploymentOf = async (context: EngineContext, given: string | undefined): Promise<string> => {
   if (given !== undefined) return given;
   const target = await context.target('labels');
   if (target.isMock) return `embedded-${digestOf(context.settings.directories.state)}`;
@@ -285,7 +285,7 @@ type Protection = {
   readonly record: DeploymentRecord;
 };
 /** Records of a label in the lock files of the current directory and of the directories in it. */
-const recordsFor = async (context: Context, id: string): Promise<Protection[]> => {
+const recordsFor = async (context: EngineContext, id: string): Promise<Protection[]> => {
   const { host } = context;
   const names = await host.files.list(host.cwd).catch(() => []);
   const directories = [host.cwd, ...names.map((name) => childPath(host.cwd, pathPart(name)))];
@@ -311,7 +311,7 @@ const makeProtectedError = (seen: Protection, what: string, id: string): AppErro
 };
 /** Refuses to disable, delete or publish the removal of parts that a lock file of this directory protects. */
 export const refuseProtected = async (
-  context: Context,
+  context: EngineContext,
   live: LiveLabel,
   changes: readonly Change[] | 'all',
 ): Promise<void> => {

@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
-import type { Context } from '../api/context.ts';
+import type { EngineContext, Runtime } from '../api/context.ts';
 import { decodeUtf8 } from '../core/text.ts';
 import { shownTexts } from '../core/yaml-shown.ts';
 import { AppError, problem } from '../core/problem.ts';
@@ -142,12 +142,12 @@ export const lockFrom = (path: string, text: string): LockFile =>
     .reduce(mergeLocks);
 
 /** The directory in which the definitions of `-f` lie; undefined for standard input. */
-export const directoryOf = async ({ host }: Context, file: string): Promise<string | undefined> => {
+export const directoryOf = async ({ host }: Runtime, file: string): Promise<string | undefined> => {
   if (file === '-') return undefined;
   const path = resolve(host.cwd, file);
   return (await host.files.info(path))?.kind === 'directory' ? path : dirname(path);
 };
-export const readLock = async ({ host }: Context, directory: string): Promise<LockFile | undefined> => {
+export const readLock = async ({ host }: Runtime, directory: string): Promise<LockFile | undefined> => {
   const path = join(directory, LOCK_FILE);
   const bytes = await host.files.readBytes(path);
   return bytes === undefined ? undefined : lockFrom(path, decodeUtf8(bytes, path, 'usage'));
@@ -163,7 +163,7 @@ const lockFileHeld = (host: Host, path: string, seen: LockSnapshot<Holder>): App
     tryThis: waysPast(host, held?.by, held?.claim ?? path),
   });
 };
-const whileHeld = async <T>({ host, signal }: Context, path: string, use: () => Promise<T>): Promise<T> => {
+const whileHeld = async <T>({ host, signal }: Runtime, path: string, use: () => Promise<T>): Promise<T> => {
   const mine = thisProcess(host);
   const since = host.elapsed();
   for (;;) {
@@ -180,7 +180,7 @@ const whileHeld = async <T>({ host, signal }: Context, path: string, use: () => 
 };
 /** Reads, changes and replaces the file as one operation: concurrent changes of another command are kept. */
 export const changeLock = async (
-  context: Context,
+  context: EngineContext,
   directory: string,
   change: (lock: LockFile) => LockFile,
 ): Promise<LockFile> =>
@@ -263,7 +263,7 @@ const treeText = (node: Node, lead = '', branch = ''): string[] => {
   ];
 };
 /** What of a label is locked, as a tree. */
-export const showLocks = (context: Context, typed: string, asking: ReadOptions): Promise<Result> =>
+export const showLocks = (context: EngineContext, typed: string, asking: ReadOptions): Promise<Result> =>
   withLabel(context, typed, asking, async (name) => {
     const label = liveFrom(await getLabel(context, name, asking));
     const tree = lockTree(label, await listLocks(context, `labels/${label.id}`));

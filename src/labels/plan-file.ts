@@ -1,4 +1,4 @@
-import type { Context } from '../api/context.ts';
+import type { EngineContext, Prompts } from '../api/context.ts';
 import { textFile } from '../api/input.ts';
 import { readJsonText } from '../core/json.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
@@ -57,7 +57,7 @@ const documentOf = ({ document }: DesiredLabel): PlannedDocument => {
   };
 };
 /** `labels plan`: what an apply would send, without sending it. */
-export const planFiles = async (context: Context, files: readonly string[], options: Options) => {
+export const planFiles = async (context: EngineContext, files: readonly string[], options: Options) => {
   const { session, prepared, wishes } = await prepareFiles(context, files, options);
   refuseLost(session, prepared);
   refuseProblems(prepared);
@@ -86,7 +86,7 @@ const makeBrokenPlanError = (file: string, why: string, line?: number): AppError
     [{ ...problem('--plan', 'format', why), ...(line === undefined ? {} : { file, line }) }],
     [`opsctl labels plan -f <files> --out ${file}`],
   );
-const readPlan = async (context: Context, file: string): Promise<PlanFile> => {
+const readPlan = async (context: EngineContext, file: string): Promise<PlanFile> => {
   if ((await context.host.files.info(absolute(context, file))) === undefined)
     throw makeBrokenPlanError(file, 'does not exist');
   const value = readJsonText(await textFile(context, file, '--plan'), ({ what, line, column, isJson }) => {
@@ -120,7 +120,7 @@ const outOfDate = (file: string, changed: readonly PlannedLabel[]): AppError =>
  * `labels apply --plan`: sends the reviewed changes or no request. A label that already matches the plan
  * counts as done.
  */
-const applyPlan = async (context: Context, file: string) => {
+const applyPlan = async (context: EngineContext & Prompts, file: string) => {
   const plan = await readPlan(context, file);
   const wishes = parseDesiredLabels(
     context,
@@ -148,7 +148,7 @@ const applyPlan = async (context: Context, file: string) => {
   await confirmLosses(context, prepared);
   return applyPrepared(session, prepared);
 };
-export const writePlan = async (context: Context, file: string, plan: PlanFile): Promise<void> => {
+export const writePlan = async (context: EngineContext, file: string, plan: PlanFile): Promise<void> => {
   if (!context.isDryRun)
     await context.host.files.replace(absolute(context, file), `${JSON.stringify(plan, undefined, 2)}\n`);
 };
@@ -156,12 +156,12 @@ export const writePlan = async (context: Context, file: string, plan: PlanFile):
 type Run = Awaited<ReturnType<typeof applyPrepared>>;
 /** From a plan that was written down, or from files. */
 export const apply = (
-  context: Context,
+  context: EngineContext & Prompts,
   plan: string | undefined,
   files: readonly string[],
   options: Options,
 ): Promise<Run> => (plan === undefined ? applyFiles(context, files, options) : applyPlan(context, plan));
-export const applyResult = (context: Context, { done, failures }: Run): Result => {
+export const applyResult = (context: EngineContext, { done, failures }: Run): Result => {
   if (failures[0] && done.length === 0) throw failures[0];
   const text = outcomesText(done, context.isDryRun);
   return recordResult(

@@ -1,4 +1,4 @@
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { AppError, awaitAll, problem, usageError } from '../core/problem.ts';
 import { inParallel, type LimitsJson, type PermissionJson, type UserCapabilitiesJson } from './api-types.ts';
 import type { LabelDef, LiveLabel } from './definition.ts';
@@ -35,7 +35,7 @@ import {
 
 /** An older revision that the service still has; drafts go when they are published. */
 const revisionOf = async (
-  context: Context,
+  context: EngineContext,
   id: string,
   revision: string,
   asking: ReadOptions,
@@ -48,7 +48,7 @@ const revisionOf = async (
   }
 };
 const fromRecord = async (
-  context: Context,
+  context: EngineContext,
   record: DeploymentRecord,
   live: LiveLabel,
   asking: ReadOptions,
@@ -67,7 +67,7 @@ const fromRecord = async (
  * deleted that revision.
  */
 export const baseOf = async (
-  context: Context,
+  context: EngineContext,
   wanted: LabelDef,
   live: LiveLabel,
   record: DeploymentRecord | undefined,
@@ -174,7 +174,11 @@ const liveOf = (
   return undefined;
 };
 /** What freezes at publish is the published revision's, which differs from a newer draft. */
-const withPublished = async (context: Context, live: LiveLabel, asking: ReadOptions): Promise<LiveLabel> => {
+const withPublished = async (
+  context: EngineContext,
+  live: LiveLabel,
+  asking: ReadOptions,
+): Promise<LiveLabel> => {
   if (!live.hasUnpublishedChanges || !live.fields.some((field) => field.maxEntries !== undefined))
     return live;
   const then = await revisionOf(context, live.id, 'published', asking);
@@ -374,7 +378,7 @@ export type Options = {
 };
 /** One run over definition files: the deployment, and the lock files of their directories. */
 export type Session = {
-  readonly context: Context;
+  readonly context: EngineContext;
   readonly options: Options;
   readonly deployment: string;
   /** By directory; undefined for single files without a lock file. */
@@ -383,7 +387,7 @@ export type Session = {
   readonly withoutLock: ReadonlySet<string>;
 };
 export const openSession = async (
-  context: Context,
+  context: EngineContext,
   options: Options,
   wishes: readonly DesiredLabel[],
 ): Promise<Session> => {

@@ -1,5 +1,5 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext, Prompts } from '../api/context.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import type { LabelJson, LockJson, PermissionJson } from './api-types.ts';
@@ -36,14 +36,14 @@ const refuseOther = (seen: Compared, wanted: string | undefined): void => {
   );
 };
 /** A label without pending changes is not a failure: the result is the label, as after a publish. */
-const asItIs = (context: Context, { label, draft }: Compared): Result => {
+const asItIs = (context: EngineContext, { label, draft }: Compared): Result => {
   context.log.info(`label ${draft.title}: no changes to publish (revision ${draft.revisionId} is published)`);
   return recordResult(label, { text: labelText(label) });
 };
 export type PublishOptions = ReadOptions & { readonly revision?: string; readonly languageCode?: string };
 /** Shows the pending changes, confirms, and publishes exactly the shown revision. */
 export const publishLabel = async (
-  context: Context,
+  context: EngineContext & Prompts,
   typed: string,
   asking: PublishOptions,
 ): Promise<Result> => {
@@ -110,7 +110,11 @@ const wantsTitle = (title: string): AppError =>
     [problem('--title', 'required', `must be ${JSON.stringify(title)}`)],
     [`opsctl labels retire ${JSON.stringify(title)} --yes --title ${JSON.stringify(title)}`],
   );
-const confirmTitle = async (context: Context, title: string, given: string | undefined): Promise<void> => {
+const confirmTitle = async (
+  context: EngineContext & Prompts,
+  title: string,
+  given: string | undefined,
+): Promise<void> => {
   if (context.isDryRun) return;
   if (given !== undefined && given !== title)
     throw usageError('the title does not fit; no changes were made', [
@@ -129,7 +133,7 @@ const body = ({ asking }: Target, revisionId: string) => ({
   writeControl: { requiredRevisionId: revisionId },
 });
 const write = (
-  context: Context,
+  context: EngineContext,
   target: Target,
   revisionId: string,
   isDisabled: boolean,
@@ -151,7 +155,7 @@ const write = (
     act,
   );
 };
-const remove = async (context: Context, target: Target): Promise<boolean> => {
+const remove = async (context: EngineContext, target: Target): Promise<boolean> => {
   const { name, live, asking } = target;
   let { revisionId } = live;
   const mustDisable = live.state === 'PUBLISHED';
@@ -172,7 +176,7 @@ const remove = async (context: Context, target: Target): Promise<boolean> => {
 };
 /** Disables a label when it must be, and deletes the very revision that was shown; `title` is the confirmation of a script. */
 export const retireLabel = async (
-  context: Context,
+  context: EngineContext & Prompts,
   typed: string,
   asking: ReadOptions,
   title: string | undefined,

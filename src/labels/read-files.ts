@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { copyModes } from '../api-specs/labels/wire.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext, Runtime } from '../api/context.ts';
 import { wholeInput } from '../api/input.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
@@ -138,7 +138,7 @@ export type Document = {
 export const LINT_FILE = 'labels.lint.yaml';
 const companions: ReadonlySet<string> = new Set([LOCK_FILE, LINT_FILE, SCHEMA_FILE]);
 const nameFile = (file: string): string => (file === '-' ? 'standard input' : file);
-export const absolute = ({ host }: Context, file: string): string => resolve(host.cwd, file);
+export const absolute = ({ host }: Runtime, file: string): string => resolve(host.cwd, file);
 /** Problems with the file, the line and the column in which they stand. */
 export const placeProblems = (document: Document, problems: readonly Problem[]): Problem[] =>
   problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
@@ -152,7 +152,7 @@ const decodeFile = (bytes: Uint8Array, name: string): string => {
     ]);
   return text.replace(/^\uFEFF/, '');
 };
-export const textOf = async (context: Context, file: string): Promise<string> => {
+export const textOf = async (context: EngineContext, file: string): Promise<string> => {
   if (file === '-') return decodeFile(await wholeInput(context.host), nameFile(file));
   const bytes = await context.host.files.readBytes(absolute(context, file));
   if (bytes === undefined)
@@ -163,9 +163,9 @@ export const textOf = async (context: Context, file: string): Promise<string> =>
 };
 const isDefinition = (name: string): boolean => /\.(ya?ml|json)$/i.test(name) && !companions.has(name);
 /** Returns the names of the definition files in a directory. Files for other purposes are ignored. */
-export const definitionFilesIn = async ({ host }: Context, path: string): Promise<string[]> =>
+export const definitionFilesIn = async ({ host }: Runtime, path: string): Promise<string[]> =>
   (await host.files.list(path)).filter(isDefinition).sort();
-const filesIn = async (context: Context, file: string): Promise<string[]> => {
+const filesIn = async (context: EngineContext, file: string): Promise<string[]> => {
   if (file === '-') return [file];
   const path = absolute(context, file);
   const info = await context.host.files.info(path);
@@ -289,7 +289,10 @@ const makeNoDocumentError = (names: string, rule: string, remedies: readonly str
     remedies,
   );
 /** Every document of the files in order. A directory means the YAML and JSON files in it. */
-export const readDocuments = async (context: Context, files: readonly string[]): Promise<Document[]> => {
+export const readDocuments = async (
+  context: EngineContext,
+  files: readonly string[],
+): Promise<Document[]> => {
   const documents: Document[] = [];
   for (const given of files)
     for (const file of await filesIn(context, given)) {

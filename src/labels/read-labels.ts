@@ -1,6 +1,6 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
 import { systemQuery } from '../api-specs/labels/wire.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { bare, type ObjectField } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { brokenPage, heldRows, pageWatch } from '../core/limits.ts';
@@ -20,7 +20,7 @@ const { table } = labelsService;
 export type ReadOptions = { readonly admin?: boolean };
 const adminQuery = ({ admin }: ReadOptions) => (admin ? { useAdminAccess: true } : {});
 /** Reads are made under --dry-run as well: a plan needs them. Line breaks and indents would be half of the bytes. */
-const read = <T>(context: Context, operation: Operation, input: LooseInput): Promise<T> => {
+const read = <T>(context: EngineContext, operation: Operation, input: LooseInput): Promise<T> => {
   const { fields, prettyPrint } = systemQuery;
   const compact = { ...operation, query: { ...operation.query, fields, prettyPrint } };
   const query = { prettyPrint: false, ...input.query };
@@ -40,13 +40,21 @@ const definitionMembers = [
   `fields(${fieldMembers})`,
 ].join();
 /** A label as `labels get` shows it. */
-export const getLabel = (context: Context, name: string, asking: ReadOptions = {}): Promise<LabelJson> =>
+export const getLabel = (
+  context: EngineContext,
+  name: string,
+  asking: ReadOptions = {},
+): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', ...adminQuery(asking) },
   });
 /** Only the keys that a definition contains. */
-export const getDefinition = (context: Context, name: string, asking: ReadOptions = {}): Promise<LabelJson> =>
+export const getDefinition = (
+  context: EngineContext,
+  name: string,
+  asking: ReadOptions = {},
+): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
     query: { view: 'LABEL_VIEW_FULL', fields: definitionMembers, ...adminQuery(asking) },
@@ -62,7 +70,7 @@ export type RevisionAuthor = {
  * request must not replace the result of a command.
  */
 export const getAuthor = async (
-  context: Context,
+  context: EngineContext,
   name: string,
   asking: ReadOptions,
 ): Promise<RevisionAuthor | undefined> => {
@@ -80,7 +88,7 @@ export const getAuthor = async (
 };
 /** All labels, with the keys of definitions. Pages of 50 limit the memory of one page. */
 export const listDefinitions = (
-  context: Context,
+  context: EngineContext,
   asking: ReadOptions,
   more: Readonly<Record<string, unknown>> = {},
 ): AsyncGenerator<LabelJson> =>
@@ -92,7 +100,7 @@ export const listDefinitions = (
     ...more,
   });
 /** Titles and ids of all labels. */
-export const listTitles = (context: Context, asking: ReadOptions): AsyncGenerator<LabelJson> =>
+export const listTitles = (context: EngineContext, asking: ReadOptions): AsyncGenerator<LabelJson> =>
   limitHeldRows(
     'GET /labels',
     allLabels(context, {
@@ -132,7 +140,7 @@ const needRows = (operation: Operation, page: Page): number => {
 };
 /** Follows nextPageToken until there is none: the only sign of the end (spec/labels#parameters). */
 export async function* streamPages<T extends Page>(
-  context: Context,
+  context: EngineContext,
   operation: Operation,
   input: LooseInput,
 ): AsyncGenerator<T> {
@@ -150,7 +158,7 @@ export async function* streamPages<T extends Page>(
   }
 }
 async function* allLabels(
-  context: Context,
+  context: EngineContext,
   query: Readonly<Record<string, unknown>>,
 ): AsyncGenerator<LabelJson> {
   for await (const page of streamPages<Page & { labels?: LabelJson[] }>(context, table.labels.list, {
@@ -158,7 +166,7 @@ async function* allLabels(
   }))
     yield* page.labels ?? [];
 }
-export const listLocks = async (context: Context, label: string): Promise<LockJson[]> => {
+export const listLocks = async (context: EngineContext, label: string): Promise<LockJson[]> => {
   const locks: LockJson[] = [];
   const input = { params: { parent: label }, query: { pageSize: 200 } };
   const watch = heldRows('the locks');
@@ -173,7 +181,7 @@ export const listLocks = async (context: Context, label: string): Promise<LockJs
   return locks;
 };
 export const listPermissions = async (
-  context: Context,
+  context: EngineContext,
   label: string,
   asking: ReadOptions = {},
 ): Promise<PermissionJson[]> => {
@@ -190,8 +198,8 @@ export const listPermissions = async (
   }
   return found;
 };
-export const getLimits = (context: Context): Promise<LimitsJson> => read(context, table.limits.get, {});
-export const getUserCapabilities = (context: Context): Promise<UserCapabilitiesJson> =>
+export const getLimits = (context: EngineContext): Promise<LimitsJson> => read(context, table.limits.get, {});
+export const getUserCapabilities = (context: EngineContext): Promise<UserCapabilitiesJson> =>
   read(context, table.capabilities.get, { params: { name: 'users/me/capabilities' } });
 
 const foldCase = (text: string): string => text.trim().toLowerCase();
@@ -220,7 +228,7 @@ export const ambiguousTitle = (title: string, found: readonly LabelJson[], { pat
  * have the same title.
  */
 const findByTitle = async (
-  context: Context,
+  context: EngineContext,
   title: string,
   asking: ReadOptions = {},
   given: Given = argument,
@@ -250,7 +258,7 @@ const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
 /** An id of the service: letters and digits only. A one-word title looks the same, so the service decides. */
 const looksLikeId = (text: string): boolean => /^[A-Za-z0-9]{8,}$/.test(text);
 /** The name of an existing label from typed text, for commands that confirm before they act. */
-export const nameOfLabel = (context: Context, typed: string, asking: ReadOptions): Promise<string> =>
+export const nameOfLabel = (context: EngineContext, typed: string, asking: ReadOptions): Promise<string> =>
   withLabel(context, typed, asking, async (name) => {
     await getLabel(context, name, asking);
     return name;
@@ -262,7 +270,7 @@ const mayBeNone = (error: unknown): error is AppError =>
   (error.category === 'not-found' || error.detail.httpStatus === 403);
 /** A text that looks like an ID is first tried as an ID, which avoids reading all titles. */
 const withId = async <T>(
-  context: Context,
+  context: EngineContext,
   typed: string,
   asking: ReadOptions,
   use: (name: string) => Promise<T>,
@@ -281,7 +289,7 @@ const withId = async <T>(
 /** `title:labels/x` is always a title. */
 const TITLE_FORM = 'title:';
 const findTitleForm = async (
-  context: Context,
+  context: EngineContext,
   typed: string,
   asking: ReadOptions,
 ): Promise<string | undefined> => {
@@ -294,7 +302,7 @@ const findTitleForm = async (
 };
 /** Runs `use` with the name (labels/<id>, revision kept) of the label that a person typed: an id, labels/<id> or a title. */
 export const withLabel = async <T>(
-  context: Context,
+  context: EngineContext,
   typed: string,
   asking: ReadOptions,
   use: (name: string) => Promise<T>,
@@ -328,7 +336,7 @@ export type LiveLabels = {
 /** So few labels whose ids are known are read by id; more of them cost less as pages of all labels. */
 const fewReads = 4;
 const readById = async (
-  context: Context,
+  context: EngineContext,
   id: string,
   asking: ReadOptions,
 ): Promise<LabelJson | undefined> => {
@@ -349,7 +357,7 @@ const indexOf = (labels: readonly LabelJson[]): LiveLabels => {
 };
 /** Reads all labels and keeps those that are sought. */
 const fromPages = async (
-  context: Context,
+  context: EngineContext,
   seeks: readonly Seek[],
   asking: ReadOptions,
 ): Promise<LiveLabels> => {
@@ -366,7 +374,7 @@ const fromPages = async (
 };
 /** Everything that is sought in as few requests as possible: pages of all labels, or one read for each of a few ids. */
 export const readLive = async (
-  context: Context,
+  context: EngineContext,
   seeks: readonly Seek[],
   asking: ReadOptions,
 ): Promise<LiveLabels> => {
@@ -385,7 +393,7 @@ export const TITLES = 'label-title';
  * Keeps the titles of all labels for completion, which never uses the network. An unwritable list is not a
  * failure.
  */
-export const rememberTitles = async (context: Context, labels: readonly LabelJson[]): Promise<void> => {
+export const rememberTitles = async (context: EngineContext, labels: readonly LabelJson[]): Promise<void> => {
   const { files } = context.host;
   const directory = join(context.settings.directories.cache, 'names');
   const titles = labels.flatMap(({ properties }) =>

@@ -1,5 +1,5 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
-import { type Context, withCalls } from '../api/context.ts';
+import { type EngineContext, type Prompts, type Runtime, withCalls } from '../api/context.ts';
 import {
   type About,
   listWriteRecords,
@@ -95,7 +95,7 @@ type Restored = { readonly id?: string; readonly title: string; readonly revisio
  * others, so that the next undo reverts an earlier change.
  */
 const markUndone = async (
-  { host }: Context,
+  { host }: Runtime,
   path: string,
   { isOldForm, lines = [], ...record }: LabelRecord,
   restored: readonly Restored[],
@@ -147,12 +147,12 @@ type Noted = {
 };
 /** Notes the labels of one command in the journal of changes. */
 class LabelWrites {
-  readonly #context: Context;
+  readonly #context: EngineContext;
   readonly #record: WriteRecord;
   readonly #labels = new Map<string, Noted>();
   /** Labels that the command has read, by name: they are not read again. */
   readonly #seen = new Map<string, LabelJson>();
-  constructor(context: Context, command: string) {
+  constructor(context: EngineContext, command: string) {
     this.#context = context;
     this.#record = new WriteRecord(context, 'labels', command);
   }
@@ -250,7 +250,7 @@ class LabelWrites {
   }
 }
 /** A context that saves each label before its first change. A dry run saves nothing. */
-export const withLabelRecord = (context: Context, command: string): Context => {
+export const withLabelRecord = <C extends EngineContext>(context: C, command: string): C => {
   if (context.isDryRun) return context;
   const recorder = new LabelWrites(context, command);
   return withCalls(context, (call) => (service, operation, input, options) => {
@@ -265,7 +265,7 @@ export const withLabelRecord = (context: Context, command: string): Context => {
 };
 
 /** Enables a label that was published with a newer draft: a definition that says `published` would publish that draft. */
-const enableAgain = async (context: Context, { name, title, hadDraft }: Saved): Promise<void> => {
+const enableAgain = async (context: EngineContext, { name, title, hadDraft }: Saved): Promise<void> => {
   if (hadDraft !== true) return;
   const live = liveFrom(await getDefinition(context, name, { admin: false }));
   if (live.state === 'DISABLED') {
@@ -282,7 +282,7 @@ const refusalText = ({ title, name, outside }: Saved): string =>
     ? `${title} was created: it stays; opsctl labels retire ${JSON.stringify(title)} removes it`
     : `${title === name ? name : title}: ${outside} is outside of the definition; opsctl cannot revert it`;
 /** The labels in the records of this service that an undo restored, with the revision that it left. */
-const listUndone = async (context: Context, service: string): Promise<readonly Saved[]> => {
+const listUndone = async (context: EngineContext, service: string): Promise<readonly Saved[]> => {
   const found: Saved[] = [];
   for (const { path, service: kind } of await listWriteRecords(context)) {
     if (kind !== 'labels') continue;
@@ -313,7 +313,7 @@ const revisionBehindUndos = (undone: readonly Saved[], name: string, now: string
 };
 /** Another change of the label is never reverted without --force. */
 const refuseLaterChange = async (
-  context: Context,
+  context: EngineContext,
   { name, title, after }: Saved,
   service: string,
 ): Promise<void> => {
@@ -334,7 +334,10 @@ const refuseLaterChange = async (
     },
   );
 };
-const refuseOtherService = async (context: Context, { command, service }: LabelRecord): Promise<void> => {
+const refuseOtherService = async (
+  context: EngineContext,
+  { command, service }: LabelRecord,
+): Promise<void> => {
   if (serviceText(await context.target('labels')) === service) return;
   throw new AppError(
     'unsafe',
@@ -352,7 +355,12 @@ const nothingToUndo = ({ command }: LabelRecord, others: readonly Saved[]): AppE
   });
 const OPTIONS = { publish: false, prune: false, admin: false, take: 'ours' } as const;
 /** Shows the plan and asks, then applies the definitions in a file. */
-const applySaved = async (context: Context, file: string, saved: readonly Saved[], command: string) => {
+const applySaved = async (
+  context: EngineContext & Prompts,
+  file: string,
+  saved: readonly Saved[],
+  command: string,
+) => {
   const { apply } = await import('./plan-file.ts');
   if (context.isDryRun) {
     for (const one of saved) await enableAgain(context, one);
@@ -372,7 +380,7 @@ const listRestored = (error: unknown): readonly Restored[] => {
 };
 /** Applies the definitions and notes which labels have them; an apply that stops has restored the labels before. */
 const applyAndMark = async (
-  context: Context,
+  context: EngineContext & Prompts,
   path: string,
   record: LabelRecord,
   saved: readonly Saved[],
@@ -394,7 +402,7 @@ const applyAndMark = async (
 };
 /** Applies the saved definitions, unless a label changed in the meantime. */
 export const undoLabels = async (
-  context: Context,
+  context: EngineContext & Prompts,
   path: string,
   record: LabelRecord,
   isForced: boolean,

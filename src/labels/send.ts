@@ -1,6 +1,6 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
 import { optionMembers } from '../api-specs/labels/wire.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { AppError } from '../core/problem.ts';
 import type { LabelJson } from './api-types.ts';
@@ -32,7 +32,7 @@ export type RevisionConflict = {
  * newer revision means that another user changed it, and then the difference is shown.
  */
 export const sendPinned = async <T>(
-  context: Context,
+  context: EngineContext,
   shown: RevisionConflict,
   again: string,
   diff: (now: LabelJson) => string,

@@ -1,5 +1,5 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext, Prompts } from '../api/context.ts';
 import { AppError, messageOf, type Problem, problem, usageError } from '../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../core/result.ts';
 import { inParallel, type LabelJson } from './api-types.ts';
@@ -23,7 +23,7 @@ const { permissions } = labelsService.table;
  * always has one.
  */
 export const sendPermissions = async (
-  context: Context,
+  context: EngineContext,
   parent: string,
   plan: PermissionPlan,
   admin: { useAdminAccess?: boolean },
@@ -54,7 +54,7 @@ const isCsv = (file: string, text: string): boolean =>
 export type ReadRows = (source: string, text: string) => Promise<unknown[]>;
 /** The list of a file: a table, or a YAML or JSON document. */
 const listIn = async (
-  context: Context,
+  context: EngineContext,
   file: string,
   rowsIn: ReadRows,
 ): Promise<{ source: string; value: unknown }> => {
@@ -63,7 +63,7 @@ const listIn = async (
   const source = file === '-' ? 'standard input' : file;
   return { source, value: await rowsIn(source, text) };
 };
-const wantedFrom = async (context: Context, file: string, rowsIn: ReadRows) => {
+const wantedFrom = async (context: EngineContext, file: string, rowsIn: ReadRows) => {
   const { source, value } = await listIn(context, file, rowsIn);
   const { wanted, problems } = permissionsFrom(value);
   if (problems.length > 0) {
@@ -77,7 +77,7 @@ const wantedFrom = async (context: Context, file: string, rowsIn: ReadRows) => {
 export type SyncOptions = ReadOptions & { readonly file: string; readonly keep: boolean };
 /** Makes the permissions of a label those of a list; what the list does not have goes, unless it is kept. */
 export const syncPermissions = async (
-  context: Context,
+  context: EngineContext & Prompts,
   typed: string,
   asking: SyncOptions,
   rowsIn: ReadRows,
@@ -105,12 +105,12 @@ export const syncPermissions = async (
 };
 
 const PRINCIPALS = ['email', 'person', 'group', 'audience'] as const;
-const readLabels = async (context: Context, asking: ReadOptions): Promise<LabelJson[]> => {
+const readLabels = async (context: EngineContext, asking: ReadOptions): Promise<LabelJson[]> => {
   const labels: LabelJson[] = [];
   for await (const label of listTitles(context, asking)) labels.push(label);
   return labels;
 };
-async function* exportedRows(context: Context, asking: ReadOptions): AsyncGenerator<object> {
+async function* exportedRows(context: EngineContext, asking: ReadOptions): AsyncGenerator<object> {
   for (const label of await readLabels(context, asking)) {
     const name = `labels/${label.id}`;
     for (const one of await listPermissions(context, name, asking)) {
@@ -124,7 +124,7 @@ async function* exportedRows(context: Context, asking: ReadOptions): AsyncGenera
   }
 }
 /** All permissions of all labels, one row for each permission. */
-export const exportPermissions = (context: Context, asking: ReadOptions): Result =>
+export const exportPermissions = (context: EngineContext, asking: ReadOptions): Result =>
   rowsResult(exportedRows(context, asking), {
     columns: ['label', 'title', 'role', ...PRINCIPALS],
     name: 'label',
@@ -185,7 +185,7 @@ const isChange = ({ added, changed, removed }: PermissionPlan): boolean =>
   added.length + changed.length + removed.length > 0;
 type Planned = Group & { readonly name: string; readonly plan: PermissionPlan };
 /** Sends the batches of one label. A refusal of the service does not stop the other labels. */
-const sendOne = async (context: Context, { name, path, plan }: Planned, admin: boolean) => {
+const sendOne = async (context: EngineContext, { name, path, plan }: Planned, admin: boolean) => {
   const counts = { added: plan.added.length, changed: plan.changed.length, removed: plan.removed.length };
   const row = { label: name, title: path, ...counts };
   if (!isChange(plan)) return { ...row, status: 'unchanged' };
@@ -198,7 +198,10 @@ const sendOne = async (context: Context, { name, path, plan }: Planned, admin: b
     return { ...row, status: 'failed', error: messageOf(error) };
   }
 };
-const showAndConfirm = async (context: Context, planned: readonly Planned[]): Promise<void> => {
+const showAndConfirm = async (
+  context: EngineContext & Prompts,
+  planned: readonly Planned[],
+): Promise<void> => {
   const changing = planned.filter(({ plan }) => isChange(plan));
   for (const { name, path, plan } of changing)
     context.log.info(`permissions of ${path} (${name}):\n${permissionText(plan)}`);
@@ -209,7 +212,7 @@ const showAndConfirm = async (context: Context, planned: readonly Planned[]): Pr
 };
 /** Makes the permissions of each label in a table those of its rows. Labels without a row are not changed. */
 export const importPermissions = async (
-  context: Context,
+  context: EngineContext & Prompts,
   options: ImportOptions,
   rowsIn: ReadRows,
 ): Promise<Result> => {

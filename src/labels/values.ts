@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { childPath, pathPart } from '../core/file-name.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext, Runtime } from '../api/context.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import { misreadText } from '../core/yaml-shown.ts';
@@ -73,7 +73,7 @@ class Filler {
   }
 }
 
-const readValues = async (context: Context, file: string): Promise<Values> => {
+const readValues = async (context: EngineContext, file: string): Promise<Values> => {
   const document = readSingleDocument(file, await textOf(context, file));
   if (!isPlain(document.value))
     throw usageError(`${file} must be a map of values`, [problem('--values', 'type', 'must be a map')]);
@@ -93,7 +93,7 @@ const usesValues = (value: unknown): boolean =>
     ? NAME.test(value)
     : typeof value === 'object' && value !== null && Object.values(value).some(usesValues);
 /** Names of the deployments that have a values file next to the definitions. */
-const deploymentsIn = async ({ host }: Context, directory: string): Promise<string[]> => {
+const deploymentsIn = async ({ host }: Runtime, directory: string): Promise<string[]> => {
   const path = join(directory, VALUES_DIRECTORY);
   if ((await host.files.info(path))?.kind !== 'directory') return [];
   const names = (await host.files.list(path)).filter((name) => /\.ya?ml$/i.test(name));
@@ -115,7 +115,7 @@ const makeUnfilledError = (documents: readonly Document[], deployments: readonly
   );
 /** The values file of a document: the named one, or that of the deployment next to the definitions. */
 const valuesFileOf = async (
-  context: Context,
+  context: EngineContext,
   document: Document,
   { deployment, values }: ValuesChoice,
 ): Promise<{ readonly file?: string; readonly known: readonly string[] }> => {
@@ -133,7 +133,7 @@ const valuesFileOf = async (
  * there, the text `${name}` is a text.
  */
 export const fillValues = async (
-  context: Context,
+  context: EngineContext,
   documents: readonly Document[],
   choice: ValuesChoice,
 ): Promise<Document[]> => {
@@ -163,7 +163,7 @@ export const fillValues = async (
 };
 /** The deployments whose values the definitions of `files` can use; empty without values files. */
 export const deploymentsWithValues = async (
-  context: Context,
+  context: EngineContext,
   files: readonly string[],
 ): Promise<readonly string[]> => {
   const names = new Set<string>();

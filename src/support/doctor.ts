@@ -1,5 +1,5 @@
 import { adviceText } from '../core/next.ts';
-import type { Context, ServiceName } from '../api/context.ts';
+import type { EngineContext, Prompts, Runtime, ServiceName } from '../api/context.ts';
 import { fails, type Finding as SignInFinding } from '../auth/doctor.ts';
 import type { LoginServerOptions } from '../auth/login/plan.ts';
 import { resolveTarget } from '../config/resolve-target.ts';
@@ -15,7 +15,7 @@ import { makeRedactor } from '../output/redact.ts';
 import { limits } from '../core/limits.ts';
 
 export const directoryFinding = async (
-  context: Context,
+  context: EngineContext,
   name: 'config' | 'state' | 'cache',
 ): Promise<Finding> => {
   const path = context.settings.directories[name];
@@ -47,13 +47,13 @@ export const directoryFinding = async (
     };
   }
 };
-const proxyFinding = ({ host }: Context): Finding => {
+const proxyFinding = ({ host }: Runtime): Finding => {
   const set = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy', 'NO_PROXY', 'no_proxy'].filter(
     (name) => host.env[name],
   );
   return { check: 'proxy', state: 'pass', found: set.length === 0 ? 'none' : set.join(', ') };
 };
-const browserless = ({ host }: Context): Finding => ({
+const browserless = ({ host }: Runtime): Finding => ({
   check: 'terminal',
   state: 'pass',
   found: `stdin ${host.terminal.stdin.isTty ? 'terminal' : 'pipe'}, stdout ${host.terminal.stdout.isTty ? 'terminal' : 'pipe'}, stderr ${host.terminal.stderr.isTty ? 'terminal' : 'pipe'}`,
@@ -68,7 +68,11 @@ const asError = (error: unknown): { found: string; remedy: string } =>
     ? { found: error.message, remedy: adviceText(error.detail.tryThis?.[0] ?? '') }
     : { found: messageOf(error), remedy: remedyOf(error) };
 /** A service is reachable if it returns any response. The status shows whether the token is valid. */
-const serviceFinding = async (context: Context, service: ServiceName, probe: string): Promise<Finding> => {
+const serviceFinding = async (
+  context: EngineContext,
+  service: ServiceName,
+  probe: string,
+): Promise<Finding> => {
   const check = `${service} service`;
   try {
     const found = resolveTarget(context.settings, service);
@@ -101,7 +105,7 @@ const serviceFinding = async (context: Context, service: ServiceName, probe: str
 };
 
 /** Checks the machine, the settings and whether each service responds. */
-export const generalFindings = async (context: Context): Promise<readonly Finding[]> => {
+export const generalFindings = async (context: EngineContext): Promise<readonly Finding[]> => {
   const { name, origin } = context.settings.profile;
   return [
     { check: 'opsctl', state: 'pass', found: OPSCTL_VERSION },
@@ -150,7 +154,7 @@ const settingsFinding = (error: unknown): SignInFinding[] => {
     ),
   ];
 };
-const serverRows = async (context: Context, values: Given): Promise<readonly SignInFinding[]> => {
+const serverRows = async (context: EngineContext, values: Given): Promise<readonly SignInFinding[]> => {
   const { serverFindings } = await import('../auth/doctor.ts');
   const { probeFor } = await import('../auth/probe.ts');
   const { loginServer } = await import('../auth/settings.ts');
@@ -170,7 +174,10 @@ const serverRows = async (context: Context, values: Given): Promise<readonly Sig
   );
 };
 /** Checks all requirements of a sign-in. The user does not have to sign in. */
-export const signInFindings = async (context: Context, values: Given): Promise<readonly SignInFinding[]> => {
+export const signInFindings = async (
+  context: EngineContext & Prompts,
+  values: Given,
+): Promise<readonly SignInFinding[]> => {
   const { browserFinding, keychainFinding, portFindings, credentialStoreFinding } = await import(
     '../auth/doctor.ts'
   );
@@ -188,7 +195,7 @@ type File = { readonly name: string; readonly text: string };
 
 const json = (name: string, value: unknown): File => ({ name, text: `${JSON.stringify(value, null, 2)}\n` });
 
-const versions = ({ host }: Context) => ({
+const versions = ({ host }: Runtime) => ({
   opsctl: OPSCTL_VERSION,
   runtime: host.runtime,
   platform: host.platform,
@@ -196,7 +203,7 @@ const versions = ({ host }: Context) => ({
 });
 
 /** Each setting with where it comes from; of a secret only that. Of variables only the names. */
-const configuration = ({ settings, host }: Context) => ({
+const configuration = ({ settings, host }: Runtime) => ({
   profile: settings.profile,
   directories: settings.directories,
   settings: keys.flatMap(({ key, secret }) => {
@@ -209,7 +216,7 @@ const configuration = ({ settings, host }: Context) => ({
   ),
 });
 
-const lastCrash = async ({ host, settings }: Context): Promise<File[]> => {
+const lastCrash = async ({ host, settings }: Runtime): Promise<File[]> => {
   // Crashes belong to no profile: the directory above that of the profile's state.
   const directory = join(settings.directories.state, '..', 'crashes');
   const names = (await host.files.list(directory).catch(() => [])).filter((name) =>
@@ -232,7 +239,7 @@ const gatherFindings = async (looks: Looks): Promise<File[]> => {
 };
 
 /** Creates one archive for a bug report. The redactor processes every text, whatever its source is. */
-export const writeBundle = async (context: Context, file: string, looks: Looks): Promise<Result> => {
+export const writeBundle = async (context: EngineContext, file: string, looks: Looks): Promise<Result> => {
   const { host, settings } = context;
   const redactor = makeRedactor();
   for (const secret of secretsOf(settings)) redactor.hide(secret);

@@ -1,4 +1,4 @@
-import type { Context, RequestProver, ServiceName } from '../api/context.ts';
+import type { EngineContext, RequestProver, ServiceName } from '../api/context.ts';
 import { textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
@@ -174,7 +174,7 @@ const isJson = (text: string): boolean => {
 };
 /** --field converts types and reads @files; --raw-field keeps the text unchanged. */
 const fieldsOf = async (
-  context: Context,
+  context: EngineContext,
   given: RawRequestInput,
 ): Promise<(readonly [string, unknown])[]> => {
   const typed: (readonly [string, unknown])[] = [];
@@ -205,7 +205,7 @@ const bodyText = (
  * A complete URL, pasted from a response or a log. It must be below the base URL, because the request
  * contains the token.
  */
-const pathBelow = async (context: Context, service: ServiceName, given: string): Promise<string> => {
+const pathBelow = async (context: EngineContext, service: ServiceName, given: string): Promise<string> => {
   if (!/^https?:\/\//i.test(given)) return given.startsWith('/') ? given : `/${given}`;
   const { baseUrl } = await context.target(service);
   if (given.startsWith(`${baseUrl}/`)) return given.slice(baseUrl.length);
@@ -219,7 +219,7 @@ const pathBelow = async (context: Context, service: ServiceName, given: string):
 };
 /** As `gh api`: fields of a GET are query parameters, else the body. */
 export const requestOf = async (
-  context: Context,
+  context: EngineContext,
   service: ServiceName,
   given: RawRequestInput,
 ): Promise<ApiRequest> => {
@@ -260,7 +260,7 @@ const labelsRefusal = async (error: AppError, { method, path, body = '' }: ApiRe
   });
 };
 const explainRefusal = async (
-  context: Context,
+  context: EngineContext,
   service: ServiceName,
   error: AppError,
   request: ApiRequest,
@@ -272,7 +272,7 @@ const explainRefusal = async (
 const whatOf = ({ method, path }: ApiRequest): string => `${method} ${path}`;
 /** Rejections and redirects are errors for every request. */
 const acceptAnswer = async (
-  context: Context,
+  context: EngineContext,
   service: ServiceName,
   request: ApiRequest,
   reply: HttpReply,
@@ -287,7 +287,7 @@ const isJsonAnswer = ({ headers }: Pick<HttpReply, 'headers'>): boolean =>
   /\bjson\b/.test(headers['content-type'] ?? '');
 /** Prints the response unchanged: a list row by row while it arrives, a record, or bytes of another type. */
 export const answerOf = async (
-  context: Context,
+  context: EngineContext,
   service: ServiceName,
   request: ApiRequest,
 ): Promise<Result> => {
@@ -302,7 +302,7 @@ export const answerOf = async (
 };
 /** The request with a new token; undefined if opsctl has none. A token of the user's own header or setting stays. */
 const withNewToken = async (
-  context: Context,
+  context: EngineContext,
   service: ServiceName,
   request: ApiRequest,
 ): Promise<ApiRequest | undefined> => {
@@ -320,7 +320,7 @@ const withNewToken = async (
 };
 /** One new token and one more try, as in every other command; the request that was sent last comes with its response. */
 const sendRenewed = async (
-  context: Context,
+  context: EngineContext,
   service: ServiceName,
   request: ApiRequest,
 ): Promise<{ readonly reply: HttpReply; readonly sent: ApiRequest }> => {
@@ -331,7 +331,11 @@ const sendRenewed = async (
   await reply.bytes();
   return { reply: await context.send(service, again), sent: again };
 };
-const readAnswer = async (context: Context, service: ServiceName, request: ApiRequest): Promise<Result> => {
+const readAnswer = async (
+  context: EngineContext,
+  service: ServiceName,
+  request: ApiRequest,
+): Promise<Result> => {
   const { reply } = await sendRenewed(context, service, request);
   await acceptAnswer(context, service, request, reply);
   if (!isJsonAnswer(reply)) {
@@ -348,7 +352,7 @@ const readAnswer = async (context: Context, service: ServiceName, request: ApiRe
  * Yields the rows of all pages. A page outside the base URL is rejected, because the token would be sent
  * there.
  */
-export const pagesOf = (context: Context, service: ServiceName, request: ApiRequest): Result => {
+export const pagesOf = (context: EngineContext, service: ServiceName, request: ApiRequest): Result => {
   let last = request;
   const ask = async (path: string) => {
     const one = { ...last, path: await pathBelow(context, service, path) };
@@ -369,14 +373,14 @@ export const pagesOf = (context: Context, service: ServiceName, request: ApiRequ
 const tokenIn = (authorization: string | undefined): string | undefined =>
   /^(?:Bearer|DPoP) (.+)$/.exec(authorization ?? '')?.[1];
 /** The label service has a setting for its token; without it, the target has the token of the sign-in. */
-const withTokenOfLabels = async (context: Context, asked: ApiRequest): Promise<ApiRequest> => {
+const withTokenOfLabels = async (context: EngineContext, asked: ApiRequest): Promise<ApiRequest> => {
   if (context.settings.get('labels.token') !== undefined) return asked;
   const token = tokenIn((await context.target('labels')).headers.authorization);
   return token === undefined ? asked : { ...asked, token };
 };
 /** The data API has no separate token. The account of `opsctl login` authorizes the request. */
 export const withBearer = async (
-  context: Context,
+  context: EngineContext,
   service: ServiceName,
   asked: ApiRequest,
 ): Promise<ApiRequest> => {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { categoryOfExit, AppError } from '../core/problem.ts';
 import { shellLine } from '../core/shell.ts';
 import type { Started } from '../platform/host.ts';
@@ -126,7 +126,7 @@ export const chapters: readonly Chapter[] = [
 
 const quiet = ['-o', 'table', '--no-input'];
 export type TourContext = {
-  readonly context: Context;
+  readonly context: EngineContext;
   readonly directory: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 };

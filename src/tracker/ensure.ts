@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { tracker } from '../api-specs/tracker/index.ts';
-import type { Context, RunCommand } from '../api/context.ts';
+import type { EngineContext, RunCommand, Runtime } from '../api/context.ts';
 import { acquire, type Lock } from '../auth/credential-store/guarded-file.ts';
 import { inputFrom, requiredAreGiven } from '../core/flag.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
@@ -15,7 +15,7 @@ import { resolveValues, trackerNames } from './names/name-resolution.ts';
  */
 const WAIT_MS = 90_000;
 /** Continues without a lock if none can be created: a read-only home is not a failure. */
-const lockOf = async ({ host, settings, signal, log }: Context, name: string): Promise<Lock | undefined> => {
+const lockOf = async ({ host, settings, signal, log }: Runtime, name: string): Promise<Lock | undefined> => {
   try {
     await host.files.makeDirectory(settings.directories.state, 0o700);
     return await acquire(host, childPath(settings.directories.state, pathPart(`${name}.lock`)), {
@@ -29,7 +29,7 @@ const lockOf = async ({ host, settings, signal, log }: Context, name: string): P
   }
 };
 /** Looking and then making is one step for all processes of this user, so that two of them do not both make it. */
-const oneAtATime = async <T>(context: Context, what: string, act: () => Promise<T>): Promise<T> => {
+const oneAtATime = async <T>(context: EngineContext, what: string, act: () => Promise<T>): Promise<T> => {
   const { baseUrl } = await context.target('tracker');
   const lock = await lockOf(context, `ensure-${hash('sha256', `${baseUrl} ${what}`).slice(0, 16)}`);
   try {
@@ -55,13 +55,13 @@ export const matching = (rows: readonly Row[], body: Readonly<Record<string, unk
     },
   );
 };
-const find = async (context: Context, { list }: Verbs, input: LooseInput): Promise<Row | undefined> => {
+const find = async (context: EngineContext, { list }: Verbs, input: LooseInput): Promise<Row | undefined> => {
   const rows = (await context.lookups.call(tracker, list, {})) as Row[];
   return matching(rows, input.body ?? {});
 };
 /** Another process won the race to create the record: the name is in use, so the record exists now. */
 const createOrFind = async (
-  context: Context,
+  context: EngineContext,
   verbs: Verbs,
   input: LooseInput,
 ): Promise<{ row: Row; isNew: boolean }> => {
@@ -83,7 +83,7 @@ const createOrFind = async (
  * names.
  */
 const createOnce = (
-  context: Context,
+  context: EngineContext,
   verbs: Verbs,
   input: LooseInput,
 ): Promise<{ row: Row; isNew: boolean }> =>
@@ -116,7 +116,7 @@ const changes = (
     ),
   );
 const bodyOf = async (
-  context: Context,
+  context: EngineContext,
   { verbs, words }: Kind,
   values: Readonly<Record<string, unknown>>,
 ): Promise<LooseInput> => {

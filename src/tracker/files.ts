@@ -1,5 +1,5 @@
 import { basename, extname, resolve } from 'node:path';
-import type { Context, Target } from '../api/context.ts';
+import type { EngineContext, Target } from '../api/context.ts';
 import { errorFrom } from '../api/response.ts';
 import { multipart, type Part, send } from '../api/send.ts';
 import { type FileName, safeFileName } from '../core/file-name.ts';
@@ -9,7 +9,7 @@ import type { HttpReply } from '../platform/host.ts';
 import { jsonReply } from './search.ts';
 
 /** A path as the user of the command means it. */
-export const absolute = (context: Context, path: string): string => resolve(context.host.cwd, path);
+export const absolute = (context: EngineContext, path: string): string => resolve(context.host.cwd, path);
 
 const types: Readonly<Record<string, string>> = {
   '.csv': 'text/csv',
@@ -25,7 +25,7 @@ const types: Readonly<Record<string, string>> = {
   '.txt': 'text/plain',
   '.zip': 'application/zip',
 };
-const sizeOf = async (context: Context, given: string): Promise<number> => {
+const sizeOf = async (context: EngineContext, given: string): Promise<number> => {
   const info = await context.host.files.info(absolute(context, given));
   if (info?.kind !== 'file')
     throw invalidArguments([
@@ -33,7 +33,7 @@ const sizeOf = async (context: Context, given: string): Promise<number> => {
     ]);
   return info.sizeBytes;
 };
-const filePart = async (context: Context, given: string, index: number): Promise<Part> => {
+const filePart = async (context: EngineContext, given: string, index: number): Promise<Part> => {
   const path = absolute(context, given);
   const sizeBytes = await sizeOf(context, given);
   const contentType = types[extname(path).toLowerCase()] ?? 'application/octet-stream';
@@ -49,7 +49,7 @@ const filePart = async (context: Context, given: string, index: number): Promise
 /** spec/tracker#files: file0 to file3 in one request. */
 const MOST = 4;
 const upload = async (
-  context: Context,
+  context: EngineContext,
   paths: readonly string[],
   storyId: number | undefined,
 ): Promise<unknown[]> => {
@@ -80,7 +80,7 @@ const upload = async (
 const isRecord = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && typeof (value as { id?: unknown }).id === 'number';
 export const uploadAll = async (
-  context: Context,
+  context: EngineContext,
   paths: readonly string[],
   storyId: number | undefined,
 ): Promise<unknown[]> => {
@@ -119,7 +119,7 @@ export type FileRecord = { readonly id: number; readonly url: string | null; rea
  * HTTP are rejected.
  */
 export const contentOf = async (
-  context: Context,
+  context: EngineContext,
   start: URL,
   { baseUrl, headers: own }: Target,
 ): Promise<HttpReply> => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { trackerInfo } from '../api-specs/tracker/info.ts';
-import type { Context, RunCommand } from '../api/context.ts';
+import type { Context, EngineContext, Prompts, RunCommand, Runtime } from '../api/context.ts';
 import { inputFrom, type Argument, type Values } from '../core/flag.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import type { Operation } from '../core/operation.ts';
@@ -20,7 +20,7 @@ export type Editable = {
   readonly read: Operation | undefined;
 };
 export const givenText = async (
-  context: Context,
+  context: EngineContext,
   values: Values,
   name: string,
 ): Promise<string | undefined> => {
@@ -33,7 +33,11 @@ export const givenText = async (
     : (await (await import('../api/input.ts')).textFile(context, path, flag)).replace(/\r?\n$/, '');
 };
 /** The current text. An editor that starts empty would delete it on exit. */
-const currentText = async (context: Context, { read, name }: Editable, values: Values): Promise<string> => {
+const currentText = async (
+  context: EngineContext,
+  { read, name }: Editable,
+  values: Values,
+): Promise<string> => {
   if (read === undefined) return '';
   const { params } = await resolveParams(trackerNames, context, read, inputFrom(read, values), true);
   const record = (await context.lookups.call(trackerInfo, read, { params })) as Record<string, unknown>;
@@ -73,17 +77,17 @@ export const openEditor = async (
 
 /** The text that the editor saved, and the file that keeps it until the text has arrived. */
 export type Edited = { readonly text: string; readonly path: string; drop(): Promise<void> };
-const editorOf = (env: Context['host']['env']): string => env.VISUAL || env.EDITOR || 'vi';
+const editorOf = (env: EngineContext['host']['env']): string => env.VISUAL || env.EDITOR || 'vi';
 /** Editors end the last line; a text of the service has no such end. */
 const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '');
 /** Like git: the shell parses EDITOR, so that quotes and spaces in a path have their usual meaning. */
-const editorCall = ({ host }: Context, editor: string, path: string): [string, string[]] => {
+const editorCall = ({ host }: Runtime, editor: string, path: string): [string, string[]] => {
   if (host.platform !== 'win32') return ['sh', ['-c', `${editor} "$@"`, editor, path]];
   const [command = 'vi', ...args] = editor.split(' ').filter(Boolean);
   return [command, [...args, path]];
 };
 /** Opens a text in $VISUAL or $EDITOR. Throws if the editor failed, so that no request is sent. */
-export const editText = async (context: Context, text: string): Promise<Edited> => {
+export const editText = async (context: EngineContext, text: string): Promise<Edited> => {
   const { files, processes, random } = context.host;
   const directory = childPath(
     files.temporaryDirectory(),
@@ -113,7 +117,7 @@ export const editText = async (context: Context, text: string): Promise<Edited> 
   }
 };
 /** Checks before the first request whether an editor can be opened. */
-export const mustBeAtTerminal = (context: Context): void => {
+export const mustBeAtTerminal = (context: EngineContext & Prompts): void => {
   const { VISUAL, EDITOR } = context.host.env;
   // An explicitly set editor may be a script, which needs no terminal.
   if (!context.isInteractive && !VISUAL && !EDITOR)

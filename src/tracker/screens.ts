@@ -1,5 +1,5 @@
 import { countText } from '../core/text.ts';
-import type { Context } from '../api/context.ts';
+import type { Display, EngineContext } from '../api/context.ts';
 import { bare, type Field, type Fields } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import type { View } from '../core/result.ts';
@@ -38,7 +38,12 @@ const rowFields = ({ returns }: Operation): Fields => {
 const idsOf = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter((id) => id !== null && id !== undefined).map(String);
 /** Replaces IDs by names. An unknown ID stays unchanged. */
-const namesOf = async (context: Context, field: string, value: unknown, isLong = false): Promise<string> => {
+const namesOf = async (
+  context: EngineContext,
+  field: string,
+  value: unknown,
+  isLong = false,
+): Promise<string> => {
   const ids = idsOf(value);
   if (ids.length === 0) return '';
   const { getNamesById } = await import('./names/resolve.ts');
@@ -70,7 +75,7 @@ export const ageText = (iso: string, now: number): string => {
 };
 const TIME = /_at$/;
 /** A row for people: names in the columns that are shown, times as ages. */
-const toPeopleRow = async (context: Context, row: Row, columns: ReadonlySet<string>): Promise<Row> => {
+const toPeopleRow = async (context: EngineContext, row: Row, columns: ReadonlySet<string>): Promise<Row> => {
   const shown: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(row)) {
     const column = isNamed(field) ? nameColumn(field) : field;
@@ -82,7 +87,7 @@ const toPeopleRow = async (context: Context, row: Row, columns: ReadonlySet<stri
 };
 /** A list view whose rows have names in place of ids, read only for columns that are shown. */
 const listView = (
-  context: Context,
+  context: EngineContext & Display,
   columns: readonly string[] | undefined,
   wideColumns: readonly string[] = [],
 ): View => {
@@ -114,7 +119,7 @@ const isPageColumn = (column: string): boolean => column === 'app_url';
 
 /** How a list or a record of the tracker is shown to a person. Data formats never call it. */
 export const trackerView = (
-  context: Context,
+  context: EngineContext & Display,
   operation: Operation,
   columns: readonly string[] | undefined,
 ): View => {
@@ -132,7 +137,7 @@ export const trackerView = (
   return { ...listView(context, named), drawRecord };
 };
 /** The view of records of several kinds, as a search finds them. */
-export const foundView = (context: Context): View =>
+export const foundView = (context: EngineContext & Display): View =>
   listView(context, foundColumns, ['type', 'epic', 'iteration', 'labels']);
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -184,7 +189,7 @@ const taskSection = (row: Row, width: number): string[] => {
   });
   return section(`Tasks (${done} of ${tasks.length} done)`, lines);
 };
-const commentSection = async (context: Context, row: Row, width: number): Promise<string[]> => {
+const commentSection = async (context: EngineContext, row: Row, width: number): Promise<string[]> => {
   const lines: string[] = [];
   const comments = records(row.comments).filter((comment) => comment.deleted !== true);
   for (const comment of comments) {
@@ -196,7 +201,7 @@ const commentSection = async (context: Context, row: Row, width: number): Promis
   }
   return section(`Comments (${comments.length})`, lines);
 };
-const customFieldTerms = async (context: Context, row: Row): Promise<Term[]> => {
+const customFieldTerms = async (context: EngineContext, row: Row): Promise<Term[]> => {
   const given = records(row.custom_fields);
   if (given.length === 0) return [];
   const { getNamesById } = await import('./names/resolve.ts');
@@ -207,11 +212,11 @@ const customFieldTerms = async (context: Context, row: Row): Promise<Term[]> => 
   ]);
 };
 /** The page of the record, unless the server that has it closes with this command. */
-const pageTerm = async (context: Context, row: Row): Promise<Term> => {
+const pageTerm = async (context: EngineContext, row: Row): Promise<Term> => {
   const { isPassing } = await context.target('tracker');
   return ['Page', isPassing === true ? '' : text(row.app_url)];
 };
-const drawStory = async (context: Context, row: Row, width: number): Promise<string> => {
+const drawStory = async (context: EngineContext, row: Row, width: number): Promise<string> => {
   const now = context.host.now();
   const nameOf = (field: string): Promise<string> => namesOf(context, field, row[field], true);
   const state = await nameOf('workflow_state_id');
@@ -273,7 +278,7 @@ const isEmpty = (value: unknown): boolean =>
   value === false ||
   (Array.isArray(value) && value.length === 0);
 /** The text of a nested value: its numbers and words with their names, no braces. */
-const valueText = async (context: Context, field: string, value: unknown): Promise<string> => {
+const valueText = async (context: EngineContext, field: string, value: unknown): Promise<string> => {
   if (isNamed(field)) return namesOf(context, field, value, true);
   if (TIME.test(field) && typeof value === 'string') return ageText(value, context.host.now());
   const { cellText } = await import('../output/types.ts');
@@ -285,7 +290,7 @@ const statsText = (stats: Row): string => {
 };
 /** Any other record of the tracker: its name, its fields with names in place of ids, its description, its comments. */
 const drawOther = async (
-  context: Context,
+  context: EngineContext,
   row: Row,
   first: readonly string[],
   width: number,
@@ -317,7 +322,7 @@ const drawOther = async (
 };
 /** Draws a record of the tracker for a person. */
 const drawTrackerRecord = async (
-  context: Context,
+  context: EngineContext,
   data: unknown,
   first: readonly string[],
   width: number,

@@ -1,4 +1,4 @@
-import type { Context, Target } from '../api/context.ts';
+import type { EngineContext, Target } from '../api/context.ts';
 import { errorFrom, jsonOf, refuseNoSuccess } from '../api/response.ts';
 import type { Operation } from '../core/operation.ts';
 import { brokenPage, pageWatch, watchRows } from '../core/limits.ts';
@@ -75,7 +75,7 @@ export const explainedRefusal = (error: unknown, target: Target, operation?: Ope
 };
 
 /** What a request outside the tables gave: JSON, or the error that it means. */
-export const jsonReply = async (context: Context, reply: HttpReply, what: string): Promise<unknown> => {
+export const jsonReply = async (context: EngineContext, reply: HttpReply, what: string): Promise<unknown> => {
   const read = { status: reply.status, headers: reply.headers, text: await reply.text() };
   if (reply.status >= 400) throw explainedRefusal(errorFrom(read, what), await context.target('tracker'));
   refuseNoSuccess(read, what);
@@ -89,7 +89,7 @@ type Group = {
 };
 export type Answer = Readonly<Record<string, Group | undefined>>;
 /** spec/tracker#search: `next` is a path with query, relative to the host. It is sent unchanged. */
-const nextPage = async (context: Context, path: string): Promise<Answer> => {
+const nextPage = async (context: EngineContext, path: string): Promise<Answer> => {
   const reply = await context.send('tracker', {
     method: 'GET',
     path,
@@ -100,7 +100,7 @@ const nextPage = async (context: Context, path: string): Promise<Answer> => {
 /** The service returns no more results of a search. */
 const MOST_FOUND = 1000;
 /** Yields the pages of one group, each once, whatever names the service gives them. */
-async function* pages(context: Context, name: string, first: Group): AsyncIterable<Group> {
+async function* pages(context: EngineContext, name: string, first: Group): AsyncIterable<Group> {
   const watch = pageWatch('GET /search');
   const rows = watchRows(`GET /search: ${name}`);
   for (let page: Group | undefined = first; page !== undefined; ) {
@@ -115,7 +115,11 @@ async function* pages(context: Context, name: string, first: Group): AsyncIterab
   }
 }
 /** Groups are paged one after the other, each through its own `next`. */
-export async function* listFound(context: Context, first: Answer, most: number): AsyncIterable<unknown> {
+export async function* listFound(
+  context: EngineContext,
+  first: Answer,
+  most: number,
+): AsyncIterable<unknown> {
   let left = most;
   let total = 0;
   for (const [name, group] of Object.entries(first)) {
@@ -189,7 +193,7 @@ async function* first(
   }
 }
 export const limitResults = (
-  context: Context,
+  context: EngineContext,
   rows: AsyncIterable<unknown>,
   most: number | undefined,
 ): AsyncIterable<unknown> =>

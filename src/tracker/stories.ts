@@ -1,6 +1,6 @@
 import { heldRows } from '../core/limits.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { jsonRow } from '../core/json.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
@@ -16,12 +16,12 @@ type State = { readonly id: number; readonly name: string; readonly type: string
 type Workflow = { readonly id: number; readonly states: readonly State[] };
 
 /** Reads a story, even in a dry run, because a plan needs the current state. */
-export const readStory = async (context: Context, id: number): Promise<Story> =>
+export const readStory = async (context: EngineContext, id: number): Promise<Story> =>
   (await context.lookups.call(tracker, tracker.table.stories.get, {
     params: { 'story-public-id': id },
   })) as Story;
 export const updateStory = async (
-  context: Context,
+  context: EngineContext,
   id: number,
   body: Readonly<Record<string, unknown>>,
 ): Promise<Story> =>
@@ -30,7 +30,7 @@ export const updateStory = async (
     body,
   })) as Story;
 
-const readWorkflows = async (context: Context): Promise<Workflow[]> => {
+const readWorkflows = async (context: EngineContext): Promise<Workflow[]> => {
   const found: Workflow[] = [];
   const held = heldRows('GET /workflows');
   const rows = await context.lookups.rows(tracker, tracker.table.workflows.list, {});
@@ -41,7 +41,10 @@ const readWorkflows = async (context: Context): Promise<Workflow[]> => {
   return found;
 };
 /** Returns the states of the story's own workflow, in their order. */
-export const readStates = async (context: Context, { workflow_id: id }: Story): Promise<readonly State[]> =>
+export const readStates = async (
+  context: EngineContext,
+  { workflow_id: id }: Story,
+): Promise<readonly State[]> =>
   (await readWorkflows(context)).find((workflow) => workflow.id === id)?.states ?? [];
 
 /** Common words for the types of states, independent of the names of the states in the workspace. */

@@ -1,5 +1,5 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
-import type { Context } from '../api/context.ts';
+import type { EngineContext } from '../api/context.ts';
 import { textFile } from '../api/input.ts';
 import { refuseLongSecret } from '../core/field.ts';
 import { limits } from '../core/limits.ts';
@@ -58,7 +58,10 @@ export const readEvent = (
 
 const json = { 'content-type': 'application/json' };
 /** The secret of the webhook: from the file that is named, else from the environment. */
-export const secretOf = async (context: Context, given: string | undefined): Promise<string | undefined> => {
+export const secretOf = async (
+  context: EngineContext,
+  given: string | undefined,
+): Promise<string | undefined> => {
   if (given === undefined) {
     const secret = context.host.env.OPSCTL_WEBHOOK_SECRET || undefined;
     if (secret === undefined) return undefined;
@@ -77,7 +80,7 @@ export const secretOf = async (context: Context, given: string | undefined): Pro
  * that the sender retries a failed delivery.
  */
 const forward = async (
-  context: Context,
+  context: EngineContext,
   to: string,
   body: Uint8Array,
   header: string | undefined,
@@ -98,7 +101,7 @@ const forward = async (
 };
 const receiver =
   (
-    context: Context,
+    context: EngineContext,
     secret: string | undefined,
     to: string | undefined,
     accept: (event: Record<string, unknown>) => void,
@@ -194,7 +197,7 @@ const refusedAt =
   };
 /** The events of good deliveries, as they come, until the count is reached or Ctrl-C. */
 export const listenForEvents = async (
-  context: Context,
+  context: EngineContext,
   asked: ListenOptions,
 ): Promise<AsyncIterable<unknown>> => {
   const queue = makeQueue();

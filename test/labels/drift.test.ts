@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { EngineContext } from '../../src/api/context.ts';
 import type { FieldDef, LabelDef, LiveField, LiveLabel, PermissionDef } from '../../src/labels/definition.ts';
 import { contentDigest, fieldDigest } from '../../src/labels/lock-entries.ts';
 import { type Drift, baseFromRecord, baseFromRevision, driftOf, driftText } from '../../src/labels/drift.ts';
@@ -258,7 +259,7 @@ describe('writing remote changes into the file', () => {
   ) => {
     const host = fakeHost({ files: { [`/place/${name}`]: yaml } });
     const said: string[] = [];
-    const context = contextWith({
+    const context: EngineContext = contextWith({
       host,
       isDryRun,
       log: { info: (line: string) => said.push(line) },

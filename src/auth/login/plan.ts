@@ -1,5 +1,5 @@
 import { demo, fullScope, scopeName, scopeRow } from '../../api-specs/oauth/endpoints.ts';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext, Prompts } from '../../api/context.ts';
 import { parseDuration } from '../../core/format.ts';
 import { invalidArguments, problem, AppError } from '../../core/problem.ts';
 import type { MachineMethodName } from '../../core/shape.ts';
@@ -160,7 +160,7 @@ export const walkConsent = async (context: AuthContext, url: string, redirectUri
 const isEmbedded = (server: LoginServer): boolean =>
   server.isMock || Object.values<string>(demo.clients).includes(server.clientId);
 /** Without configured scopes, the embedded server gets the scopes of the reading commands. Every other server uses its own default. */
-const defaultScopes = (context: Context, server: LoginServer): string[] => {
+const defaultScopes = (context: EngineContext, server: LoginServer): string[] => {
   const configured = scopesFrom(context.settings.get('auth.scopes')?.value ?? '');
   if (configured.length > 0) return configured;
   return isEmbedded(server) ? ['openid', 'email', fullScope('media.readonly')] : [];
@@ -173,7 +173,7 @@ const scopesOf = (server: LoginServer, given: readonly string[] = []): string[] 
     .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
 /** `--add-scope` keeps the union: a request for more scopes never removes one. */
 export const resolveScopes = async (
-  context: Context,
+  context: EngineContext,
   server: LoginServer,
   values: LoginOptions,
 ): Promise<Wanted> => {
@@ -228,7 +228,7 @@ const keepBinding = (server: LoginServer, { base }: Wanted, { dpop }: LoginOptio
  * Other programs cannot guess a random path. The demo client of the embedded server accepts any path; other
  * clients use the registered one.
  */
-const pathFrom = (context: Context, server: LoginServer, given: string | undefined): string => {
+const pathFrom = (context: EngineContext, server: LoginServer, given: string | undefined): string => {
   const path = given ?? (server.isMock && server.clientId === demo.clients.desktop ? 'random' : '');
   if (path !== 'random') return path;
   return `/${Buffer.from(context.host.random(12)).toString('base64url')}`;
@@ -241,7 +241,7 @@ export const waitFrom = (given = '5m'): number => {
   throw invalidArguments([problem('--timeout', 'min', 'must be more than 0')]);
 };
 export const planFrom = async (
-  context: Context,
+  context: EngineContext & Prompts,
   server: LoginServer,
   values: LoginOptions,
 ): Promise<LoginPlan> => {
@@ -303,7 +303,10 @@ export type LoginOptions = LoginServerOptions & {
   readonly scripted?: boolean | undefined;
 };
 
-export const givenServer = async (context: Context, values: LoginServerOptions): Promise<ServerOptions> => ({
+export const givenServer = async (
+  context: EngineContext,
+  values: LoginServerOptions,
+): Promise<ServerOptions> => ({
   issuer: values.issuer,
   authUrl: values['auth-url'],
   tokenUrl: values['token-url'],
@@ -315,7 +318,7 @@ export const givenServer = async (context: Context, values: LoginServerOptions):
     : {}),
 });
 /** An unreadable store would lose the tokens, so it is reported before the sign-in. */
-export const serverOf = async (context: Context, values: LoginOptions): Promise<LoginServer> => {
+export const serverOf = async (context: EngineContext, values: LoginOptions): Promise<LoginServer> => {
   const server = await loginServer(context, await givenServer(context, values));
   await openCredentialStore(context, server.key).read();
   return server;

@@ -1,4 +1,4 @@
-import type { Context } from '../../api/context.ts';
+import type { EngineContext, Prompts } from '../../api/context.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { MachineMethodName } from '../../core/shape.ts';
@@ -31,7 +31,7 @@ import {
 } from './plan.ts';
 
 /** spec/sign-in#authentication-5: a partial consent is a success that lists the missing features. */
-export const resultFor = (context: Context, account: Account, requiresAll: boolean): Result => {
+export const resultFor = (context: EngineContext, account: Account, requiresAll: boolean): Result => {
   const now = instantNow(context.host);
   const gone = missingScopes(account);
   const asked = account.requested.length;
@@ -56,7 +56,7 @@ export const resultFor = (context: Context, account: Account, requiresAll: boole
 };
 
 /** This method needs a user who opens the URL and responds. With --no-input it fails immediately. */
-const expectsNobody = (context: Context, values: LoginOptions, server: LoginServer): void => {
+const expectsNobody = (context: EngineContext & Prompts, values: LoginOptions, server: LoginServer): void => {
   if (context.asksNothing !== true || values.scripted === true || (server.isMock && values.browser !== false))
     return;
   throw new AppError(
@@ -74,7 +74,7 @@ const expectsNobody = (context: Context, values: LoginOptions, server: LoginServ
  * browser.
  */
 const prefersDevice = async (
-  context: Context,
+  context: EngineContext,
   values: LoginOptions,
   server: LoginServer,
 ): Promise<boolean> => {
@@ -94,7 +94,10 @@ const prefersDevice = async (
 };
 const unusableDevice = new Set(['NO_DEVICE_FLOW', 'UNAUTHORIZED_CLIENT', 'UNSUPPORTED_GRANT_TYPE']);
 /** Undefined where the client may not use the device flow: then the browser is next. */
-const tryDevice = async (context: Context, values: LoginOptions): Promise<Result | undefined> => {
+const tryDevice = async (
+  context: EngineContext & Prompts,
+  values: LoginOptions,
+): Promise<Result | undefined> => {
   context.log.info(
     'This editor runs in a browser, which cannot reach this machine: sign in with a code. To use the browser and paste the address that it goes to: opsctl login --no-browser',
   );
@@ -104,7 +107,10 @@ const tryDevice = async (context: Context, values: LoginOptions): Promise<Result
     return undefined;
   });
 };
-export const interactive = async (context: Context, values: LoginOptions): Promise<Result> => {
+export const interactive = async (
+  context: EngineContext & Prompts,
+  values: LoginOptions,
+): Promise<Result> => {
   const server = await serverOf(context, values);
   expectsNobody(context, values, server);
   const signedIn = (await prefersDevice(context, values, server))
@@ -122,7 +128,7 @@ export const interactive = async (context: Context, values: LoginOptions): Promi
     await lock.release();
   }
 };
-export const withDevice = async (context: Context, values: LoginOptions): Promise<Result> => {
+export const withDevice = async (context: EngineContext & Prompts, values: LoginOptions): Promise<Result> => {
   const server = await serverOf(context, values);
   expectsNobody(context, values, server);
   const { scopes, account } = await resolveScopes(context, server, values);
@@ -136,7 +142,11 @@ export const withDevice = async (context: Context, values: LoginOptions): Promis
   }
 };
 
-export const finish = async (context: Context, values: LoginOptions, given: string): Promise<Result> => {
+export const finish = async (
+  context: EngineContext,
+  values: LoginOptions,
+  given: string,
+): Promise<Result> => {
   const pasted = given === '-' ? await readSecret(context.host, 'finish') : given;
   const { clientSecret } = await givenServer(context, values);
   return resultFor(
@@ -146,7 +156,7 @@ export const finish = async (context: Context, values: LoginOptions, given: stri
   );
 };
 /** The address is opened after this command has ended: the server must still be there then. */
-export const begin = async (context: Context, values: LoginOptions): Promise<Result> => {
+export const begin = async (context: EngineContext & Prompts, values: LoginOptions): Promise<Result> => {
   const server = await serverOf(context, values);
   if (server.isMock && (await context.target('auth')).isPassing === true)
     throw new AppError(
@@ -167,7 +177,7 @@ export const begin = async (context: Context, values: LoginOptions): Promise<Res
   });
 };
 
-export const storeGivenToken = async (context: Context, values: LoginOptions): Promise<Result> => {
+export const storeGivenToken = async (context: EngineContext, values: LoginOptions): Promise<Result> => {
   const token = await readSecret(context.host, 'token-stdin');
   context.log.hide(token);
   // An imported token is sent unchanged. No client is needed to use it.
@@ -195,12 +205,12 @@ export const storeGivenToken = async (context: Context, values: LoginOptions): P
 };
 
 /** A method without a user and without prompts. The settings may also select it. */
-const machineMethodOf = (context: Context, values: LoginOptions): MachineMethodName | undefined => {
+const machineMethodOf = (context: EngineContext, values: LoginOptions): MachineMethodName | undefined => {
   if (values.method === undefined) return values.start === true ? undefined : configuredMethod(context);
   return isMachineMethod(values.method) ? values.method : undefined;
 };
 const asMachine = async (
-  context: Context,
+  context: EngineContext,
   values: LoginOptions,
   method: MachineMethodName,
 ): Promise<Result> => {
@@ -213,7 +223,7 @@ const asMachine = async (
   const given = await givenServer(context, values);
   return resultFor(context, await machineLogin(context, options, given, values.account), false);
 };
-export const runLogin = async (context: Context, values: LoginOptions): Promise<Result> => {
+export const runLogin = async (context: EngineContext & Prompts, values: LoginOptions): Promise<Result> => {
   await openCredentialStore(context).read();
   if (values['token-stdin'] === true) return storeGivenToken(context, values);
   const machine = values.finish === undefined ? machineMethodOf(context, values) : undefined;

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext, Runtime } from '../../api/context.ts';
 import { serviceText, targetMark } from '../../api/audit.ts';
 import { type Category, invalidArguments, problem } from '../../core/problem.ts';
 import type { CheckFinding, Result } from '../../core/result.ts';
@@ -33,7 +33,7 @@ const delimiterWords = { comma: ',', semicolon: ';', tab: '\t' } as const;
 /** Pipes of a shell (`<(…)`) and devices can be read once only. */
 const isRereadable = async ({ files }: Host, path: string): Promise<boolean> =>
   !/^\/(dev|proc)\//.test((await files.realPath(path)) ?? path) && !/^\/(dev|proc)\//.test(path);
-export const open = async ({ host }: Context, values: BulkOptions): Promise<Input> => {
+export const open = async ({ host }: Runtime, values: BulkOptions): Promise<Input> => {
   const given = values.file;
   const format = formatFor(values);
   if (given === '-')
@@ -102,7 +102,7 @@ export class FailedRows {
 type Begun = { readonly input: Input; readonly journal?: Journal; readonly release?: () => Promise<void> };
 /** Checks the whole file and an earlier run of it before the first row is sent, and opens the journal. */
 const begin = async (
-  context: Context,
+  context: EngineContext,
   values: BulkOptions,
   input: Input,
   defaults: Defaults,
@@ -140,7 +140,7 @@ const kindsToCreate = (values: BulkOptions): ('labels' | 'categories')[] => [
   ...(values['create-labels'] || values.from !== undefined ? (['labels'] as const) : []),
   ...(values['create-categories'] ? (['categories'] as const) : []),
 ];
-export const bulk = async (context: Context, values: BulkOptions): Promise<Result> => {
+export const bulk = async (context: EngineContext, values: BulkOptions): Promise<Result> => {
   refuseContradiction(values);
   context.host.keepMemorySmall();
   const defaults = defaultsOf(values);

@@ -1,6 +1,6 @@
 import { isRecord } from '../../core/shape.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext } from '../../api/context.ts';
 import { inputProblems } from '../../api/request.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
 import { momentOf } from '../../core/format.ts';
@@ -303,7 +303,11 @@ export const changeProblems = ({ operation, input }: Change): Problem[] =>
 type Row = Readonly<Record<string, unknown>>;
 const second = (ms: number): string =>
   `${new Date(Math.floor(ms / 1000) * 1000 - 1000).toISOString().slice(0, 19)}Z`;
-const rowsOf = async (context: Context, resource: string, startedAt: number): Promise<readonly Row[]> => {
+const rowsOf = async (
+  context: EngineContext,
+  resource: string,
+  startedAt: number,
+): Promise<readonly Row[]> => {
   const verbs = (tracker.table as Readonly<Record<string, Readonly<Record<string, unknown>>>>)[resource];
   const { search } = tracker.table.stories;
   const input: LooseInput = resource === 'stories' ? { body: { created_at_start: second(startedAt) } } : {};
@@ -335,7 +339,7 @@ const idKey = (id: unknown): string | number => {
  * Checks whether records exist whose creation was sent by a killed run without a response. Each record
  * belongs to only one row; records whose IDs are in the journal already have a row.
  */
-export const makeObserver = (context: Context, startedAt: number, takenIds: Iterable<string>) => {
+export const makeObserver = (context: EngineContext, startedAt: number, takenIds: Iterable<string>) => {
   const taken = new Set([...takenIds].map(idKey));
   const seen = new Map<string, Promise<readonly Row[]>>();
   const observe = async (change: Change, how: 'kept' | 'fresh' = 'kept'): Promise<unknown> => {
@@ -372,7 +376,7 @@ export type KnownNames = {
 };
 /** Names by whether their records are archived. */
 type ServiceNames = ReadonlyMap<string, boolean>;
-const namesOfService = async (context: Context, field: LabelField): Promise<ServiceNames> => {
+const namesOfService = async (context: EngineContext, field: LabelField): Promise<ServiceNames> => {
   const { operation, query } = lists[field];
   const found = new Map<string, boolean>();
   const held = heldRows(`GET ${operation.path}`);
@@ -415,7 +419,7 @@ const unknownName = (field: LabelField, name: string, known: Iterable<string>): 
 };
 /** The names that the service has are read once for the run, when the first row needs them. */
 export const makeKnownNames = (
-  context: Context,
+  context: EngineContext,
   mayCreate: readonly string[],
   mostNames = MOST_NAMES,
 ): KnownNames => {

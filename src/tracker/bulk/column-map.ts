@@ -1,5 +1,5 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext } from '../../api/context.ts';
 import { textFile } from '../../api/input.ts';
 import { formats, momentOf } from '../../core/format.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
@@ -86,7 +86,7 @@ const mapFileProblems = (value: Row, contents: unknown): Problem[] => {
     ...(isOrder ? [] : [problem('date_order', 'enum', 'must be day-first or month-first')]),
   ];
 };
-const readMapFile = async (context: Context, path: string): Promise<MapFile> => {
+const readMapFile = async (context: EngineContext, path: string): Promise<MapFile> => {
   const { value, lineOf, contents } = await readYaml(path, await textFile(context, path, '--map-file'));
   if (!isPlain(value))
     throw usageError(`${path} is not a map file`, [
@@ -214,7 +214,7 @@ export type ColumnMap = {
   /** False if `fit` returns every change unchanged. */
   readonly mayFit: boolean;
   /** Replaces users and states of the other tool by those of the workspace. */
-  readonly fit: (context: Context, change: Change) => Promise<Change>;
+  readonly fit: (context: EngineContext, change: Change) => Promise<Change>;
   readonly report: () => string[];
 };
 const noFile: MapFile = { columns: new Map(), users: new Map(), states: new Map(), dateOrder: undefined };
@@ -351,7 +351,7 @@ class Columns implements ColumnMap {
     const { users, states } = this.#file;
     return this.#preset.length + users.size + states.size > 0;
   }
-  fit = async (context: Context, change: Change): Promise<Change> => {
+  fit = async (context: EngineContext, change: Change): Promise<Change> => {
     if (!this.mayFit) return change;
     const body: Record<string, unknown> = {};
     for (const [field, value] of Object.entries(change.input.body ?? {})) {
@@ -361,7 +361,7 @@ class Columns implements ColumnMap {
     return { ...change, input: { ...change.input, body } };
   };
   /** The value of a field with users and states of the workspace; undefined if none of them is known. */
-  async #fitField(context: Context, field: string, value: unknown): Promise<unknown> {
+  async #fitField(context: EngineContext, field: string, value: unknown): Promise<unknown> {
     const kind = fieldReferences[field]?.kind;
     if (kind !== 'member' && kind !== 'workflow-state') return value;
     const find = (one: unknown): unknown =>
@@ -371,7 +371,7 @@ class Columns implements ColumnMap {
     return found.length === 0 && value.length > 0 ? undefined : found;
   }
   async #find(
-    context: Context,
+    context: EngineContext,
     field: string,
     kind: 'member' | 'workflow-state',
     text: string,
@@ -395,7 +395,7 @@ class Columns implements ColumnMap {
     this.#left.omit(field, text);
   }
   /** The first state of the type that the word of the other tool means. */
-  async #stateOfType(context: Context, text: string): Promise<unknown> {
+  async #stateOfType(context: EngineContext, text: string): Promise<unknown> {
     const type = this.#preset.length === 0 ? undefined : stateTypes[fold(text)];
     if (type === undefined) return undefined;
     this.#states ??= context.lookups
@@ -406,7 +406,7 @@ class Columns implements ColumnMap {
   report = (): string[] => this.#left.lines();
 }
 /** The map of a run; undefined if no flag asks for one. */
-export const readColumnMap = async (context: Context, options: MapOptions): Promise<ColumnMap> =>
+export const readColumnMap = async (context: EngineContext, options: MapOptions): Promise<ColumnMap> =>
   new Columns(
     options,
     options['map-file'] === undefined ? noFile : await readMapFile(context, options['map-file']),

@@ -1,7 +1,7 @@
 import type { PresetName } from './presets.ts';
 import { createHash, hash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext, Runtime } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { utf8Decoder } from '../../core/text.ts';
@@ -90,7 +90,7 @@ const marksIn = async (
  * empty file, so that no file is applied in part. `wanted` contains the marks of rows to find.
  */
 export const scanInput = async (
-  { host }: Context,
+  { host }: Runtime,
   input: Input,
   defaults: Defaults,
   target: string,
@@ -185,7 +185,7 @@ const startsLike = async (
   return false;
 };
 export type Begin = {
-  readonly context: Context;
+  readonly context: EngineContext;
   readonly values: BulkOptions;
   readonly input: Input;
   readonly defaults: Defaults;
@@ -224,7 +224,7 @@ export const refuseContradiction = ({ resume, restart }: BulkOptions): void => {
 };
 
 export const journalPath = async (
-  context: Context,
+  context: EngineContext,
   values: BulkOptions,
   input: Input,
   target = '',

@@ -1,5 +1,5 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext } from '../../api/context.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
@@ -39,7 +39,7 @@ const MOST_SINGLE = 25;
 
 /** Tasks have no list: the story contains them. */
 const tasksOfStory = async (
-  context: Context,
+  context: EngineContext,
   params: Readonly<Record<string, unknown>>,
 ): Promise<RecordRow[]> => {
   const { get } = tracker.table.stories;
@@ -49,7 +49,7 @@ const tasksOfStory = async (
 };
 /** Reads all records of a resource. Parents are the parameters of nested resources, such as the epic of a comment. */
 const readAll = async (
-  context: Context,
+  context: EngineContext,
   resource: string,
   params: Readonly<Record<string, unknown>>,
 ): Promise<RecordRow[]> => {
@@ -127,7 +127,7 @@ const hasNoRecord = ({ category, detail }: AppError): boolean =>
  * with the same key.
  */
 export class RecordKeys {
-  readonly #context: Context;
+  readonly #context: EngineContext;
   readonly #all = new Map<string, Promise<Index>>();
   /** The row that creates or changes each key. A run may have millions of rows, so each costs one number. */
   readonly #claims = new KeyMap<number>();
@@ -137,7 +137,7 @@ export class RecordKeys {
   readonly #learned = new Map<number, unknown>();
   readonly #reads = new Map<string, number>();
   #single = 0;
-  constructor(context: Context) {
+  constructor(context: EngineContext) {
     this.#context = context;
   }
 

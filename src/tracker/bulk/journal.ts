@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { AppendFile, Host } from '../../platform/host.ts';
 import { AppError, invalidArguments, problem, writeFailureReason } from '../../core/problem.ts';
 import { type Before, type Mark, markText, parseMark, beforeOf, markRecord } from './previous.ts';
-import type { Runtime, Context } from '../../api/context.ts';
+import type { EngineContext, Runtime } from '../../api/context.ts';
 import {
   type About,
   isJournalHead,
@@ -355,7 +355,7 @@ const rowOf = ({ method, path }: Operation): Row | undefined =>
 class TrackerRecord {
   readonly #record: WriteRecord;
   readonly #keys: RecordKeys;
-  constructor(context: Context, command: string) {
+  constructor(context: EngineContext, command: string) {
     this.#record = new WriteRecord(context, 'tracker', command);
     this.#keys = new RecordKeys(context);
   }
@@ -401,7 +401,7 @@ const doneText = (
   return `${id} ${markText(markRecord(resource, answer as RecordRow, written))}`;
 };
 /** A context that notes what its changes replace, so that `opsctl undo` can revert them. A dry run notes nothing. */
-export const withWriteRecord = (context: Context, command: string): Context => {
+export const withWriteRecord = <C extends EngineContext>(context: C, command: string): C => {
   if (context.isDryRun) return context;
   const record = new TrackerRecord(context, command);
   return {

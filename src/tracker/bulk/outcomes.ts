@@ -1,4 +1,4 @@
-import type { Context } from '../../api/context.ts';
+import type { Display, EngineContext } from '../../api/context.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { durationText } from '../../core/format.ts';
 import { AppError, reword } from '../../core/problem.ts';
@@ -214,7 +214,7 @@ export const progressBar = (
 export const failedRowsOnly = ({
   isFormatGiven,
   isDryRun,
-}: Pick<Context, 'isFormatGiven' | 'isDryRun'>): Pick<View, 'toTableRows'> =>
+}: Pick<EngineContext & Display, 'isFormatGiven' | 'isDryRun'>): Pick<View, 'toTableRows'> =>
   isFormatGiven === true || isDryRun
     ? {}
     : {

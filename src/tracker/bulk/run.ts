@@ -1,5 +1,5 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext } from '../../api/context.ts';
 import { type LooseInput, type Operation, type Table, fill } from '../../core/operation.ts';
 import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
 import { resolveParams, trackerNames } from '../names/name-resolution.ts';
@@ -89,7 +89,7 @@ export const createCounts = (): Counts => ({
   ...{ done: 0, failed: 0, skipped: 0, invalid: 0, unchanged: 0, created: 0, updated: 0, deleted: 0 },
 });
 export type Run = {
-  readonly context: Context;
+  readonly context: EngineContext;
   readonly source: Source;
   readonly defaults: Defaults;
   /** None in a dry run. */
@@ -106,10 +106,10 @@ export type Run = {
   /** The names that rows may use without making a record. */
   readonly known: KnownNames;
   /** What sends the rows of one operation, made at its first row. */
-  readonly callers: Map<Operation, ReturnType<Context['caller']>>;
+  readonly callers: Map<Operation, ReturnType<EngineContext['caller']>>;
 };
 const TABLE: Table = tracker.table;
-const callerFor = ({ context, callers }: Run, operation: Operation): ReturnType<Context['caller']> => {
+const callerFor = ({ context, callers }: Run, operation: Operation): ReturnType<EngineContext['caller']> => {
   const known = callers.get(operation);
   if (known !== undefined) return known;
   const caller = context.caller(tracker, operation, { transport: 'pooled' });
@@ -126,7 +126,7 @@ const mayHaveNames = ({ input }: Change): boolean => {
   return false;
 };
 /** Names in a row's path and body as ids; ids stay what they are. */
-const resolveNames = async (context: Context, change: Change): Promise<Change> => {
+const resolveNames = async (context: EngineContext, change: Change): Promise<Change> => {
   // A dry run keeps keys of records that earlier rows would create.
   const hasKeys = Object.values(change.input.params ?? {}).some(isExternal);
   const input = hasKeys

@@ -1,7 +1,7 @@
 import { failedRowsOnly } from './outcomes.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { inputProblems } from '../../api/request.ts';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext, Prompts, Runtime } from '../../api/context.ts';
 import { openToAppend, targetMark } from '../../api/audit.ts';
 import { bare, type Fields } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
@@ -106,7 +106,7 @@ const readRecord = async (keys: RecordKeys, group: Group): Promise<RecordRow | u
 };
 /** The records of the groups as they are now; a record that is gone is missing. */
 const readRecords = async (
-  context: Context,
+  context: EngineContext,
   groups: readonly Group[],
 ): Promise<ReadonlyMap<Group, RecordRow>> => {
   const keys = new RecordKeys(context);
@@ -258,7 +258,11 @@ const planGroup = (
     : planRestore(group, record, options.force);
 };
 /** What an undo would do, the last change first. Sends only reads. */
-const planUndo = async (context: Context, run: UndoRun, options: UndoOptions): Promise<UndoAction[]> => {
+const planUndo = async (
+  context: EngineContext,
+  run: UndoRun,
+  options: UndoOptions,
+): Promise<UndoAction[]> => {
   const groups = groupsOf(run);
   const records = await readRecords(context, groups);
   const runIds = new Set(groups.map(({ id }) => id));
@@ -277,7 +281,7 @@ const planUndo = async (context: Context, run: UndoRun, options: UndoOptions): P
 };
 
 /** Adds entries to the journal of a run, each on disk before the next request. */
-const openUndoJournal = async ({ host }: Context, path: string) => {
+const openUndoJournal = async ({ host }: Runtime, path: string) => {
   const file = await openToAppend(host, path);
   const write = (lines: readonly number[], entry: (line: number) => string): void =>
     file.write(lines.map((line) => `${entry(line)}\n`).join(''));
@@ -327,7 +331,10 @@ const sendAction = async (undoing: Undoing, action: UndoAction): Promise<unknown
     }
   }
 };
-const callerFor = ({ context, callers }: Undoing, operation: Operation): ReturnType<Context['caller']> => {
+const callerFor = (
+  { context, callers }: Undoing,
+  operation: Operation,
+): ReturnType<EngineContext['caller']> => {
   const caller = callers.get(operation) ?? context.caller(tracker, operation, { transport: 'pooled' });
   callers.set(operation, caller);
   return caller;
@@ -348,12 +355,12 @@ const sendOnce = async (
   return action === 'recreate' ? answer?.id : undefined;
 };
 type Undoing = {
-  readonly context: Context;
+  readonly context: EngineContext;
   readonly journal: Awaited<ReturnType<typeof openUndoJournal>>;
   readonly tally: Tally;
   /** New IDs of records that this undo created again. */
   readonly ids: Map<string, unknown>;
-  readonly callers: Map<Operation, ReturnType<Context['caller']>>;
+  readonly callers: Map<Operation, ReturnType<EngineContext['caller']>>;
 };
 /** Performs one action. Throws errors that stop the undo: a lost connection, a sign-in. */
 const undoOne = async (undoing: Undoing, action: UndoAction) => {
@@ -378,7 +385,7 @@ const undoOne = async (undoing: Undoing, action: UndoAction) => {
   }
 };
 /** Undoes the rows one after the other. A failed row does not stop the others; a lost connection does. */
-async function* undoRows(context: Context, run: UndoRun, actions: readonly UndoAction[], tally: Tally) {
+async function* undoRows(context: EngineContext, run: UndoRun, actions: readonly UndoAction[], tally: Tally) {
   const journal = await openUndoJournal(context, run.path);
   const undoing: Undoing = { context, journal, tally, ids: new Map(), callers: new Map() };
   try {
@@ -425,7 +432,7 @@ const countText = (actions: readonly UndoAction[]): string => {
   ];
   return parts.join(', ');
 };
-const refuseOtherTarget = async (context: Context, run: UndoRun): Promise<void> => {
+const refuseOtherTarget = async (context: EngineContext, run: UndoRun): Promise<void> => {
   const service = await context.target('tracker');
   if (run.about?.target === targetMark(service)) return;
   throw new AppError(
@@ -440,7 +447,7 @@ const refuseOtherTarget = async (context: Context, run: UndoRun): Promise<void> 
   );
 };
 /** Undoes a bulk run from its journal. */
-export const undoBulk = async (context: Context, options: UndoOptions): Promise<Result> => {
+export const undoBulk = async (context: EngineContext & Prompts, options: UndoOptions): Promise<Result> => {
   const { path } = await findRun(context, options.run);
   const release = await lockJournal(context.host, path);
   try {

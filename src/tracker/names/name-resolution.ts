@@ -1,6 +1,6 @@
 import { isRecord } from '../../core/shape.ts';
 import { fieldReferences, paramKind } from './references.ts';
-import type { Context } from '../../api/context.ts';
+import type { Display, EngineContext } from '../../api/context.ts';
 import { bare, bool, type Field, type Fields, list, orNull, str } from '../../core/field.ts';
 import { type Flag, flagName, type Flags, type Values, assertUnsetAlone } from '../../core/flag.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
@@ -10,7 +10,7 @@ import { AppError, type Problem, problem, usageError } from '../../core/problem.
 /** Which fields take inputs that the service makes records of, and who finds a name. */
 type Resolving = {
   readonly inputs: Readonly<Record<string, { readonly kind: string }>>;
-  readonly resolve: (context: Context, kind: string, text: string, path: string) => Promise<unknown>;
+  readonly resolve: (context: EngineContext, kind: string, text: string, path: string) => Promise<unknown>;
 };
 /** The flag that lets a name make a record: `--create-labels`. */
 const createFlag = (field: string): string => `create-${flagName(field)}`;
@@ -33,7 +33,7 @@ const namesOf = (inputs: unknown): string[] =>
 /** The error for a name that does not exist. */
 const newName = async (
   { resolve }: Resolving,
-  context: Context,
+  context: EngineContext,
   kind: string,
   name: string,
 ): Promise<Problem | undefined> => {
@@ -51,7 +51,7 @@ const newName = async (
  */
 const withoutNewNames = async (
   naming: Resolving,
-  context: Context,
+  context: EngineContext,
   fields: Fields,
   values: Values,
 ): Promise<Values> => {
@@ -82,7 +82,7 @@ export type NameResolution = {
   readonly isId: (text: string) => boolean;
   /** `isFresh` asks the service even when the name was read a moment ago. */
   readonly resolve: (
-    context: Context,
+    context: EngineContext,
     kind: string,
     text: string,
     path: string,
@@ -90,16 +90,16 @@ export type NameResolution = {
   ) => Promise<string | number>;
   /** Takes the names out of a list that was read anyway, for TAB. */
   readonly learn: (
-    context: Context,
+    context: EngineContext,
     operation: Operation,
     input: LooseInput,
     answer: unknown,
   ) => Promise<void>;
   /** After a change: names that were read before may mean other things now. */
-  readonly forget: (context: Context) => Promise<void>;
+  readonly forget: (context: EngineContext) => Promise<void>;
   /** How a person sees the rows or the record of an operation: names in place of ids. */
   readonly view: (
-    context: Context,
+    context: EngineContext & Display,
     operation: Operation,
     columns: readonly string[] | undefined,
   ) => Promise<View>;
@@ -178,7 +178,7 @@ const texts = (naming: NameResolution, value: unknown): unknown[] =>
 /** `ana,ben` is two names when no single thing is called so. */
 const oneOrMore = async (
   naming: NameResolution,
-  context: Context,
+  context: EngineContext,
   kind: string,
   text: string,
   path: string,
@@ -202,7 +202,7 @@ const oneOrMore = async (
 };
 const ids = async (
   naming: NameResolution,
-  context: Context,
+  context: EngineContext,
   kind: string,
   value: unknown,
   path: string,
@@ -227,7 +227,7 @@ const assertOneFlag = (naming: NameResolution, fields: Fields, values: Values): 
 /** Values with names converted to IDs and short flags merged into their fields. */
 export const resolveValues = async (
   naming: NameResolution,
-  context: Context,
+  context: EngineContext,
   fields: Fields,
   values: Values,
 ): Promise<Values> => {
@@ -257,7 +257,7 @@ export const resolveValues = async (
 /** Path parameters given by name become ids. */
 export const resolveParams = async (
   naming: NameResolution,
-  context: Context,
+  context: EngineContext,
   operation: Operation,
   input: LooseInput,
   isFresh = false,

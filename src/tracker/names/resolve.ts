@@ -13,7 +13,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import { categories, labels } from '../../api-specs/tracker/labels.ts';
 import { iterations, objectives } from '../../api-specs/tracker/planning.ts';
 import { workflows } from '../../api-specs/tracker/stories.ts';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext } from '../../api/context.ts';
 import { bare } from '../../core/field.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { jsonRow } from '../../core/json.ts';
@@ -29,15 +29,15 @@ import type { Choice } from '../../platform/host.ts';
 const MAX_AGE_MS = 5 * 60_000;
 type Cached = { readonly readAt: number; readonly things: readonly NamedRecord[] };
 const shape = { readAt: 'number', things: [{ names: ['text'] }] } as const;
-const directoryOf = (context: Context, baseUrl: string): string =>
+const directoryOf = (context: EngineContext, baseUrl: string): string =>
   childPath(
     join(context.settings.directories.cache, 'tracker'),
     pathPart(hash('sha256', baseUrl).slice(0, 16)),
   );
-const fileOf = (context: Context, baseUrl: string, kind: string): string =>
+const fileOf = (context: EngineContext, baseUrl: string, kind: string): string =>
   childPath(directoryOf(context, baseUrl), pathPart(`${kind}.json`));
 export const readCache = async (
-  context: Context,
+  context: EngineContext,
   baseUrl: string,
   kind: string,
 ): Promise<readonly NamedRecord[] | undefined> => {
@@ -49,7 +49,11 @@ export const readCache = async (
   return age >= 0 && age < MAX_AGE_MS ? cached.things : undefined;
 };
 /** The plain list that TAB reads: a name a line, so one that has several lines is left out. */
-const writeNames = async (context: Context, kind: string, things: readonly NamedRecord[]): Promise<void> => {
+const writeNames = async (
+  context: EngineContext,
+  kind: string,
+  things: readonly NamedRecord[],
+): Promise<void> => {
   const { files } = context.host;
   const directory = join(context.settings.directories.cache, 'names');
   const lines = things
@@ -66,7 +70,7 @@ const writeNames = async (context: Context, kind: string, things: readonly Named
 };
 /** Also writes the list for completion. An unwritable cache is not a failure. */
 export const writeCache = async (
-  context: Context,
+  context: EngineContext,
   baseUrl: string,
   kind: string,
   things: readonly NamedRecord[],
@@ -82,7 +86,7 @@ export const writeCache = async (
   await writeNames(context, kind, things);
 };
 /** After a change, cached names are not trusted: a name may be deleted, new, or belong to another record. */
-export const forgetNames = async (context: Context): Promise<void> => {
+export const forgetNames = async (context: EngineContext): Promise<void> => {
   const { baseUrl, isMock } = await context.target('tracker');
   if (!isMock) await context.host.files.remove(directoryOf(context, baseUrl)).catch(() => undefined);
 };
@@ -149,7 +153,7 @@ export const candidates = (things: readonly NamedRecord[], text: string): NamedR
 const MOST_KEPT = 50_000;
 /** Reads the names of a list while it arrives. */
 const scan = async (
-  context: Context,
+  context: EngineContext,
   { list, query, read }: Kind,
   text: string,
 ): Promise<{ readonly things: readonly NamedRecord[]; readonly isWhole: boolean }> => {
@@ -171,7 +175,7 @@ const scan = async (
   return { things, isWhole };
 };
 const load = async (
-  context: Context,
+  context: EngineContext,
   kind: string,
   text: string,
   isFresh: boolean,
@@ -224,7 +228,7 @@ const none = (kind: string, text: string, things: readonly NamedRecord[], path: 
 };
 /** The id behind a name. Ambiguity is an error that lists the candidates; a cached list that lacks the name is read again. */
 export const resolveName = async (
-  context: Context,
+  context: EngineContext,
   kind: string,
   text: string,
   path: string,
@@ -251,7 +255,7 @@ export const resolveName = async (
 const WHOLE: ReadonlySet<string> = new Set(['slim', 'includes_description']);
 /** A list of labels also fills the names for shell completion. */
 export const learnNames = async (
-  context: Context,
+  context: EngineContext,
   operation: Operation,
   { query = {} }: LooseInput,
   answer: unknown,
@@ -264,8 +268,8 @@ export const learnNames = async (
 };
 
 type NamesById = ReadonlyMap<string, readonly string[]>;
-const readInThisRun = new WeakMap<Context, Map<string, Promise<NamesById>>>();
-const readNames = async (context: Context, kind: string): Promise<NamesById> => {
+const readInThisRun = new WeakMap<EngineContext, Map<string, Promise<NamesById>>>();
+const readNames = async (context: EngineContext, kind: string): Promise<NamesById> => {
   try {
     const { things } = await load(context, kind, '', false);
     return new Map(things.map(({ id, names }) => [String(id), names]));
@@ -276,7 +280,7 @@ const readNames = async (context: Context, kind: string): Promise<NamesById> => 
   }
 };
 /** Returns the names of all things of a kind by id. One run reads each kind once; a list that cannot be read gives no names. */
-export const getNamesById = (context: Context, kind: string): Promise<NamesById> => {
+export const getNamesById = (context: EngineContext, kind: string): Promise<NamesById> => {
   const known = readInThisRun.get(context) ?? new Map<string, Promise<NamesById>>();
   readInThisRun.set(context, known);
   const found = known.get(kind) ?? readNames(context, kind);
@@ -287,7 +291,7 @@ export const getNamesById = (context: Context, kind: string): Promise<NamesById>
 /** A longer list is not usable as a menu, so the value is typed. */
 const MOST = 500;
 
-const namedOf = async (context: Context, kind: string): Promise<readonly NamedRecord[]> => {
+const namedOf = async (context: EngineContext, kind: string): Promise<readonly NamedRecord[]> => {
   const found = kinds[kind];
   if (found === undefined) return [];
   const { list, query, read } = found;
@@ -314,7 +318,7 @@ const choiceOf =
   };
 
 /** What there is to choose from for a word of the completion layer: records with their titles, profiles, settings. */
-export const choicesOf = async (context: Context, kind: string): Promise<readonly Choice[]> => {
+export const choicesOf = async (context: EngineContext, kind: string): Promise<readonly Choice[]> => {
   if (kind === 'profile') return context.settings.profiles.map((value) => ({ value, label: value }));
   if (kind === 'setting') return keys.map(({ key }) => ({ value: key, label: key }));
   const all = await namedOf(context, kind);

@@ -1,6 +1,6 @@
 import { countText } from '../../core/text.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext } from '../../api/context.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
@@ -17,13 +17,13 @@ import {
 } from './kinds.ts';
 import type { Action, Plan } from './plan.ts';
 
-const epicStatesOf = async (context: Context): Promise<readonly Row[]> => {
+const epicStatesOf = async (context: EngineContext): Promise<readonly Row[]> => {
   const { get } = tracker.table['epic-workflow'];
   const workflow = (await context.lookups.call(tracker, get, {})) as unknown as Row;
   return (workflow.epic_states as Row[] | undefined) ?? [];
 };
 /** The rows of one list of the service, batch by batch while they arrive. */
-async function* readRows(context: Context, kind: string): AsyncGenerator<Row[]> {
+async function* readRows(context: EngineContext, kind: string): AsyncGenerator<Row[]> {
   const { list: operation, query } = workspaceKinds[kind] ?? {};
   if (operation === undefined) return;
   const input = query ? { query } : {};
@@ -31,33 +31,33 @@ async function* readRows(context: Context, kind: string): AsyncGenerator<Row[]> 
     yield batch.map(jsonRow) as Row[];
 }
 /** The same rows where they are held: there is an end to them. */
-async function* heldBatches(context: Context, kind: string): AsyncGenerator<Row[]> {
+async function* heldBatches(context: EngineContext, kind: string): AsyncGenerator<Row[]> {
   const held = heldRows(`GET ${workspaceKinds[kind]?.list.path}`);
   for await (const rows of readRows(context, kind)) {
     held.refuseMore(rows.length);
     yield rows;
   }
 }
-const allRows = async (context: Context, kind: string): Promise<Row[]> => {
+const allRows = async (context: EngineContext, kind: string): Promise<Row[]> => {
   const found: Row[] = [];
   for await (const rows of heldBatches(context, kind)) for (const row of rows) found.push(row);
   return found;
 };
 /** spec/tracker: IterationSlim lacks the description, so each iteration is read whole. */
-const wholeRow = async (context: Context, kind: string, row: Row): Promise<Row> =>
+const wholeRow = async (context: EngineContext, kind: string, row: Row): Promise<Row> =>
   kind === 'iterations'
     ? ((await context.lookups.call(tracker, tracker.table.iterations.get, {
         params: { 'iteration-public-id': row.id },
       })) as Row)
     : row;
-const workflowStatesOf = async (context: Context): Promise<Row[]> => {
+const workflowStatesOf = async (context: EngineContext): Promise<Row[]> => {
   const { list: operation } = tracker.table.workflows;
   const workflows = (await context.lookups.call(tracker, operation, {})) as Row[];
   return workflows.flatMap(({ states }) => (states as Row[] | undefined) ?? []);
 };
 /** The lists to which templates refer. Lists that were already read are not read again. */
 const readTemplateLookup = async (
-  context: Context,
+  context: EngineContext,
   known: Current,
   read: (kind: string) => Promise<readonly Row[]>,
 ): Promise<TemplateLookup> => {
@@ -73,7 +73,7 @@ const readTemplateLookup = async (
   };
 };
 /** What the entries of these lists need to be shown: of other lists only ids and names are held. */
-export const readLookup = async (context: Context, kinds: readonly string[]): Promise<RecordLookup> => {
+export const readLookup = async (context: EngineContext, kinds: readonly string[]): Promise<RecordLookup> => {
   const needs = (kind: string) => kinds.includes(kind);
   const readKind = async (kind: string): Promise<Row[]> => {
     const found: Row[] = [];
@@ -91,7 +91,7 @@ export const readLookup = async (context: Context, kinds: readonly string[]): Pr
 };
 /** Everything that a plan compares with, each list read once. */
 export const readCurrent = async (
-  context: Context,
+  context: EngineContext,
   kinds: readonly string[],
 ): Promise<{ current: Current; lookup: RecordLookup }> => {
   const read = (kind: string) => allRows(context, kind);
@@ -121,7 +121,7 @@ const exportRow = (row: Row): Row =>
     Object.entries(row).filter(([, value]) => value !== null && value !== undefined && value !== ''),
   );
 /** The entries of one list, batch by batch while they arrive. */
-async function* entriesOf(context: Context, name: string, lookup: RecordLookup): AsyncGenerator<Row[]> {
+async function* entriesOf(context: EngineContext, name: string, lookup: RecordLookup): AsyncGenerator<Row[]> {
   const kind = workspaceKinds[name];
   if (kind === undefined) return;
   for await (const rows of readRows(context, name)) {
@@ -131,7 +131,7 @@ async function* entriesOf(context: Context, name: string, lookup: RecordLookup):
   }
 }
 /** The file as YAML text, list by list; only the names that others refer to are held. */
-export async function* exportText(context: Context, kinds: readonly string[]): AsyncGenerator<string> {
+export async function* exportText(context: EngineContext, kinds: readonly string[]): AsyncGenerator<string> {
   const lookup = await readLookup(context, kinds);
   yield 'version: 1\n';
   for (const name of kinds) {
@@ -147,7 +147,7 @@ export async function* exportText(context: Context, kinds: readonly string[]): A
   }
 }
 /** The same as data. */
-export const exportData = async (context: Context, kinds: readonly string[]): Promise<Row> => {
+export const exportData = async (context: EngineContext, kinds: readonly string[]): Promise<Row> => {
   const lookup = await readLookup(context, kinds);
   const data: Record<string, unknown> = { version: 1 };
   for (const name of kinds) {
@@ -164,13 +164,17 @@ export const exportData = async (context: Context, kinds: readonly string[]): Pr
 
 /** Lists of the service that names are looked up in; each is read once in an apply, after everything it holds was made. */
 type Lists = Map<Operation, readonly Row[]>;
-const listOf = async (context: Context, lists: Lists, operation: Operation): Promise<readonly Row[]> => {
+const listOf = async (
+  context: EngineContext,
+  lists: Lists,
+  operation: Operation,
+): Promise<readonly Row[]> => {
   const known = lists.get(operation) ?? ((await context.call(tracker, operation, {})) as Row[]);
   lists.set(operation, known);
   return known;
 };
 const idsByName = async (
-  context: Context,
+  context: EngineContext,
   lists: Lists,
   operation: Operation,
   keys: readonly string[],
@@ -181,7 +185,7 @@ const idsByName = async (
 };
 /** Names of the file as the bodies of the service want them. Groups may have been made a moment ago. */
 const bodyValue = async (
-  context: Context,
+  context: EngineContext,
   lists: Lists,
   action: Action,
   field: string,
@@ -213,7 +217,7 @@ const bodyValue = async (
  * spec/tracker#custom-fields-2: a value with an ID is kept, one without an ID is created, and a missing one
  * is deleted.
  */
-const valuesOf = async (context: Context, action: Action, wanted: readonly Row[]): Promise<Row[]> => {
+const valuesOf = async (context: EngineContext, action: Action, wanted: readonly Row[]): Promise<Row[]> => {
   const now = (await context.call(tracker, tracker.table['custom-fields'].get, {
     params: { 'custom-field-public-id': action.id },
   })) as {
@@ -230,7 +234,7 @@ const valuesOf = async (context: Context, action: Action, wanted: readonly Row[]
   });
 };
 const bodyOf = async (
-  context: Context,
+  context: EngineContext,
   lists: Lists,
   action: Action,
   operation: Operation,
@@ -248,7 +252,7 @@ const param = (operation: Operation, id: unknown): LooseInput => ({
 });
 /** A record that must end archived is made first and archived then: no create takes `archived`. */
 const create = async (
-  context: Context,
+  context: EngineContext,
   lists: Lists,
   action: Action,
   kind: (typeof workspaceKinds)[string],
@@ -261,7 +265,7 @@ const create = async (
     await context.call(tracker, kind.update, { ...param(kind.update, made.id), body: { archived: true } });
 };
 /** Executes one action. */
-const act = async (context: Context, lists: Lists, action: Action): Promise<void> => {
+const act = async (context: EngineContext, lists: Lists, action: Action): Promise<void> => {
   const kind = workspaceKinds[action.kind];
   if (kind === undefined) throw new AppError('unknown', `no kind ${action.kind}`);
   if (action.action === 'create') await create(context, lists, action, kind);
@@ -275,7 +279,7 @@ const act = async (context: Context, lists: Lists, action: Action): Promise<void
 };
 
 /** Applies the changes of a plan one after another. An error reports the changes made before the failure. */
-export const applyPlan = async (context: Context, plan: Plan): Promise<Action[]> => {
+export const applyPlan = async (context: EngineContext, plan: Plan): Promise<Action[]> => {
   const done: Action[] = [];
   const lists: Lists = new Map();
   for (const action of plan.actions) {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Context } from '../../api/context.ts';
+import type { EngineContext, Runtime } from '../../api/context.ts';
 import { jsonFile, textFile } from '../../api/input.ts';
 import { check } from '../../core/check.ts';
 import { bare, type Field, list, obj } from '../../core/field.ts';
@@ -16,14 +16,14 @@ import { readCurrent } from './read.ts';
 
 /** Lists of members. The file may contain their names, so that one file fits several workspaces. */
 const members: Readonly<Record<string, string>> = { groups: 'member_ids', epics: 'owner_ids' };
-const idsOf = async (context: Context, names: readonly unknown[], path: string): Promise<unknown[]> => {
+const idsOf = async (context: EngineContext, names: readonly unknown[], path: string): Promise<unknown[]> => {
   const ids: unknown[] = [];
   for (const [i, name] of names.entries())
     ids.push(await trackerNames.resolve(context, 'member', String(name), `${path}[${i}]`));
   return ids;
 };
 /** The keys of a template's contents: those of the story and those of its tasks. */
-const withStoryMembers = async (context: Context, entry: Row, path: string): Promise<Row> => {
+const withStoryMembers = async (context: EngineContext, entry: Row, path: string): Promise<Row> => {
   const story = { ...(entry.story as Record<string, unknown>) };
   for (const field of ['owner_ids', 'follower_ids'])
     if (Array.isArray(story[field]))
@@ -43,11 +43,11 @@ const withStoryMembers = async (context: Context, entry: Row, path: string): Pro
   return { ...entry, story };
 };
 /** A state that the workflow does not have is found before anything is planned. */
-const checkState = async (context: Context, entry: Row, path: string): Promise<void> => {
+const checkState = async (context: EngineContext, entry: Row, path: string): Promise<void> => {
   if (typeof entry.state === 'string')
     await trackerNames.resolve(context, 'epic-state', `name:${entry.state}`, path);
 };
-const withMemberIds = async (context: Context, workspace: Workspace): Promise<Workspace> => {
+const withMemberIds = async (context: EngineContext, workspace: Workspace): Promise<Workspace> => {
   const out: Record<string, readonly Row[] | undefined> = { ...workspace };
   for (const [kind, field] of Object.entries(members)) {
     const entries = workspace[kind];
@@ -211,7 +211,7 @@ const refuseOtherShape = (given: string, read: unknown): never => {
 /**
  * Reads and checks a workspace file (YAML or JSON). Reports all problems with their positions in the file.
  */
-export const readWorkspace = async (context: Context, given: string): Promise<Workspace> => {
+export const readWorkspace = async (context: EngineContext, given: string): Promise<Workspace> => {
   const text = await textFile(context, given, '--file');
   const plain = plainYaml(text);
   const {
@@ -243,7 +243,7 @@ export const readWorkspace = async (context: Context, given: string): Promise<Wo
 
 /** Reads the file and the current workspace, and computes the plan. */
 export const planFromFile = async (
-  context: Context,
+  context: EngineContext,
   file: string,
   options: PlanOptions,
 ): Promise<{ plan: Plan; workspace: Workspace }> => {
@@ -263,7 +263,7 @@ const labelsInPlan = ({ actions }: Plan): Set<string> =>
   );
 /** An archived label is still attached, with a warning, because lists do not show it. */
 const warnOfArchived = async (
-  context: Context,
+  context: EngineContext,
   workspace: Workspace,
   plan: Plan,
   known: readonly Row[] | undefined,
@@ -322,12 +322,12 @@ export type SavedPlan = {
   readonly options: PlanOptions;
   readonly actions: readonly Action[];
 };
-const absolute = ({ host }: Context, path: string): string => resolve(host.cwd, path);
-export const savePlan = async (context: Context, path: string, saved: SavedPlan): Promise<void> => {
+const absolute = ({ host }: Runtime, path: string): string => resolve(host.cwd, path);
+export const savePlan = async (context: EngineContext, path: string, saved: SavedPlan): Promise<void> => {
   await context.host.files.replace(absolute(context, path), `${JSON.stringify(saved, null, 2)}\n`, 0o600);
   context.log.info(`the plan is in ${path}; carry it out with: opsctl tracker apply --plan ${path}`);
 };
-const readPlan = async (context: Context, path: string): Promise<SavedPlan> => {
+const readPlan = async (context: EngineContext, path: string): Promise<SavedPlan> => {
   const saved = (await jsonFile(context, path, '--plan')) as Partial<SavedPlan> | null;
   if (
     saved?.version !== 1 ||
@@ -341,7 +341,7 @@ const readPlan = async (context: Context, path: string): Promise<SavedPlan> => {
   return saved as SavedPlan;
 };
 /** Plans again from the current state. Only the reviewed plan may be applied. */
-export const plannedAsSaved = async (context: Context, path: string): Promise<Plan> => {
+export const plannedAsSaved = async (context: EngineContext, path: string): Promise<Plan> => {
   const { workspace, options, actions } = await readPlan(context, path);
   const { current, lookup } = await readCurrent(context, Object.keys(workspace));
   const plan = planWorkspace(workspace, current, lookup, options);
