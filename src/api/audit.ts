@@ -154,8 +154,9 @@ const makeTimeText = (now: Host['now']): (() => string) => {
   };
 };
 /**
- * Sends requests and writes each change with its outcome to the log. A response does not wait for its entry if the
- * request is a row of a bulk run: the entry is written in the same turn, and the journal of the run has the row.
+ * Sends requests and writes each change with its outcome to the log. After the log is open, a response does not wait for
+ * its entry if the request is a row of a bulk run: the entry is written in the same turn, and the journal of the run has
+ * the row.
  */
 export const auditSender = (
   log: AuditLog,
@@ -165,6 +166,7 @@ export const auditSender = (
   send: (request: HttpRequest) => Promise<HttpReply>,
 ) => {
   const timeText = makeTimeText(now);
+  let isOpen = false;
   return async (request: HttpRequest): Promise<HttpReply> => {
     if (!canChange({ method: request.method, path: request.url })) return send(request);
     const [at, began] = [timeText(), elapsed()];
@@ -186,7 +188,8 @@ export const auditSender = (
       const reply = await send(request);
       const { status } = reply;
       const noted = note(status < 300 ? 'done' : status < 500 ? 'rejected' : 'unknown', status);
-      if (request.transport !== 'pooled') await noted;
+      if (request.transport !== 'pooled' || !isOpen) await noted;
+      isOpen = true;
       return reply;
     } catch (error) {
       const wasSent = (error as { sent?: unknown } | null)?.sent !== false;

@@ -183,7 +183,7 @@ test.each([
     'repeats the name',
   ],
   ['broken YAML', 'title: [\n', 'YAML'],
-  ['an empty file', '# nothing\n', 'no document'],
+  ['an empty file', '# nothing\n', 'the file has no content'],
 ])('%s is a usage error that names the place', async (_, text, said) => {
   const ran = await at.run('apply', '-f', await at.file('wrong.yaml', text), '-o', 'json');
   expect(ran.code).toBe(2);

@@ -1,6 +1,6 @@
 import { settingNames, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions, rowOf } from '../../../api-specs/etcd/versions.ts';
-import { AppError } from '../../../core/problem.ts';
+import { AppError, cutText } from '../../../core/problem.ts';
 import { yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
 import { wordsOf } from '../../../core/shell.ts';
@@ -311,11 +311,13 @@ const listRepeats = (part: Part | null | undefined, text: string, prefix = ''): 
   const repeated = [...places].filter(([, found]) => found.length > 1);
   return [...repeated.map(([key, found]) => ({ key, places: found })), ...inner];
 };
-const shorten = (value: string): string => (value.length > 60 ? `${value.slice(0, 57)}...` : value);
+const mostCharacters = 60;
 /** Names the lines of a repeated key with their values, and the line that takes effect. */
 export const repeatText = ({ places }: RepeatedKey): { readonly message: string; readonly hint: string } => {
   const last = places.at(-1)?.line;
-  const shown = places.map(({ line, value }) => `in line ${line} (${shorten(value.trim())})`).join(' and ');
+  const shown = places
+    .map(({ line, value }) => `in line ${line} (${cutText(value.trim(), mostCharacters)})`)
+    .join(' and ');
   return {
     message: `is set more than once, ${shown}: the servers use line ${last}`,
     hint: `keep line ${last}, or move the right value there, and remove the other lines`,

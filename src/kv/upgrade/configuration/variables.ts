@@ -33,6 +33,23 @@ const unescapePlain = (text: string): string =>
       return part[1] === undefined || part[1] === '\n' || part[1] === '\r' ? '' : part[1];
     })
     .join('');
+const endOfSingleQuotes = (text: string, start: number): number | undefined => {
+  const end = text.indexOf("'", start + 1);
+  return end === -1 ? undefined : end + 1;
+};
+/** The end of the line. A backslash continues the line. */
+const endOfPlain = (text: string, start: number): number => {
+  let at = start;
+  while (at < text.length && text[at] !== '\n' && text[at] !== '\r') at += text[at] === '\\' ? 2 : 1;
+  return Math.min(at, text.length);
+};
+/** Returns whether an odd number of backslashes ends the line, so the last one is not escaped. */
+const endsWithBackslash = (line: string): boolean => {
+  const text = line.replace(/\r?\n?$/, '');
+  let at = text.length;
+  while (text[at - 1] === '\\') at -= 1;
+  return (text.length - at) % 2 === 1;
+};
 /**
  * Reads a value as systemd does: quoted parts at its start are joined, and everything after them belongs to the value, even a
  * comment. A backslash continues an unquoted value on the next line, and quotes may contain line ends.
@@ -43,15 +60,14 @@ const readValue = (text: string, from: number): { end: number; value: string; is
     at += match(/[ \t]*/y, text, at).length;
     const quote = text[at];
     if (quote !== '"' && quote !== "'") break;
-    const quoted = match(quote === '"' ? /"(?:\\[\s\S]|[^"\\])*"?/y : /'[^']*'?/y, text, at);
-    const isOpen = quoted.length === 1 || !/^(?:"(?:\\[\s\S]|[^"\\])*"|'[^']*')$/.test(quoted);
-    const inner = quoted.slice(1, isOpen ? undefined : -1);
+    const end = quote === '"' ? endOfQuotes(text, at) : endOfSingleQuotes(text, at);
+    const inner = text.slice(at + 1, end === undefined ? undefined : end - 1);
     value += quote === '"' ? unescapeQuoted(inner) : inner;
-    at += quoted.length;
-    if (isOpen) return { end: at, value, isOpen };
+    if (end === undefined) return { end: text.length, value, isOpen: true };
+    at = end;
   }
-  const plain = match(/(?:\\[\s\S]?|[^\\\r\n])*/y, text, at);
-  return { end: at + plain.length, value: value + unescapePlain(plain), isOpen: false };
+  const end = endOfPlain(text, at);
+  return { end, value: value + unescapePlain(text.slice(at, end)), isOpen: false };
 };
 /** Returns the logical lines of an environment file, split as systemd splits them (compared with its parser). */
 const listEntries = (text: string): Entry[] => {
@@ -68,7 +84,7 @@ const listEntries = (text: string): Entry[] => {
     if (at >= text.length) break;
     const comment = match(/[#;][^\n]*\n?/y, text, at);
     if (comment !== '') {
-      isContinuedComment = /(?<!\\)(?:\\\\)*\\\r?\n?$/.test(comment);
+      isContinuedComment = endsWithBackslash(comment);
       moveTo(at + comment.length);
       continue;
     }

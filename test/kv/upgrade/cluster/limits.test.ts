@@ -430,7 +430,7 @@ it('values of a configuration have the kind that the server reads', () => {
   const long = (length: number) =>
     typeFindings({ 'snapshot-count': text(length) }, '3.4')[0]?.message.split(',')[0];
   expect(long(58)).toBe(`is "${text(58)}"`);
-  expect(long(59)).toBe(`is "${text(56)}...`);
+  expect(long(59)).toBe(`is "${text(59)}…`);
 });
 
 describe('a downgrade', () => {

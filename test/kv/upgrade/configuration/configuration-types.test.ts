@@ -84,7 +84,7 @@ describe('interpretation of compaction and log output by version', () => {
     ],
     [
       `log-output: stderr\n"log-output": ${'x'.repeat(80)}\n`,
-      `cannot rewrite m.yml for 3.4: log-output is set more than once, in line 1 (stderr) and in line 2 (${'x'.repeat(57)}...): the servers use line 2`,
+      `cannot rewrite m.yml for 3.4: log-output is set more than once, in line 1 (stderr) and in line 2 (${'x'.repeat(60)}…): the servers use line 2`,
     ],
   ])('a file with a repeated key is not rewritten, and both lines are named: %j', async (text, message) => {
     await expect(migrateConfig(text, '3.4', 'after', 'm.yml')).rejects.toMatchObject({

@@ -49,6 +49,19 @@ describe('an environment file', () => {
   });
 });
 
+/** A pattern that repeats a group exhausts its stack in a text of some megabytes. */
+it.each([
+  ['"', '\\"', '"'],
+  ["'", 'x', "'"],
+  ['', '\\a', ''],
+  ['', 'a\\\n', ''],
+])('reads an environment file of megabytes: %j, then %j', (open, part, close) => {
+  const text = `# ${'\\'.repeat(4_000_001)}\nA=${open}${part.repeat(4_000_000)}${close}\nB=2\n`;
+  const { env } = readEnvironment(text, 'e', 'systemd');
+  expect(env['B']).toBe('2');
+  expect(env['A']).toHaveLength(4_000_000);
+});
+
 describe('a shell script', () => {
   it('is checked by the command that it runs, and its variables are reported as unread', async () => {
     const text =
