@@ -143,3 +143,10 @@ test('a remedy is never cut', async () => {
   for (const word of ['tracker.url', 'repeat']) expect(text.replaceAll(/\s+/g, '')).toContain(word);
   expect(text.split('\n').every((line) => line.length <= 80)).toBe(true);
 });
+
+test('the last column of a fixed layout uses the rest of the line for later rows', async () => {
+  const table = tableRows({ columns: ['id', 'changes'], hasHeader: true, width: 60, theme });
+  await table.rows([{ id: 1, changes: '' }]);
+  const text = 'name: onboarding → onboarding of customers';
+  expect(await table.rows([{ id: 1, changes: text }])).toBe(`1   ${text}\n`);
+});
