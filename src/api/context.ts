@@ -126,6 +126,18 @@ export const withCalls = <C extends Api>(context: C, wrap: (call: Api['call']) =
   lookups: { ...context.lookups, call: wrap(context.lookups.call) },
 });
 
+/**
+ * A dry run inside a command that changes data later. Its calls are lookups, so that a request which would change the
+ * service fails instead of being sent: `isDryRun` alone does not change how requests are sent.
+ */
+export const asPreview = <C extends EngineContext>(context: C): C => {
+  const { call, rows } = context.lookups;
+  const refuse = (): never => {
+    throw new Error('a preview sends only the calls and lists of lookups');
+  };
+  return { ...context, isDryRun: true, call, rows, caller: refuse, send: refuse };
+};
+
 /** How results are shown, and whether a person can be asked. */
 type Console = {
   /** The format asked for with -o; `table` on a terminal and `json` in a pipe unless given. */

@@ -1,5 +1,5 @@
 import { labelsService } from '../api-specs/labels/labels.ts';
-import { type EngineContext, type Prompts, type Runtime, withCalls } from '../api/context.ts';
+import { asPreview, type EngineContext, type Prompts, type Runtime, withCalls } from '../api/context.ts';
 import {
   type About,
   listWriteRecords,
@@ -366,7 +366,7 @@ const applySaved = async (
     for (const one of saved) await enableAgain(context, one);
     return apply(context, undefined, [file], OPTIONS);
   }
-  await apply({ ...context, isDryRun: true }, undefined, [file], OPTIONS);
+  await apply(asPreview(context), undefined, [file], OPTIONS);
   const titles = saved.map(({ title }) => JSON.stringify(title)).join(', ');
   await context.confirm(`Give ${titles} the definition from before ${command}?`);
   for (const one of saved) await enableAgain(context, one);

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { type ContextOptions, makeContext } from '../../src/api/calls.ts';
+import { asPreview } from '../../src/api/context.ts';
 import { dryRun } from '../../src/api/request.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
@@ -148,4 +149,20 @@ test.each([true, false])('lookups send reads and nothing else (dry run: %s)', as
   await expect(context.lookups.call(service, change, {})).rejects.toThrow('is a change, not a lookup');
   await expect(context.lookups.rows(service, change, {})).rejects.toThrow('is a change, not a lookup');
   expect(sent()).toEqual(['GET']);
+});
+
+test('no code copies a context into a dry run whose requests are still sent', () => {
+  const root = new URL('../../src/', import.meta.url);
+  const found = (readdirSync(root, { recursive: true }) as string[]).filter(
+    (path) => path.endsWith('.ts') && readFileSync(new URL(path, root), 'utf8').includes('isDryRun: true'),
+  );
+  expect(found, 'Use asPreview.').toEqual(['api/context.ts']);
+});
+test('a preview sends no change, by any way to send one', async () => {
+  const { context, sent } = contextOf(false);
+  const preview = asPreview(context);
+  await expect(preview.call(service, change, {})).rejects.toThrow('is a change, not a lookup');
+  expect(() => preview.caller(service, change)).toThrow('a preview sends only');
+  expect(() => preview.send('api', { method: 'DELETE', path: '/x' })).toThrow('a preview sends only');
+  expect([preview.isDryRun, sent()]).toEqual([true, []]);
 });

@@ -329,9 +329,13 @@ const closeJournal = async ({ run, release }: Work): Promise<void> => {
   try {
     run.journal?.close();
   } finally {
-    await release?.();
+    try {
+      await release?.();
+    } finally {
+      // Rows that were sent have changed names, whatever became of the journal.
+      if (run.journal !== undefined) await trackerNames.forget(run.context);
+    }
   }
-  if (run.journal !== undefined) await trackerNames.forget(run.context);
 };
 /** Carries all rows out and gives what became of them as they are finished. */
 export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
