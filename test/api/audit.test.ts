@@ -1,10 +1,12 @@
-import { expect, test } from 'vitest';
-import { auditFiles, openAudit } from '../../src/api/audit.ts';
+import { describe, expect, test } from 'vitest';
+import { type AuditEntry, type AuditLog, auditFiles, auditSender, openAudit } from '../../src/api/audit.ts';
 import { runProgram } from '../../src/cli/run.ts';
 import { program } from '../../src/commands/program.ts';
 import { loadSettings } from '../../src/config/load.ts';
-import { fakeHost } from '../support/fake-host.ts';
+import type { HttpReply } from '../../src/platform/host.ts';
+import { fakeHost, replyFrom } from '../support/fake-host.ts';
 import { trackerInMemory } from '../support/in-memory.ts';
+import { pause } from '../support/slow-host.ts';
 
 const FILE = '/home/user/opsctl/state/mock/audit/audit.jsonl';
 const env = { HOME: '/home/user', OPSCTL_HOME: '/home/user/opsctl' };
@@ -133,4 +135,91 @@ test('the audit log writes the entries of one turn together, each before its req
   const first = log.write({ id: 1, body: 'secret' } as never);
   await Promise.all([first, log.write({ id: 2, body: 'secret' } as never)]);
   expect([writes, host.files.readNow(current)?.toString()]).toEqual([[lines.join('')], lines.join('')]);
+});
+
+const entryOf = (url: string): AuditEntry => ({
+  ...{ at: '2026-01-01T00:00:00.000Z', command: 'tracker bulk', profile: 'default', service: 'tracker' },
+  ...{ mock: false, method: 'POST', url, body: null, outcome: 'done', status: 200, duration_ms: 1 },
+});
+test('the audit log closes its file after the entries that no request waited for', async () => {
+  const host = fakeHost({ env });
+  const effects: string[] = [];
+  let open = (): void => {};
+  const isOpened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const append: typeof host.files.append = (path, mode) => {
+    const file = host.files.append(path, mode);
+    const write: typeof file.write = (text) => {
+      effects.push(...entriesOf(String(text)).map(({ url }) => url));
+      file.write(text);
+    };
+    const close = (): void => {
+      effects.push('close');
+      file.close();
+    };
+    return { ...file, write, close };
+  };
+  const makeDirectory: typeof host.files.makeDirectory = async (path, mode) => {
+    await isOpened;
+    return host.files.makeDirectory(path, mode);
+  };
+  const log = openAudit(
+    { ...host, files: { ...host.files, append, makeDirectory } },
+    loadSettings(host, {}),
+    () => {},
+    (text) => text,
+  );
+  void log.write(entryOf('/1'));
+  await pause();
+  void log.write(entryOf('/2'));
+  const closed = log.close().then(() => effects.push('closed'));
+  await pause();
+  expect(effects).toEqual([]);
+  open();
+  await closed;
+  expect(effects).toEqual(['/1', '/2', 'close', 'closed']);
+});
+
+describe('the response of a change', () => {
+  const bed = (send: () => Promise<HttpReply> = async () => replyFrom({})) => {
+    const ends: (() => void)[] = [];
+    const write = (): Promise<void> => new Promise((resolve) => ends.push(resolve));
+    const log: AuditLog = { write, close: async () => {} };
+    const host = fakeHost({ env });
+    const place = { service: 'tracker', isMock: false };
+    const request = auditSender(log, host, { command: 'tracker bulk', profile: 'p' }, place, send);
+    const ask = async (transport?: 'pooled'): Promise<string> => {
+      let state = 'waits';
+      const asked = { method: 'POST', url: 'https://tracker.example/labels', body: '{}' };
+      void request({ ...asked, ...(transport && { transport }) }).then(
+        () => (state = 'responded'),
+        () => (state = 'failed'),
+      );
+      await pause();
+      return state;
+    };
+    const writeAll = async (): Promise<void> => {
+      for (const end of ends.splice(0)) end();
+      await pause();
+    };
+    return { ask, writeAll, waiting: () => ends.length };
+  };
+  test('waits for its audit entry, unless it is a row of a bulk run after the first', async () => {
+    const { ask, writeAll, waiting } = bed();
+    expect([await ask('pooled'), waiting()]).toEqual(['waits', 1]);
+    await writeAll();
+    expect([await ask('pooled'), await ask(), waiting()]).toEqual(['responded', 'waits', 2]);
+  });
+  test('that fails waits for its audit entry also in a bulk run', async () => {
+    let isLost = false;
+    const { ask, writeAll } = bed(async () => {
+      if (isLost) throw new Error('the connection was closed');
+      return replyFrom({});
+    });
+    await ask('pooled');
+    await writeAll();
+    isLost = true;
+    expect(await ask('pooled')).toBe('waits');
+  });
 });

@@ -31,6 +31,28 @@ test('every record matches only one row, and journaled records match none of the
   expect(asked).toEqual([['/labels', {}]]);
 });
 
+test.each<[string, string, unknown, boolean]>([
+  ['a number and its text are one ID', '2', 2, true],
+  ['a text of digits and its number are one ID', '2', '2', true],
+  ['numbers beyond the exact range stay different', '9007199254740993', '9007199254740992', false],
+  ['a zero at the start makes another ID', '02', 2, false],
+  ['another form of a number is another ID', '1e3', 1000, false],
+  [
+    'a UUID is its text',
+    'a1b2c3d4-0000-4000-8000-000000000001',
+    'a1b2c3d4-0000-4000-8000-000000000001',
+    true,
+  ],
+])('IDs of a journal: %s', async (_, journaled, id, isTaken) => {
+  const { context } = service([{ id, name: 'bug', ...created }]);
+  const change = create('labels', { name: 'bug' });
+  expect(await makeObserver(context, startedAt, [journaled])(change)).toBe(isTaken ? undefined : id);
+  const observe = makeObserver(context, startedAt, []);
+  observe.take(journaled);
+  expect(await observe(change)).toBe(isTaken ? undefined : id);
+  expect(await makeObserver(context, startedAt, [])(change)).toBe(id);
+});
+
 test('stories are searched from the second before the run, because there is no list of them', async () => {
   const { asked, context } = service([{ id: 7, name: 'Pay', ...created }]);
   const observe = makeObserver(context, startedAt, []);

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Host, NetworkError } from '../../../src/platform/host.ts';
+import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
+import { contextWith } from '../../support/context.ts';
 import { trackerInMemory } from '../../support/in-memory.ts';
 import { pause } from '../../support/slow-host.ts';
 
@@ -205,5 +207,55 @@ test('an external ID that is a number is reported as a number', async () => {
   expect([ran.code, ran.writes]).toEqual([2, []]);
   expect(ran.json()[0].error.problems.map(({ path, rule }: any) => [path, rule])).toEqual([
     ['external_id', 'type'],
+  ]);
+});
+
+test('an external ID belongs to its resource, and a row waits only for the earlier row with the same ID', async () => {
+  const keys = new RecordKeys(contextWith({}));
+  const ends = new Map<string, () => void>();
+  const claim = (resource: string, key: string, line: number): number | undefined =>
+    keys.claim(resource, key, line, new Promise<void>((resolve) => ends.set(`${resource} ${key}`, resolve)));
+  expect([claim('epics', 'K', 1), claim('labels', 'K', 2), claim('epics', 'J', 3)]).toEqual([
+    ...[undefined, undefined, undefined],
+  ]);
+  expect([
+    keys.claim('epics', 'K', 4, Promise.resolve()),
+    keys.claim('labels', 'K', 5, Promise.resolve()),
+  ]).toEqual([1, 2]);
+  expect([
+    keys.isClaimed('epics', 'K'),
+    keys.isClaimed('labels', 'J'),
+    keys.isClaimed('stories', 'K'),
+  ]).toEqual([...[true, false, false]]);
+  keys.learn('epics', 'K', 71);
+  keys.learn('labels', 'K', 72);
+  keys.learn('epics', 'J', 73);
+  const found: unknown[] = [];
+  const find = (resource: string, key: string, line: number): void =>
+    void keys.find(resource, key, {}, line).then((one) => found.push(one?.row.id));
+  find('epics', 'K', 6);
+  find('labels', 'K', 6);
+  find('epics', 'J', 6);
+  // The rows before the row that creates the record do not wait for it.
+  find('epics', 'J', 2);
+  await pause();
+  expect(found).toEqual([73]);
+  for (const name of ['labels K', 'epics J', 'epics K']) {
+    ends.get(name)?.();
+    await pause();
+  }
+  expect(found).toEqual([73, 72, 73, 71]);
+});
+test('rows of two resources with the same external ID are created and addressed separately', async () => {
+  const file = ndjson(
+    { op: 'create', resource: 'epics', external_id: 'same', name: 'Epic' },
+    { op: 'create', resource: 'labels', external_id: 'same', name: 'Label' },
+    { op: 'update', resource: 'labels', id: 'external:same', name: 'of the label' },
+    { op: 'update', resource: 'epics', id: 'external:same', name: 'of the epic' },
+  );
+  const at = trackerInMemory({ 'a.ndjson': file });
+  expect(statuses(await at.run(['bulk', '-f', 'a.ndjson', '-o', 'json']))).toEqual(Array(4).fill('done'));
+  expect(['/epics', '/labels'].map((path) => at.send('GET', path)[0].name)).toEqual([
+    ...['of the epic', 'of the label'],
   ]);
 });
