@@ -262,13 +262,12 @@ const open = async (
   host: Host,
   path: string,
   before: string | undefined,
-  digest: string | undefined,
+  head: string,
 ): Promise<AppendFile> => {
   try {
     if (before !== undefined)
       await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));
-    else
-      await host.files.replace(path, `h ${host.now()}${digest === undefined ? '' : ` ${digest}`}\n`, 0o600);
+    else await host.files.replace(path, head, 0o600);
     return host.files.append(path, 0o600);
   } catch (error) {
     throw journalUnwritable(path, error);
@@ -326,7 +325,8 @@ export const openJournal = async (
     before === undefined
       ? { startedAt: host.now(), lines: new Map(), isFinished: false }
       : parseJournal(before, path);
-  const { add, whenWritten, flush, close } = entries(host, path, await open(host, path, before, digest));
+  const head = `h ${past.startedAt}${digest === undefined ? '' : ` ${digest}`}\n`;
+  const { add, whenWritten, flush, close } = entries(host, path, await open(host, path, before, head));
   if (before === undefined && about !== undefined) add(`m ${JSON.stringify(about)}\n`);
   return {
     past,

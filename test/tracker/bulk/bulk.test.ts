@@ -424,6 +424,16 @@ test.each([
   expect(readFileSync(path, 'utf8')).toBe(text);
 });
 
+test('the start of a run, which is its ID, is the start in its journal', async () => {
+  const real = nodeHost({ env: {} });
+  let time = 1_700_000_000_000;
+  const host = Object.assign(Object.create(real), { now: () => (time += 1) });
+  const path = join(makeDirectory(), 'a.journal');
+  const { past, close } = await openJournal(host, path, false);
+  close();
+  expect(parseJournal(readFileSync(path, 'utf8'), path).startedAt).toBe(past.startedAt);
+});
+
 test.each(['', 'h', 'h 17'])('a journal that was cut to %j is started again', async (text) => {
   const { path, journal } = await journalIn();
   journal.close();
