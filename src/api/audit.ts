@@ -335,10 +335,20 @@ export class WriteRecord {
   readonly #command: string;
   #file: Promise<AppendFile> | undefined;
   #count = 0;
+  #isEnded = false;
   constructor(context: EngineContext, service: 'tracker' | 'labels', command: string) {
     this.#context = context;
     this.#service = service;
     this.#command = command;
+    context.onEnd?.(() => this.#end());
+  }
+  /** An interrupted command can receive a response after its end: that response finds the file closed. */
+  #end(): void {
+    this.#isEnded = true;
+    void this.#file?.then(
+      (file) => file.close(),
+      () => {},
+    );
   }
   async #open(target: Target): Promise<AppendFile> {
     const { host } = this.#context;
@@ -351,9 +361,11 @@ export class WriteRecord {
   async #add(text: string): Promise<void> {
     // A target that cannot be used ends the command; only a failure of the file costs no more than the undo.
     const target = await this.#context.target(this.#service);
+    if (this.#isEnded) return;
     try {
       this.#file ??= this.#open(target);
-      (await this.#file).write(text);
+      const file = await this.#file;
+      if (!this.#isEnded) file.write(text);
     } catch (error) {
       const why = `this change cannot be undone with opsctl undo, because its record cannot be written: ${messageOf(error)}`;
       this.#context.log.warnOnce('write-record', why);

@@ -156,6 +156,7 @@ export type ContextOptions = Pick<
   | 'color'
   | 'showAdvice'
   | 'signal'
+  | 'onEnd'
 > &
   Pace & {
     /** Finds the service, and starts the embedded mock server if no service is configured. */
@@ -422,6 +423,7 @@ export const makeContext = (options: ContextOptions): Context => {
     color: options.color,
     showAdvice: options.showAdvice,
     signal: options.signal,
+    onEnd: options.onEnd,
     target,
     confirm: (question) => confirm(options, question),
     caller: callerOn(wire),

@@ -80,6 +80,8 @@ export type Runtime = {
   readonly log: Logger;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
+  /** Performs the action when the command has ended, in whatever way. */
+  readonly onEnd?: ((action: () => void) => void) | undefined;
 };
 
 /** The services: one call, the rows of a list, or any request. */

@@ -191,7 +191,8 @@ const loggerFor = (...given: Parameters<typeof makeLogger>): ReturnType<typeof m
 };
 type Audit = {
   readonly wrap: NonNullable<ContextOptions['audit']>;
-  /** Writes the entry of a command of the cluster, whose journal has the steps, and closes the log. */
+  readonly onEnd: NonNullable<ContextOptions['onEnd']>;
+  /** Writes the entry of a command of the cluster, whose journal has the steps, and closes the log and the records. */
   end(values: Values, failure: unknown): Promise<void>;
 };
 /** The local audit log of one command, loaded at its first change. A replayed trace makes no changes. */
@@ -203,7 +204,7 @@ const auditOf = (
   { replay, 'dry-run': isDryRun }: Globals,
 ): Audit => {
   const who = { command: path.join(' '), profile: settings.profile.name };
-  const began = host.elapsed();
+  const [began, actions] = [host.elapsed(), new Set<() => void>()];
   let opened: AuditLog | undefined;
   const load = async () => {
     const { auditSender, commandEntry, openAudit } = await import('../api/audit.ts');
@@ -223,7 +224,9 @@ const auditOf = (
         return audited === undefined ? open(request) : audited(request);
       };
     },
+    onEnd: (action) => void actions.add(action),
     end: async (values, failure) => {
+      for (const action of actions) action();
       const changes = path[0] === 'kv' && isDryRun !== true && !isReadOnlyCommand(who.command);
       if (changes && replay === undefined) {
         const { commandEntry, log } = await load();
@@ -309,7 +312,8 @@ const executeOn = async (
   const audit = auditOf({ host, redactor }, settings, log.warn, command, globals);
   let failure: unknown;
   const context = makeContext({
-    ...{ seen, host, settings, log, audit: audit.wrap, reach: services.reach, signal: stop.signal },
+    ...{ seen, host, settings, log, audit: audit.wrap, onEnd: audit.onEnd },
+    ...{ reach: services.reach, signal: stop.signal },
     ...choices(host, globals, options),
     ...paceFor(command, settings),
     ...lazyParts(run, host),

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { NetworkError } from '../../../src/platform/host.ts';
+import { type Host, NetworkError } from '../../../src/platform/host.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
 import { listWriteRecords } from '../../../src/api/audit.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import type { LooseInput, Operation } from '../../../src/core/operation.ts';
 import { parseUndo, withWriteRecord } from '../../../src/tracker/bulk/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
-import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+import { type InMemory, labelsInMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 import { contextWith } from '../../support/context.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
@@ -430,6 +430,7 @@ test('a command that changes many records records each as its own earlier change
     rows,
     lookups: { call, rows },
     isDryRun: false,
+    onEnd: () => {},
   });
   const recorded = withWriteRecord(context, 'tracker test');
   const update = (id: number, description: string) =>
@@ -457,7 +458,7 @@ test('two commands that start their records in one millisecond get two IDs', asy
   const create = (pid: number, files = host.files) => {
     const context = contextWith({
       host: Object.assign(Object.create(host), { pid, files, now: () => 1_000_000 }),
-      ...{ settings, target, call, isDryRun: false },
+      ...{ settings, target, call, isDryRun: false, onEnd: () => {} },
     });
     const { create: operation } = tracker.table.labels;
     return withWriteRecord(context, 'tracker test').call(tracker, operation, { body: { name: 'made' } });
@@ -474,4 +475,29 @@ test('two commands that start their records in one millisecond get two IDs', asy
   const records = await listWriteRecords({ host, settings });
   expect(records).toHaveLength(2);
   expect(new Set(records.map(({ startedAt }) => startedAt)).size).toBe(2);
+});
+
+const label = 'title: Case\ntype: SHARED\nstate: published\n';
+const refused = { status: 400, json: { message: 'no' } };
+test.each<[string, () => InMemory, string, RunOptions['meanwhile']]>([
+  ['a change', trackerInMemory, 'labels create --name n', undefined],
+  ['a refused change', trackerInMemory, 'labels create --name n', () => refused],
+  ['a bulk run', trackerInMemory, 'bulk -f rows.ndjson --yes', undefined],
+  ['label definitions', labelsInMemory, 'apply -f label.yaml --yes', undefined],
+])('the end of the command closes each file that it appends to: %s', async (_, make, line, meanwhile) => {
+  const at = make();
+  await at.write('rows.ndjson', '{"op":"create","resource":"labels","name":"b"}\n');
+  await at.write('label.yaml', label);
+  const [opened, closed]: [string[], string[]] = [[], []];
+  const change = (host: Host): Host => {
+    const append: Host['files']['append'] = (path, ...more) => {
+      opened.push(path);
+      const file = host.files.append(path, ...more);
+      return { ...file, close: () => void closed.push(path) };
+    };
+    return { ...host, files: { ...host.files, append } };
+  };
+  await at.run(line.split(' '), { change, ...(meanwhile && { meanwhile }) });
+  expect(opened.some((path) => /\.(write|journal)$/.test(path))).toBe(true);
+  expect(closed.toSorted()).toEqual(opened.toSorted());
 });
