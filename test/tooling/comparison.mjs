@@ -298,11 +298,11 @@ export const rows = [
   ],
   [
     'Wait for a state',
-    'opsctl tracker stories wait 107 --for Completed',
-    'equal',
-    'kubectl wait; gh run watch',
+    'opsctl tracker stories wait 107 110 --for Completed --within 10m',
+    'best',
+    'kubectl wait: any field of several objects; a deleted object or an unknown condition waits until the limit; gh run watch: one run',
     'test/commands/tracker/everyday.services.test.ts',
-    'wait exits with code 0 in the state, and with code 20 after the given time',
+    'wait accepts several stories: a row for each, one limit for all, and code 20 if one is late',
   ],
   [
     'Changes of a list as they happen',

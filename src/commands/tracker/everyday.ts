@@ -4,7 +4,7 @@ import type { Context } from '../../api/context.ts';
 import { type Command, defineCommand, extend, intervalFlag } from '../../cli/command.ts';
 import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
 import { assertServerStays, intervalMsOf } from '../../cli/watch-list.ts';
-import { bool, duration, int, req, str } from '../../core/field.ts';
+import { bool, duration, int, list, req, str } from '../../core/field.ts';
 import type { Argument, Flags, Values } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import { jsonRow } from '../../core/json.ts';
@@ -280,38 +280,93 @@ const watchCommand = defineCommand({
     view: { columns: ['at', 'field', 'from', 'to'], name: 'field' },
   }),
 });
-const waitForState = async (
-  context: Context,
-  id: number,
-  word: string,
-  { intervalMs, endMs }: { readonly intervalMs: number; readonly endMs: number },
-): Promise<Result> => {
-  let story = await readStory(context, id);
+type Waiting = { readonly word: string; readonly intervalMs: number; readonly endMs: number };
+type States = Awaited<ReturnType<typeof readStates>>;
+type Waited = { readonly story: Story; readonly states: States; readonly wanted: States[number] };
+/** Reads the workflow only once, and again if the story moved to another workflow. */
+const readWaited = async (context: Context, id: number, word: string, before?: Waited): Promise<Waited> => {
+  const story = await readStory(context, id).catch((error: unknown) => {
+    const isGone = before !== undefined && error instanceof AppError && error.category === 'not-found';
+    throw isGone
+      ? reword(error, error.detail, `story ${id} was deleted during the wait: ${error.message}`)
+      : error;
+  });
+  if (before?.story.workflow_id === story.workflow_id) return { ...before, story };
   const states = await readStates(context, story);
-  const wanted = findState(states, word, '--for');
-  if (story.workflow_state_id !== wanted.id && endMs === Number.POSITIVE_INFINITY)
+  return { story, states, wanted: findState(states, word, '--for') };
+};
+const isReached = ({ story, wanted }: Waited): boolean => story.workflow_state_id === wanted.id;
+const stateOf = ({ story, states }: Waited): string =>
+  states.find(({ id }) => id === story.workflow_state_id)?.name ?? '';
+/**
+ * Reads only the stories that are not in the state yet. All stories share one limit. A deleted story ends the wait
+ * with an error, because it can no longer reach the state.
+ */
+const waitForStories = async (
+  context: Context,
+  ids: readonly number[],
+  { word, intervalMs, endMs }: Waiting,
+): Promise<Waited[]> => {
+  const found = new Map<number, Waited>();
+  for (const id of ids) found.set(id, await readWaited(context, id, word));
+  const listOpen = () => ids.filter((id) => !isReached(found.get(id) as Waited));
+  if (listOpen().length > 0 && endMs === Number.POSITIVE_INFINITY)
     await assertServerStays(context, 'tracker', 'no other command can move the story');
-  while (story.workflow_state_id !== wanted.id) {
+  for (let open = listOpen(); open.length > 0; open = listOpen()) {
     const nowMs = context.host.elapsed();
-    if (nowMs >= endMs) {
-      const name = states.find((one) => one.id === story.workflow_state_id)?.name ?? '';
-      return recordResult(
-        story,
-        { ...storyView(context), message: `story ${id} is in ${name}, not in ${wanted.name}` },
-        'no',
-      );
-    }
+    if (nowMs >= endMs) break;
     await context.host.sleep(Math.min(intervalMs, endMs - nowMs), context.signal);
-    story = await readStory(context, id);
+    for (const id of open) found.set(id, await readWaited(context, id, word, found.get(id)));
   }
-  return showStory(context, story, `story ${id} is in ${wanted.name}`);
+  return [...found.values()];
+};
+const reportWait = (context: Context, found: readonly Waited[]): Result => {
+  const open = found.filter((one) => !isReached(one));
+  const exit = open.length === 0 ? undefined : 'no';
+  const [only] = found;
+  if (found.length === 1 && only !== undefined) {
+    const { name } = only.wanted;
+    const place = isReached(only) ? `in ${name}` : `in ${stateOf(only)}, not in ${name}`;
+    return recordResult(
+      only.story,
+      { ...storyView(context), message: `story ${only.story.id} is ${place}` },
+      exit,
+    );
+  }
+  const rows = found.map((one) => ({
+    id: one.story.id,
+    name: one.story.name,
+    state: stateOf(one),
+    wanted: one.wanted.name,
+    reached: isReached(one),
+  }));
+  const late = open.map((one) => `${one.story.id} (${stateOf(one)})`).join(', ');
+  const message =
+    open.length === 0
+      ? `all ${found.length} stories are in the state`
+      : `${open.length} of ${found.length} stories are not in the state: ${late}`;
+  return {
+    kind: 'rows',
+    rows,
+    view: { columns: ['id', 'name', 'state', 'wanted', 'reached'], message },
+    exit: () => exit ?? 'done',
+  };
 };
 const waitCommand = defineCommand({
   path: ['tracker', 'stories', 'wait'],
-  summary: 'Wait until a story is in a workflow state',
+  summary: 'Wait until stories are in a workflow state',
   about:
-    'Exits with code 0 when the story is in the state, and with code 20 if it is not within the given time.',
-  args: [storyArgument],
+    'Exits with code 0 when every story is in the state, and with code 20 if one of them is not within the given time. All stories share this time. If a story is deleted, the wait ends immediately with an error that names the story. The result of one story is the story; the result of several stories is a row for each.',
+  args: [
+    {
+      name: 'stories',
+      effects: [],
+      field: req(list(int({ min: 1 }))),
+      rest: true,
+      summary: 'IDs of the stories',
+      complete: 'story',
+    },
+  ],
   flags: {
     ...pollFlags,
     for: {
@@ -328,15 +383,23 @@ const waitCommand = defineCommand({
       line: 'opsctl tracker stories wait 107 --for Completed --within 10m',
       says: 'Continue a script when a story is done',
     },
+    {
+      line: 'opsctl tracker stories wait 107 110 --for Completed --within 10m -o table',
+      says: 'Wait for several stories',
+    },
   ],
-  run: (context, { story, for: state, interval, within }) =>
-    waitForState(context, story, state, {
-      intervalMs: intervalMsOf(interval),
-      endMs:
-        within === undefined
-          ? Number.POSITIVE_INFINITY
-          : context.host.elapsed() + parseDuration(within, '--within'),
-    }),
+  run: async (context, { stories, for: word, interval, within }) =>
+    reportWait(
+      context,
+      await waitForStories(context, [...new Set(stories)], {
+        word,
+        intervalMs: intervalMsOf(interval),
+        endMs:
+          within === undefined
+            ? Number.POSITIVE_INFINITY
+            : context.host.elapsed() + parseDuration(within, '--within'),
+      }),
+    ),
 });
 
 type Iteration = {

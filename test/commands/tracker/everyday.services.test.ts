@@ -98,6 +98,38 @@ test('wait exits with code 0 in the state, and with code 20 after the given time
   ).toBe(20);
 });
 
+const makeStory = async (name: string): Promise<number> =>
+  (await run(['stories', 'create', '--name', name, '--workflow-state', 'Ready'])).json().id;
+const tickOf = ['--interval', '500ms'];
+
+test('wait accepts several stories: a row for each, one limit for all, and code 20 if one is late', async () => {
+  const [first, second] = [await makeStory('wait one'), await makeStory('wait two')];
+  expect((await run(['stories', 'move', String(first), 'Completed'])).code).toBe(0);
+  const ids = [first, second, first].map(String);
+  const late = await run(['stories', 'wait', ...ids, '--for', 'Completed', '--within', '1s', ...tickOf]);
+  expect(late.code).toBe(20);
+  expect(late.json()).toEqual([
+    { id: first, name: 'wait one', state: 'Completed', wanted: 'Completed', reached: true },
+    { id: second, name: 'wait two', state: 'Ready', wanted: 'Completed', reached: false },
+  ]);
+  const waiting = run(['stories', 'wait', ...ids, '--for', 'Completed', ...tickOf]);
+  expect((await run(['stories', 'move', String(second), 'Completed'])).code).toBe(0);
+  const done = await waiting;
+  expect([done.code, done.json().map(({ reached }: { reached: boolean }) => reached)]).toEqual([
+    0,
+    [true, true],
+  ]);
+});
+
+test('wait ends before its limit if a story is deleted, and names the story', async () => {
+  const [kept, gone] = [await makeStory('kept'), await makeStory('gone')];
+  const waiting = run(['stories', 'wait', String(kept), String(gone), '--for', 'Completed', ...tickOf]);
+  const deleted = await run(['stories', 'delete', String(gone), '--yes']);
+  expect(deleted.code, deleted.stderr).toBe(0);
+  const ended = await waiting;
+  expect([ended.code, ended.stderr.includes(String(gone))], ended.stderr).toEqual([6, true]);
+});
+
 test('rollover moves unfinished stories only, in one request', async () => {
   const { body: next } = await server.ask('POST', '/iterations', {
     name: 'Sprint 2',
