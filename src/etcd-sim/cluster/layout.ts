@@ -1,5 +1,7 @@
 import { basename } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
+import { after } from '../../core/next.ts';
+import { AppError } from '../../core/problem.ts';
 import { sh } from '../../core/shell.ts';
 import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
@@ -287,8 +289,12 @@ export const stopProcess = async (
   host.processes.signal(pid, 'SIGTERM');
   if (await waitForProcessEnd(host, pid, GRACE_MS)) return 'stopped';
   host.processes.signal(pid, 'SIGKILL');
-  await waitForProcessEnd(host, pid, GRACE_MS);
-  return 'killed';
+  if (await waitForProcessEnd(host, pid, GRACE_MS)) return 'killed';
+  throw new AppError(
+    'stopped',
+    `${member.name}: process ${pid} was killed, but did not end within ${GRACE_MS / 1000} s`,
+    { code: 'STOP_IGNORED', tryThis: [after('when it has ended,', ['mock', 'kv', 'stop'])] },
+  );
 };
 const waitForProcessEnd = async (host: Host, pid: number, withinMs: number): Promise<boolean> => {
   const until = host.elapsed() + withinMs;

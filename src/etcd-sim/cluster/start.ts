@@ -184,7 +184,7 @@ export const startRehearsal = async (
     return rehearsal;
   } catch (error) {
     // A partial cluster is useless. The directory stays, because it contains the logs.
-    await Promise.all(rehearsal.members.map((member) => stopProcess(host, member)));
+    await Promise.allSettled(rehearsal.members.map((member) => stopProcess(host, member)));
     throw error;
   }
 };

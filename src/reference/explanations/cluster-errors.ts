@@ -726,8 +726,9 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   STOP_IGNORED: {
     category: 'stopped',
-    meaning: 'A member did not exit after the stop request. It was not killed.',
-    causes: ['The server is busy or suspended.'],
+    meaning:
+      'A member did not exit after the stop request and was not killed, or did not end after it was killed.',
+    causes: ['The server is busy or suspended, or it waits for a disk.'],
     fix: 'Stop it manually or allow SIGKILL, then resume.',
     example: 'opsctl kv resume',
   },

@@ -154,6 +154,11 @@ while ! { ${test}; }; do
   sleep 0.1
 done
 exit 0`;
+/** Time for the end of a killed process. A process that waits for a disk does not end. */
+export const killWithinMs = 10_000;
+/** Waits for the end of a killed process: another program must not use its data directory before. */
+export const waitForKilled = (test: ShellScript): ShellScript =>
+  sh`( ${waitFor(test, killWithinMs)} ) || { echo "the process was killed, but did not end within ${killWithinMs / 1000} s" >&2; exit 1; }`;
 export const versionScript = (binary: string | undefined): ShellScript | undefined =>
   binary === undefined ? undefined : sh`trusted ${binary} && ${binary} --version`;
 /** Parses `KEY=VALUE` lines. */

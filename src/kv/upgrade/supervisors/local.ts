@@ -1,4 +1,5 @@
 import { limits } from '../../../core/limits.ts';
+import { after } from '../../../core/next.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { sh, argvOf, shellLine } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
@@ -13,6 +14,7 @@ import {
   versionInText,
   type Which,
   failureReason,
+  killWithinMs,
 } from './driver.ts';
 import { configFacts, directoryFacts, placeProblems, startedProgram } from './host-facts.ts';
 import {
@@ -141,8 +143,10 @@ export const localDriver = (host: Host): Driver => {
       return pid === undefined ? { state: 'gone' } : { state: 'running', pid };
     },
     stop: (member, graceMs) => end(host, member, graceMs, (pid) => askToEnd(host, pid)),
-    kill: async (member) =>
-      void (await end(host, member, killWithinMs, (pid) => void host.processes.signal(pid, 'SIGKILL'))),
+    kill: async (member) => {
+      if (!(await end(host, member, killWithinMs, (pid) => void host.processes.signal(pid, 'SIGKILL'))))
+        throw makeKillIgnoredError(member);
+    },
     start: (member, which, placement) => start(host, member, which, placement),
     copyData: (member, ending, walDir) => copyData(host, member, ending, walDir),
     stage: (member, move) => stage(host, member, move),
@@ -317,7 +321,19 @@ const askToEnd = ({ processes }: Host, pid: number): void => {
   processes.signal(pid, 'SIGTERM');
   processes.signal(pid, 'SIGCONT');
 };
-const killWithinMs = 10_000;
+/** The kernel keeps a killed process that waits for a disk. Another program must not use its data directory meanwhile. */
+const makeKillIgnoredError = ({ name }: MemberSpec): AppError =>
+  new AppError(
+    'stopped',
+    `${name}: the process was killed, but did not end within ${killWithinMs / 1000} s`,
+    {
+      code: 'STOP_IGNORED',
+      tryThis: [
+        'find out what the process waits for, such as a disk',
+        after('when it has ended,', ['kv', 'resume']),
+      ],
+    },
+  );
 /**
  * Stops the process and then its children: a shell that started the server exits without the server, which
  * would keep the data directory and the ports.

@@ -10,6 +10,7 @@ import {
   type Service,
   type Shell,
   waitFor,
+  waitForKilled,
   type Which,
 } from './driver.ts';
 
@@ -123,6 +124,17 @@ const stateFrom: Service['stateFrom'] = (done, _, wasStarted) => {
 };
 /** Variables of this program may be secrets, and a hook could pass them to a server. */
 const withoutOwn = sh`for v in $(env | sed -n 's/^\\(OPSCTL_[A-Za-z0-9_]*\\)=.*/\\1/p'); do unset "$v"; done`;
+const isGone = (runs: ShellScript): ShellScript =>
+  sh`( ${runs} ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne ${STARTING} ] && [ $c -ne ${UNKNOWN} ]`;
+/** Exit code 0 of the hook only means that the signal was sent. If is_running exists, it reports the end of the process. */
+const killScript = (kill: ShellScript | undefined, runs: ShellScript | undefined): ShellScript => {
+  if (kill === undefined)
+    return sh`echo "the cluster file has no hook kill: the process was not killed" >&2; exit 3`;
+  return runs === undefined
+    ? kill
+    : sh`( ${kill} ) || exit $?
+${waitForKilled(isGone(runs))}`;
+};
 export const hooksService: MakeService = ({ hooks = {}, to }) => {
   const words = (name: keyof typeof hooks, member: MemberSpec, which: Which): string[] | undefined =>
     hooks[name] === undefined ? undefined : fillWords(hooks[name], hookValues(member, which, to));
@@ -142,11 +154,10 @@ export const hooksService: MakeService = ({ hooks = {}, to }) => {
       const stop = line('stop', member, 'old') ?? sh`exit 2`;
       if (hooks.is_running === undefined) return sh`( ${stop} ) || exit 3; exit 0`;
       return sh`( ${stop} ) || exit 3
-${waitFor(sh`( ${runs(member)} ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne ${STARTING} ] && [ $c -ne ${UNKNOWN} ]`, graceMs)}`;
+${waitFor(isGone(runs(member)), graceMs)}`;
     },
     kill: (member) =>
-      line('kill', member, 'old') ??
-      sh`echo "the cluster file has no hook kill: the process was not killed" >&2; exit 3`,
+      killScript(line('kill', member, 'old'), hooks.is_running === undefined ? undefined : runs(member)),
     start: (member, which) =>
       sh`${withoutOwn}
 ${line(which === 'new' ? 'start_new' : 'start_old', member, which) ?? sh`exit 2`}`,

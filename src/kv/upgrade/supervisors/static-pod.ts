@@ -9,6 +9,7 @@ import {
   type ProcessState,
   valuesIn,
   waitFor,
+  waitForKilled,
 } from './driver.ts';
 
 /** One container of the member's pod in the output of `crictl ps -a -o json`. */
@@ -139,7 +140,8 @@ exit 0`,
 if [ -e ${member.manifest} ]; then mv -f ${member.manifest} ${parkScript(member)}; fi
 set +e
 ${waitFor(sh`! ${hasProcess(member)}`, graceMs)}`,
-  kill: (member) => sh`for pid in $(${pidsOf(member)}); do kill -KILL "$pid"; done; true`,
+  kill: (member) => sh`for pid in $(${pidsOf(member)}); do kill -KILL "$pid"; done
+${waitForKilled(sh`! ${hasProcess(member)}`)}`,
   stage,
   activate: () => sh`true`,
   discard: (_, { next }) => (next.manifest === undefined ? sh`true` : sh`rm -f ${next.manifest}`),

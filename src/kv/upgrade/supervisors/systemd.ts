@@ -10,6 +10,7 @@ import {
   type ProcessState,
   valuesIn,
   waitFor,
+  waitForKilled,
   type Which,
 } from './driver.ts';
 
@@ -226,7 +227,7 @@ export const systemdService: MakeService = () => ({
 ${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`, graceMs)}`,
   // A pending stop would delay the start.
   kill: ({ unit }) => sh`systemctl stop --no-block -- ${unit}; systemctl kill --signal=SIGKILL -- ${unit}
-${waitFor(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`, 10_000)}`,
+${waitForKilled(sh`case "$(systemctl show -p ActiveState --value -- ${unit})" in inactive|failed) true;; *) false;; esac`)}`,
   stage,
   activate,
   discard: (_member, { next }) =>

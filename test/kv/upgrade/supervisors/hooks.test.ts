@@ -52,7 +52,10 @@ describe('hooks', () => {
     expect(all.look(member)).toBe('running n1');
     expect(lastLine(all.start(member, 'old', undefined))).toBe('start /old');
     expect(lastLine(all.start(member, 'new', undefined))).toBe('start /new 3.5');
-    expect([all.kill(member), all.logTail(member, 9)]).toEqual(['kill n1', 'log n1']);
+    expect([all.kill(member).split('\n')[0], all.logTail(member, 9)]).toEqual([
+      '( kill n1 ) || exit $?',
+      'log n1',
+    ]);
     expect([all.version(member, 'old'), all.version(member, 'new')]).toEqual(['version old', 'version new']);
     expect(all.describe('stop', member, 'old')).toEqual(['stop n1 old']);
     expect(all.describe('start', member, 'old')).toEqual(['start /old']);

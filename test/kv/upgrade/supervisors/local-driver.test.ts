@@ -5,6 +5,7 @@ import {
   startedProgram,
 } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import { localDriver } from '../../../../src/kv/upgrade/supervisors/local.ts';
+import { AppError } from '../../../../src/core/problem.ts';
 import type { Host } from '../../../../src/platform/host.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -138,6 +139,17 @@ describe('a process of this machine', () => {
     await some.driver.kill(member);
     expect(some.signals).toEqual(['7 SIGKILL']);
     expect(await machine({}).driver.stop(member, 1)).toBe(true);
+  });
+  it.each([
+    [10_000, 'ends in time'],
+    [10_100, 'STOP_IGNORED'],
+  ])('a killed process that ends after %i ms: %s', async (ms, expected) => {
+    const some = machine({ 7: { words: server } }, { ...named, endsAfterMs: { 7: ms } });
+    const killed = some.driver.kill(member).then(
+      () => 'ends in time',
+      (error: unknown) => (error instanceof AppError ? error.detail.code : error),
+    );
+    expect([await killed, some.signals]).toEqual([expected, ['7 SIGKILL']]);
   });
 });
 

@@ -229,6 +229,14 @@ describe('hooks', () => {
     const blind = serviceTexts(hooksService({ ...cluster, hooks: { stop: 'down' } }));
     expect([blind.stop(member, 100), blind.look(member)]).toEqual(['( down ) || exit 3; exit 0', 'exit 77']);
   });
+  it('a kill waits for is_running as a stop does, and fails if the process continues to run', () => {
+    const hooks = { kill: 'end it', is_running: 'ask' };
+    const kill = serviceTexts(hooksService({ ...cluster, hooks })).kill(member);
+    expect(kill).toMatch(/^\( end it \) \|\| exit \$\?\n/);
+    expect(kill).toContain('( ask ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne 75 ] && [ $c -ne 77 ]');
+    expect(kill).toMatch(/did not end within 10 s" >&2; exit 1; \}$/);
+    expect(serviceTexts(hooksService({ ...cluster, hooks: { kill: 'end it' } })).kill(member)).toBe('end it');
+  });
 });
 
 describe('a static pod', () => {
@@ -245,6 +253,11 @@ describe('a static pod', () => {
       state: 'starting',
       awaits: naming('kubelet', 'manifest'),
     });
+  });
+  it('a kill waits until no process uses the data directory, and fails if one continues to run', () => {
+    const kill = service.kill(member);
+    expect(kill).toMatch(/kill -KILL "\$pid"; done\n\( i=0\nwhile ! \{ ! \[ -n /);
+    expect(kill).toMatch(/did not end within 10 s" >&2; exit 1; \}$/);
   });
   it('starts with the manifest that was recorded for that version', () => {
     const given = placement({ manifest: '/old.yaml' }, { manifest: '/new.yaml' });
