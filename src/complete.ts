@@ -226,11 +226,14 @@ export type Sources = {
 const starting = (all: Iterable<Candidate>, start: string): Candidate[] =>
   [...all].filter(({ word }) => word.startsWith(start));
 
+/** Characters that a terminal obeys or hides, so that the offered name looks like another name. */
+const isShown = (word: string): boolean => !/[\p{Cc}\p{Bidi_Control}\u200b\u2060\ufeff]/u.test(word);
+
 /** Records that TAB knows; people write `@ana` for members and teams as often as `ana`. */
 const findKnown = (sources: Sources, source: string, start: string): CompletionResult => {
   if (source === 'file' || source === 'directory') return { candidates: [], files: source };
   // Names are text from services and files: on a command line a leading dash makes a name a flag.
-  const all = sources.listCached(source).filter(({ word }) => !word.startsWith('-'));
+  const all = sources.listCached(source).filter(({ word }) => !word.startsWith('-') && isShown(word));
   const isCalledAt = start.startsWith('@') && (source === 'member' || source === 'group');
   const named = isCalledAt
     ? all.map(({ word, about }) => ({ word: `@${word}`, ...(about ? { about } : {}) }))

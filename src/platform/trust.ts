@@ -124,6 +124,14 @@ export const findTrustProblem = async (
   }
   return undefined;
 };
+/** Returns whether only this user can own, enter and replace the directory, or whether only this user could create it there. */
+export const isPrivateOrMissing = async (host: Looking, path: string): Promise<boolean> => {
+  if ((await findTrustProblem(host, path)) !== undefined) return false;
+  const real = await host.files.realPath(path).catch(() => undefined);
+  const info = real === undefined ? undefined : await host.files.info(real);
+  if (info === undefined) return true;
+  return info.kind === 'directory' && info.uid === host.uid && (info.mode & 0o077) === 0;
+};
 /**
  * Returns the file that a command name starts, using the lookup of a shell; undefined if there is no such
  * file.

@@ -20,7 +20,16 @@ const sources = {
   listCached: (name: string) =>
     (
       ({
-        label: ['bug', 'build', '@home', '--tracker-url=https://evil.example', '-o'],
+        label: [
+          'bug',
+          'build',
+          '@home',
+          '--tracker-url=https://evil.example',
+          '-o',
+          'b\u001b]0;x\u0007',
+          'b\u202e',
+          'b\u009b31m',
+        ],
         member: ['ana', 'ben'],
       })[name] ?? []
     ).map((word) => ({ word })),

@@ -4,6 +4,7 @@ import { limits } from '../../core/limits.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
+import { isPrivateOrMissing } from '../../platform/trust.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { makePrivateDirectory, writeGuarded } from '../credential-store/guarded-file.ts';
 import { type AccessToken, accessToken, refuseBound, type TokenRequirements } from '../token.ts';
@@ -113,10 +114,15 @@ const shortestMs = 1000;
 /** Half of the remaining time, and soon enough to keep the promise of `minTtlMs`. */
 const nextRefreshMs = (leftMs: number, minTtlMs: number): number =>
   Math.max(shortestMs, Math.min(leftMs / 2, leftMs - minTtlMs - 5000));
-/** The runtime directory of the user is in memory and ends with the session; else the temporary one. XDG: a relative value is invalid and ignored. */
-const baseOf = ({ host }: AuthContext): string => {
+/**
+ * The runtime directory of the user is in memory and ends with the session; otherwise the temporary directory. XDG: a
+ * relative value is ignored, and only this user may own and enter the directory. Another owner could replace the token.
+ */
+const baseOf = async ({ host }: AuthContext): Promise<string> => {
   const given = host.env.XDG_RUNTIME_DIR ?? '';
-  return isAbsolute(given) ? given : host.files.temporaryDirectory();
+  return isAbsolute(given) && (await isPrivateOrMissing(host, given))
+    ? given
+    : host.files.temporaryDirectory();
 };
 const refreshing = async (
   context: AuthContext,
@@ -149,7 +155,7 @@ export const openTokenFile = async (
   const { host } = context;
   const token = refuseBound(await accessToken(context, wanted), 'a command that reads a token file');
   const directory = childPath(
-    baseOf(context),
+    await baseOf(context),
     pathPart(`opsctl-${Buffer.from(host.random(12)).toString('hex')}`),
   );
   await makePrivateDirectory(host, directory);

@@ -1,9 +1,17 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { dirname, isAbsolute } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Account } from '../../../src/auth/credential-store/account.ts';
 import { keepAccount } from '../../../src/auth/complete-login.ts';
 import { openTokenFile } from '../../../src/auth/programs/credential-protocols.ts';
+import { makeDirectory } from '../../support/directory.ts';
 import { makeAuthContext } from '../auth-context.ts';
 import { goodTokens, tokenServer } from '../token-server.ts';
 
@@ -18,7 +26,7 @@ const until = async (isSo: () => boolean): Promise<void> => {
 };
 
 /** Creates an account whose token is valid for ten minutes, on a machine where the test ends the waits for the refresh. */
-const setUp = async (env: Readonly<Record<string, string>> = {}) => {
+const setUp = async (env: Readonly<Record<string, string>> = {}, ofOther?: string) => {
   let count = 1;
   const tokens = await tokenServer(() => ({
     ...goodTokens,
@@ -31,6 +39,13 @@ const setUp = async (env: Readonly<Record<string, string>> = {}) => {
       ...host,
       hostname: host.hostname,
       env: { ...host.env, ...env },
+      files: {
+        ...host.files,
+        info: async (path) => {
+          const info = await host.files.info(path);
+          return info !== undefined && path === ofOther ? { ...info, uid: 65_534 } : info;
+        },
+      },
       sleep: (ms, signal) =>
         ms < 60_000
           ? host.sleep(ms, signal)
@@ -87,6 +102,50 @@ test.each(['', 'relative', './here'])(
     await file.close();
   },
 );
+
+/** Creates a directory of this user with the given mode. */
+const makeRuntimeDirectory = (mode: number): string => {
+  const directory = makeDirectory();
+  chmodSync(directory, mode);
+  return directory;
+};
+
+test('the file is in the runtime directory when only this user can own and enter it', async () => {
+  const runtime = makeRuntimeDirectory(0o700);
+  const link = `${makeRuntimeDirectory(0o700)}/link`;
+  symlinkSync(runtime, link);
+  for (const value of [runtime, link]) {
+    const { context } = await setUp({ XDG_RUNTIME_DIR: value });
+    const file = await openTokenFile(context, { minTtlMs: 60_000 });
+    expect(dirname(dirname(file.path))).toBe(value);
+    await file.close();
+  }
+});
+
+test.each([0o777, 0o1777, 0o770, 0o750, 0o711])(
+  'the file is in the temporary directory when the mode of XDG_RUNTIME_DIR is %o',
+  async (mode) => {
+    const runtime = makeRuntimeDirectory(mode);
+    const { context } = await setUp({ XDG_RUNTIME_DIR: runtime });
+    const file = await openTokenFile(context, { minTtlMs: 60_000 });
+    expect(dirname(dirname(file.path))).toBe(context.host.files.temporaryDirectory());
+    expect(readdirSync(runtime)).toEqual([]);
+    await file.close();
+  },
+);
+
+test('the file is in the temporary directory when XDG_RUNTIME_DIR belongs to another user, also through a link', async () => {
+  const runtime = makeRuntimeDirectory(0o700);
+  const link = `${makeRuntimeDirectory(0o700)}/link`;
+  symlinkSync(runtime, link);
+  for (const value of [runtime, link, `${runtime}/missing`]) {
+    const { context } = await setUp({ XDG_RUNTIME_DIR: value }, runtime);
+    const file = await openTokenFile(context, { minTtlMs: 60_000 });
+    expect(dirname(dirname(file.path))).toBe(context.host.files.temporaryDirectory());
+    expect(readdirSync(runtime)).toEqual([]);
+    await file.close();
+  }
+});
 
 test('a failed refresh keeps the valid token, prints a warning, and is retried', async () => {
   const { context, tokens, waits } = await setUp();
