@@ -87,11 +87,27 @@ export const expandAlias = (name: string, line: string, args: readonly string[])
   );
   return [...words, ...args.filter((_, at) => !used.has(at))];
 };
-/** The line behind an unknown first word; undefined if the word is not an alias. */
-export const expandedLine = async (host: Host, argv: readonly string[]): Promise<string[] | undefined> => {
+/** A file that cannot be read hides whether a word is an alias or misspelled, so the user reads about both. */
+const describeBoth = (unknown: AppError, file: unknown): unknown =>
+  file instanceof AppError
+    ? new AppError(file.category, `${unknown.message}${unknown.message.endsWith('?') ? '' : ';'} ${file.message}`, {
+        ...file.detail,
+        tryThis: [...(unknown.detail.tryThis ?? []), ...(file.detail.tryThis ?? [])],
+        cause: file,
+      })
+    : file;
+/** The line behind an unknown first word; undefined if the word is not an alias. `unknown`: the error if there is none. */
+export const expandedLine = async (
+  host: Host,
+  argv: readonly string[],
+  unknown: AppError,
+): Promise<string[] | undefined> => {
   const [name = '', ...args] = argv;
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(name)) return undefined;
-  const line = (await readAliases(host))[name];
+  const aliases = await readAliases(host).catch((error: unknown) => {
+    throw describeBoth(unknown, error);
+  });
+  const line = aliases[name];
   return line === undefined ? undefined : expandAlias(name, line, args);
 };
 

@@ -300,9 +300,10 @@ const runOther = async (
   host: Host,
   argv: readonly string[],
   program: Program,
+  unknown: AppError,
 ): Promise<number | Error | undefined> => {
   try {
-    const expanded = await (await import('./aliases.ts')).expandedLine(host, argv);
+    const expanded = await (await import('./aliases.ts')).expandedLine(host, argv, unknown);
     const { groups } = program;
     // An alias of an alias could run in a circle.
     if (expanded !== undefined && groups.every(({ name }) => name !== expanded[0]))
@@ -325,7 +326,7 @@ export const runProgram = async (host: Host, argv: readonly string[], program: P
   try {
     return exitCode(await dispatch(run, argv, (found) => (options = found)));
   } catch (error) {
-    const other = isUnknownCommand(error) ? await runOther(host, argv, program) : undefined;
+    const other = isUnknownCommand(error) ? await runOther(host, argv, program, error) : undefined;
     if (typeof other === 'number') return other;
     const { renderError } = await import('../output/error.ts');
     return exitCode(await renderError(other ?? error, options, host, run.redactor));

@@ -1,3 +1,5 @@
+import { dirname } from 'node:path';
+import { childPath, pathPart } from '../core/file-name.ts';
 import type { AppError } from '../core/problem.ts';
 import type { Host } from './host.ts';
 import { type ProcessIdentity, processState, thisProcessIdentity } from './process-identity.ts';
@@ -54,6 +56,27 @@ export const lookAt = async <T extends Holder>(host: LockHost, path: string): Pr
 };
 
 /**
+ * Removes the unfinished files that killed owners left next to the lock. The name of such a file has the ID of its
+ * process, and only the owner of a lock or a claim writes there. A process ID that is used again keeps its files.
+ */
+const removeUnfinished = async (
+  host: LockHost,
+  path: string,
+  gone: readonly Holder[],
+  mine: Holder,
+): Promise<void> => {
+  const isUnused = ({ pid }: Holder): boolean =>
+    processState(host, { ...mine, pid, mark: undefined }) === 'gone';
+  const pids = new Set(gone.filter(isUnused).map(({ pid }) => pid));
+  const directory = dirname(path);
+  for (const name of await host.files.list(directory)) {
+    const [, pid] = /^\..+\.(\d+)\.[\da-f]{8}\.tmp$/.exec(name) ?? [];
+    if (pid === undefined || !pids.has(Number(pid))) continue;
+    const file = childPath(directory, pathPart(name));
+    if ((await host.files.info(file))?.kind === 'file') await host.files.remove(file);
+  }
+};
+/**
  * Replaces a lock whose owner has exited. Only the process that creates the claim named after the lock may
  * replace it. If that process also exits, the next claim is named after its claim, and so on. A claim that is
  * based on an outdated read is detected by reading the lock again.
@@ -61,10 +84,11 @@ export const lookAt = async <T extends Holder>(host: LockHost, path: string): Pr
 const takeOver = async <T extends Holder>(
   host: LockHost,
   path: string,
-  gone: string,
+  { id: gone, by }: Extract<LockSnapshot<T>, { readonly kind: 'left' }>,
   mine: T,
 ): Promise<boolean | LockSnapshot<T>> => {
   const claims: string[] = [];
+  const owners = by === undefined ? [] : [by];
   for (let dead = gone; ; ) {
     const claim = `${path}.claim-${dead}`;
     claims.push(claim);
@@ -79,6 +103,7 @@ const takeOver = async <T extends Holder>(
       return { ...claimant, claim };
     if (claimant.kind !== 'left') return false;
     dead = claimant.id;
+    if (claimant.by !== undefined) owners.push(claimant.by);
     // Claims of the same millisecond are still different, at any position of the chain.
     while (claims.includes(`${path}.claim-${dead}`)) dead = `${dead}-again`;
   }
@@ -87,6 +112,8 @@ const takeOver = async <T extends Holder>(
   if (isStillLeft) await host.files.replace(path, JSON.stringify(mine), 0o600);
   else claims.splice(0, claims.length - 1);
   for (const claim of claims) await host.files.remove(claim);
+  // A directory that cannot be listed does not cost the lock.
+  if (isStillLeft) await removeUnfinished(host, path, owners, mine).catch(() => undefined);
   return isStillLeft;
 };
 
@@ -110,7 +137,7 @@ export const tryLock = async <T extends Holder>(
   const isTaken =
     seen.kind === 'none'
       ? await host.files.create(path, JSON.stringify(mine), 0o600, true)
-      : await takeOver(host, path, seen.id, mine);
+      : await takeOver(host, path, seen, mine);
   return isTaken || lookAt<T>(host, path);
 };
 

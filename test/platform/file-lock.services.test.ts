@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { build } from 'esbuild';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Holder, lookAt, thisProcess, tryLock, unlock } from '../../src/platform/file-lock.ts';
 import type { Host } from '../../src/platform/host.ts';
@@ -86,6 +88,43 @@ test('the lock follows the claims of exited processes to the last one', async ()
   writeFileSync(`${path}.claim-b`, JSON.stringify(holder({ pid: c, nonce: 'c' })));
   expect(await race(20)).toBe(1);
   expect(files()).toEqual(['x.lock']);
+});
+
+/** Starts a process that the system kills while it replaces a file, and returns its process ID. */
+const killWhileReplacing = async (file: string): Promise<number> => {
+  const script = join(real.directory, 'replace.mjs');
+  await build({
+    stdin: {
+      contents: `
+        import { nodeFiles } from './src/platform/node/files.ts';
+        const text = async function* () { yield Buffer.from('{'); process.kill(process.pid, 'SIGKILL'); };
+        await nodeFiles.replaceStream(process.argv[2], text(), 0o600);`,
+      resolveDir: process.cwd(),
+    },
+    ...{ outfile: script, bundle: true, platform: 'node', format: 'esm', logLevel: 'error' },
+  });
+  const child = spawn(process.execPath, [script, file]);
+  await once(child, 'close');
+  return child.pid ?? 0;
+};
+test('the next owner removes the unfinished files of killed owners, and no others', async () => {
+  const guarded = join(real.directory, 'x');
+  const owner = await killWhileReplacing(guarded);
+  const claimant = await killWhileReplacing(path);
+  const others = [
+    `.x.${process.pid}.0123abcd.tmp`,
+    `.x.${owner}.0123abcd`,
+    `x.${owner}.0123abcd.tmp`,
+    `.x.${owner}1.0123abcd.tmp`,
+  ];
+  for (const name of others) writeFileSync(join(real.directory, name), '');
+  const names = (): string[] => readdirSync(real.directory).filter((name) => name.endsWith('.tmp'));
+  expect(names()).toHaveLength(5);
+  writeFileSync(path, JSON.stringify(holder({ pid: owner, nonce: 'a' })));
+  writeFileSync(`${path}.claim-a`, JSON.stringify(holder({ pid: claimant, nonce: 'b' })));
+  expect(await race(5)).toBe(1);
+  expect(files()).toEqual(['x.lock']);
+  expect(names().toSorted()).toEqual(others.filter((name) => name.endsWith('.tmp')).toSorted());
 });
 
 test('a claim from an outdated read of the lock is too late', async () => {
