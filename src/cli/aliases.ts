@@ -90,11 +90,15 @@ export const expandAlias = (name: string, line: string, args: readonly string[])
 /** A file that cannot be read hides whether a word is an alias or misspelled, so the user reads about both. */
 const describeBoth = (unknown: AppError, file: unknown): unknown =>
   file instanceof AppError
-    ? new AppError(file.category, `${unknown.message}${unknown.message.endsWith('?') ? '' : ';'} ${file.message}`, {
-        ...file.detail,
-        tryThis: [...(unknown.detail.tryThis ?? []), ...(file.detail.tryThis ?? [])],
-        cause: file,
-      })
+    ? new AppError(
+        file.category,
+        `${unknown.message}${unknown.message.endsWith('?') ? '' : ';'} ${file.message}`,
+        {
+          ...file.detail,
+          tryThis: [...(unknown.detail.tryThis ?? []), ...(file.detail.tryThis ?? [])],
+          cause: file,
+        },
+      )
     : file;
 /** The line behind an unknown first word; undefined if the word is not an alias. `unknown`: the error if there is none. */
 export const expandedLine = async (

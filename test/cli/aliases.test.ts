@@ -74,13 +74,16 @@ test.each([
   ['damaged', '{', undefined, 3],
   ['not UTF-8', '\ufffd', undefined, 3],
   ['of another user', '{"aliases":[]}', 65_534, 10],
-])('a file of aliases that is %s does not hide the correction of a mistyped command', async (_, text, uid, code) => {
-  const whole = fakeHost({ env, files: { [FILE]: text } });
-  const info: typeof whole.files.info = async (path) => {
-    const found = await whole.files.info(path);
-    return found !== undefined && uid !== undefined && path === FILE ? { ...found, uid } : found;
-  };
-  const host = { ...whole, files: { ...whole.files, info } };
-  expect(await runProgram(host, ['trakcer', 'labels', 'list'], program)).toBe(code);
-  for (const word of ['trakcer', 'did you mean tracker?', FILE]) expect(whole.err()).toContain(word);
-});
+])(
+  'a file of aliases that is %s does not hide the correction of a mistyped command',
+  async (_, text, uid, code) => {
+    const whole = fakeHost({ env, files: { [FILE]: text } });
+    const info: typeof whole.files.info = async (path) => {
+      const found = await whole.files.info(path);
+      return found !== undefined && uid !== undefined && path === FILE ? { ...found, uid } : found;
+    };
+    const host = { ...whole, files: { ...whole.files, info } };
+    expect(await runProgram(host, ['trakcer', 'labels', 'list'], program)).toBe(code);
+    for (const word of ['trakcer', 'did you mean tracker?', FILE]) expect(whole.err()).toContain(word);
+  },
+);

@@ -1,11 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-} from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, isAbsolute } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Account } from '../../../src/auth/credential-store/account.ts';
