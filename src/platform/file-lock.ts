@@ -76,23 +76,23 @@ const removeUnfinished = async (
     if ((await host.files.info(file))?.kind === 'file') await host.files.remove(file);
   }
 };
-/**
- * Replaces a lock whose owner has exited. Only the process that creates the claim named after the lock may
- * replace it. If that process also exits, the next claim is named after its claim, and so on. A claim that is
- * based on an outdated read is detected by reading the lock again.
- */
-const takeOver = async <T extends Holder>(
+type Left<T> = Extract<LockSnapshot<T>, { readonly kind: 'left' }>;
+/** The claims of this process on a lock, and the owners that have gone. */
+type Claimed = { readonly claims: string[]; readonly owners: readonly Holder[] };
+/** Claims a lock whose owner has exited. Returns the owner of a claim that cannot be checked, or false if another process has the claim. */
+const claimLock = async <T extends Holder>(
   host: LockHost,
   path: string,
-  { id: gone, by }: Extract<LockSnapshot<T>, { readonly kind: 'left' }>,
+  left: Left<T>,
   mine: T,
-): Promise<boolean | LockSnapshot<T>> => {
+): Promise<Claimed | false | LockSnapshot<T>> => {
   const claims: string[] = [];
-  const owners = by === undefined ? [] : [by];
-  for (let dead = gone; ; ) {
+  const owners: (Holder | undefined)[] = [left.by];
+  for (let dead = left.id; ; ) {
     const claim = `${path}.claim-${dead}`;
     claims.push(claim);
-    if (await host.files.create(claim, JSON.stringify(mine), 0o600, true)) break;
+    if (await host.files.create(claim, JSON.stringify(mine), 0o600, true))
+      return { claims, owners: owners.filter((owner) => owner !== undefined) };
     const claimant = await lookAt<T>(host, claim);
     // A claimant that cannot be checked may have gone: the caller reports which file it holds.
     if (
@@ -103,12 +103,27 @@ const takeOver = async <T extends Holder>(
       return { ...claimant, claim };
     if (claimant.kind !== 'left') return false;
     dead = claimant.id;
-    if (claimant.by !== undefined) owners.push(claimant.by);
+    owners.push(claimant.by);
     // Claims of the same millisecond are still different, at any position of the chain.
     while (claims.includes(`${path}.claim-${dead}`)) dead = `${dead}-again`;
   }
+};
+/**
+ * Replaces a lock whose owner has exited. Only the process that creates the claim named after the lock may
+ * replace it. If that process also exits, the next claim is named after its claim, and so on. A claim that is
+ * based on an outdated read is detected by reading the lock again.
+ */
+const takeOver = async <T extends Holder>(
+  host: LockHost,
+  path: string,
+  left: Left<T>,
+  mine: T,
+): Promise<boolean | LockSnapshot<T>> => {
+  const claimed = await claimLock(host, path, left, mine);
+  if (claimed === false || 'kind' in claimed) return claimed;
+  const { claims, owners } = claimed;
   const now = await lookAt<T>(host, path);
-  const isStillLeft = now.kind === 'left' && now.id === gone;
+  const isStillLeft = now.kind === 'left' && now.id === left.id;
   if (isStillLeft) await host.files.replace(path, JSON.stringify(mine), 0o600);
   else claims.splice(0, claims.length - 1);
   for (const claim of claims) await host.files.remove(claim);
