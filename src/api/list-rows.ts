@@ -59,8 +59,7 @@ export class JsonRows {
       const checked = this.#isInRow() ? NOWHERE : this.#checkedEnd(chunk, start);
       const at = checked === NOWHERE ? this.#rowEnd(chunk, start) : checked;
       if (at === chunk.length) break;
-      this.#end(rows, chunk.subarray(start, at), chunk[at] === CLOSE_LIST);
-      if (checked === NOWHERE) this.areChecked = this.#check(rows.at(-1)) && this.areChecked;
+      this.#take(rows, chunk.subarray(start, at), chunk[at] === CLOSE_LIST, checked !== NOWHERE);
       start = at + 1;
     }
     if (this.#place === 'within') this.#hold(chunk.subarray(start));
@@ -74,6 +73,15 @@ export class JsonRows {
 
   #isInRow(): boolean {
     return this.#isText || this.#depth > 0 || this.#held.length > 0;
+  }
+  /** A row that came in one piece and is checked needs nothing else, because most rows are such rows. */
+  #take(rows: Bytes[], row: Bytes, isLast: boolean, isChecked: boolean): void {
+    if (isChecked && row.length <= this.#mostBytes) {
+      this.#add(rows, row, isLast);
+      return;
+    }
+    this.#end(rows, row, isLast);
+    if (!isChecked) this.areChecked = this.#check(rows.at(-1)) && this.areChecked;
   }
   /** The end of the row at `from`, if the keys of the row are known and the row ends in this piece. */
   #checkedEnd(chunk: Bytes, from: number): number {
@@ -124,7 +132,6 @@ export class JsonRows {
     return Math.min(at, chunk.length);
   }
   #end(rows: Bytes[], last: Bytes, isLast: boolean): void {
-    if (isLast) this.#place = 'after';
     this.#hold(last);
     const row =
       this.#held.length === 1 && this.#held[0] !== undefined ? this.#held[0] : Buffer.concat(this.#held);
@@ -132,8 +139,15 @@ export class JsonRows {
     this.#heldBytes = 0;
     const isNone = isBlank(row);
     // `[]` has no row; `[1,]` has one too few.
-    if (isNone && isLast && this.#count === 0) return;
+    if (isNone && isLast && this.#count === 0) {
+      this.#place = 'after';
+      return;
+    }
     if (isNone) throw this.#listError();
+    this.#add(rows, row, isLast);
+  }
+  #add(rows: Bytes[], row: Bytes, isLast: boolean): void {
+    if (isLast) this.#place = 'after';
     this.#count += 1;
     rows.push(row);
   }

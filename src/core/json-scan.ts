@@ -6,11 +6,21 @@ import { isRecord } from './shape.ts';
  * is JSON, and none of its objects has a key twice.
  */
 type Bytes = Uint8Array;
-/** A text that is compared in words of four bytes and the bytes after them, because most of a row is keys. */
-type Words = { readonly bytes: Bytes; readonly words: Int32Array };
+/**
+ * A text of at least four bytes that is compared in words of four bytes, because most of a row is keys. The last word
+ * may overlap the one before it.
+ */
+type Words = {
+  readonly bytes: Bytes;
+  readonly length: number;
+  readonly words: Int32Array;
+  readonly last: number;
+};
 const wordsOf = (text: string): Words => {
   const bytes = Buffer.from(text);
-  return { bytes, words: Int32Array.from({ length: bytes.length >> 2 }, (_, i) => bytes.readInt32LE(4 * i)) };
+  const { length } = bytes;
+  const words = Int32Array.from({ length: length >> 2 }, (_, i) => bytes.readInt32LE(4 * i));
+  return { bytes, length, words, last: bytes.readInt32LE(length - 4) };
 };
 /** The bytes that are read, and the same bytes for the comparison of words. */
 type Scan = { readonly bytes: Bytes; readonly view: DataView };
@@ -18,13 +28,10 @@ const scanOf = (bytes: Bytes): Scan => ({
   bytes,
   view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
 });
-const hasWords = ({ bytes, view }: Scan, from: number, wanted: Words): boolean => {
-  const { length } = wanted.bytes;
+const hasWords = ({ bytes, view }: Scan, from: number, { length, words, last }: Words): boolean => {
   if (from + length > bytes.length) return false;
-  const { words } = wanted;
   for (let i = 0; i < words.length; i++) if (view.getInt32(from + 4 * i, true) !== words[i]) return false;
-  for (let i = words.length << 2; i < length; i++) if (bytes[from + i] !== wanted.bytes[i]) return false;
-  return true;
+  return view.getInt32(from + length - 4, true) === last;
 };
 /** A key, `{"id":` or `,"name":`, what is known about its value, and the keys that may follow. */
 type Member = { readonly key: Words; readonly value: Place; readonly next: Member[] };
@@ -63,13 +70,20 @@ const escapeEnd = (bytes: Bytes, at: number): number => {
   for (let i = 1; i <= 4; i++) if (!isHex(bytes[at + i])) return NOWHERE;
   return at + 5;
 };
+/** One for each byte that a string may contain as it is. */
+const IN_STRING = Uint8Array.from({ length: 256 }, (_, byte) =>
+  Number(byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH),
+);
 /** The end of a string whose first character is at `from`. */
 const stringEnd = (bytes: Bytes, from: number): number => {
   for (let at = from; at < bytes.length; ) {
     const byte = bytes[at] ?? 0;
-    if (byte === QUOTE) return at + 1;
-    if (byte < SPACE) return NOWHERE;
-    at = byte === BACKSLASH ? escapeEnd(bytes, at + 1) : at + 1;
+    if (IN_STRING[byte] === 1) {
+      at += 1;
+      continue;
+    }
+    if (byte !== BACKSLASH) return byte === QUOTE ? at + 1 : NOWHERE;
+    at = escapeEnd(bytes, at + 1);
     if (at === NOWHERE) return NOWHERE;
   }
   return NOWHERE;
@@ -99,7 +113,7 @@ const numberEnd = (bytes: Bytes, from: number): number => {
 };
 const WORDS = ['true', 'false', 'null'].map(wordsOf);
 const wordEnd = (scan: Scan, at: number): number => {
-  for (const word of WORDS) if (hasWords(scan, at, word)) return at + word.bytes.length;
+  for (const word of WORDS) if (hasWords(scan, at, word)) return at + word.length;
   return NOWHERE;
 };
 const memberAt = (scan: Scan, at: number, members: readonly Member[]): Member | undefined => {
@@ -117,7 +131,7 @@ const objectEnd = (scan: Scan, from: number, { first }: Place): number => {
   for (let at = from; ; ) {
     const member = memberAt(scan, at, next);
     if (member === undefined) return NOWHERE;
-    at = valueEnd(scan, at + member.key.bytes.length, member.value);
+    at = valueEnd(scan, at + member.key.length, member.value);
     if (at === NOWHERE) return NOWHERE;
     if (bytes[at] === CLOSE_RECORD) return at + 1;
     next = member.next;

@@ -85,6 +85,13 @@ const nestedText = fc.oneof(
 const rowText = fc
   .tuple(numberText, stringText, nestedText, nestedText)
   .map(([id, name, a, b]) => `{"id":${id},"name":${name},"nested":${a},"é \u{1F600}":${b}}`);
+/** Rows of one list whose keys are in several orders, are missing, or are only in some rows. */
+const mixedRowText = fc
+  .tuple(numberText, stringText, nestedText, fc.shuffledSubarray([0, 1, 2, 3]))
+  .map(([id, name, nested, order]) => {
+    const members = [`"id":${id}`, `"name":${name}`, `"nested":${nested}`, `"more":${nested}`];
+    return `{${order.map((i) => members[i]).join(',')}}`;
+  });
 
 test.each<[OutputFormat, Partial<OutputOptions>]>([
   ['json', {}],
@@ -102,6 +109,23 @@ test.each<[OutputFormat, Partial<OutputOptions>]>([
     { numRuns: 300 },
   );
 });
+test.each<[OutputFormat, Partial<OutputOptions>]>([
+  ['json', {}],
+  ['csv', { columns: ['id', 'name', 'nested'] }],
+  ['csv', { columns: ['nested', 'id'], csvSafe: true }],
+  ['csv', { columns: ['name'] }],
+])(
+  'checked rows with keys in several orders have the same text in %s %j as parsed rows',
+  async (format, more) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(mixedRowText, { minLength: 1, maxLength: 8 }), async (texts) => {
+        const [copied, parsed] = await bothTexts(format, checkedRows(texts), more);
+        expect(copied).toBe(Buffer.from(parsed).toString());
+      }),
+      { numRuns: 300 },
+    );
+  },
+);
 test.each(['id', 'name'])(
   'checked rows have the same text in -o name with the field %s as parsed rows',
   async (field) => {
