@@ -434,3 +434,22 @@ export const upgradeNotes = (to: Minor): readonly string[] => [
   `until all members run ${to}, members log ${newerMemberLines(to)}; these lines are expected`,
   ...(notesOfVersion[to] ?? []),
 ];
+const suitesBefore13: readonly string[] = [
+  ...['RC4_128_SHA', '3DES_EDE_CBC_SHA', 'AES_128_CBC_SHA', 'AES_256_CBC_SHA', 'AES_128_CBC_SHA256'].flatMap(
+    (name) => [`RSA_WITH_${name}`, `ECDHE_RSA_WITH_${name}`],
+  ),
+  ...['AES_128_GCM_SHA256', 'AES_256_GCM_SHA384'].flatMap((name) => [
+    ...[`RSA_WITH_${name}`, `ECDHE_RSA_WITH_${name}`, `ECDHE_ECDSA_WITH_${name}`],
+  ]),
+  ...['RC4_128_SHA', 'AES_128_CBC_SHA', 'AES_256_CBC_SHA', 'AES_128_CBC_SHA256'].map(
+    (name) => `ECDHE_ECDSA_WITH_${name}`,
+  ),
+  ...['RSA', 'ECDSA'].flatMap((name) => [
+    `ECDHE_${name}_WITH_CHACHA20_POLY1305`,
+    `ECDHE_${name}_WITH_CHACHA20_POLY1305_SHA256`,
+  ]),
+].map((name) => `TLS_${name}`);
+const suitesOf13 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
+/** The names that a version accepts in `cipher-suites` (measured on 3.3.25, 3.4.23 and 3.5.16). */
+export const cipherSuitesOf = (to: Minor): readonly string[] =>
+  compareVersions(to, '3.4') < 0 ? suitesBefore13 : [...suitesBefore13, ...suitesOf13];

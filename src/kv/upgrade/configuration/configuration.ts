@@ -16,6 +16,7 @@ import {
   retentionFindings,
 } from './settings-36.ts';
 import {
+  earlierFindings,
   normalizeKeys,
   parseWords,
   strayFindings,
@@ -198,6 +199,8 @@ export const FILE_VARIABLE = 'ETCD_CONFIG_FILE';
  * settings of the file take effect with the upgrade to 3.4 (seen on real servers).
  */
 export const readsFileOfVariable = (minor: Minor): boolean => compareVersions(minor, '3.4') >= 0;
+/** Returns whether an environment names a configuration file. The servers ignore an empty variable. */
+export const namesFile = (value: string | undefined): boolean => value !== undefined && value !== '';
 /** Flags of a command line by name, without the dashes. */
 export const flagsOf = (words: readonly string[]): ReadonlyMap<string, string> => parseWords(words).flags;
 /** Finds values of the retention that version `to` does not read. */
@@ -272,6 +275,7 @@ export const lintFlags = (
       ...unknownFlags(flags, to),
       ...strayFindings(words),
       ...valuesGiven(flags, to, { isVariable: false, hasFile: flags.has('config-file'), beside }),
+      ...earlierFindings(words, to),
     ].filter(isNew),
   ];
 };

@@ -1,6 +1,7 @@
 import { cutText } from '../../../core/problem.ts';
 import {
   choiceRules,
+  cipherSuitesOf,
   fileSections,
   findSectionKey,
   findSetting,
@@ -278,6 +279,27 @@ const listenerFindings = ({ get, display }: Named, has: (key: string) => boolean
       ),
     ];
   });
+/** Checks the names of cipher suites. A server compares them exactly, and rejects an empty name too. */
+const suiteFindings = (
+  suites: readonly unknown[] | undefined,
+  display: Named['display'],
+  to: Minor,
+): ConfigFinding[] => {
+  const known = cipherSuitesOf(to);
+  const wrong = suites?.find((one) => typeof one === 'string' && !known.includes(one));
+  if (typeof wrong !== 'string') return [];
+  const close = nearest(wrong.trim().toUpperCase(), known);
+  return [
+    finding(
+      'fail',
+      display('cipher-suites'),
+      `contains ${wrong === '' ? 'an empty name' : `"${cutText(wrong, 60)}"`}, which is not a cipher suite of ${to}: ${stops}`,
+      close === undefined || wrong === ''
+        ? 'remove the name, and separate names with commas only'
+        : `write ${close}`,
+    ),
+  ];
+};
 const streams = ['default', 'stderr', 'stdout'];
 /**
  * Checks the places of the log (measured on the servers): capnslog writes to one stream, zap also to several places and to files, but
@@ -336,6 +358,7 @@ export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
     ...commonFindings(named, to, 'file'),
     ...outputFindings({ ...named, get }, to),
     ...listenerFindings(named, has),
+    ...(Array.isArray(file['cipher-suites']) ? suiteFindings(file['cipher-suites'], named.display, to) : []),
   ];
 };
 const formFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] =>
@@ -400,9 +423,44 @@ export const valuesGiven = (
         ...exclusiveFindings(named, to),
         ...outputFindings(named, to, how.beside.get('logger')),
         ...listenerFindings(named, has),
+        ...suiteFindings(named.get('cipher-suites')?.split(','), named.display, to),
       ];
   return [...forms, ...others.filter(isParsed)];
 };
+
+/** Flags with a fixed list of values that the servers check while they parse the command line. */
+const parsedChoices = ['initial-cluster-state', 'discovery-fallback', 'proxy', 'v2-deprecation'];
+/** Returns why a server cannot parse this value of a flag. Undefined if it can; it checks other rules later. */
+const parseProblem = (name: string, value: string, to: Minor): string | undefined => {
+  const kind = findSetting(name, to, 'flag')?.kind;
+  if (kind === undefined || /\$[({\w]/.test(value)) return undefined;
+  if (flagForms[kind]?.test(value) === false) return `not ${flagWords[kind]}`;
+  const rule = choiceRules.find((one) => one.name === name && appliesTo(one, to));
+  if (rule !== undefined && parsedChoices.includes(name) && !rule.values.includes(value))
+    return `not one of ${rule.values.join(', ')}`;
+  // 3.3 reads the URLs of the metrics only after it has parsed the command line.
+  const isUrl =
+    (kind === 'urls' || kind === 'bind-urls') && !(name === 'listen-metrics-urls' && to === '3.3');
+  const isCors = name === 'cors' && compareVersions(to, '3.4') >= 0 && value !== '*';
+  if (value === '' || !(isUrl || isCors)) return undefined;
+  const problems = value.split(',').map((url) => urlProblem(url.trim(), false));
+  return problems.some((one) => one !== undefined) ? 'not a list of URLs' : undefined;
+};
+/** A server parses every value of a repeated flag, so an earlier value stops it too (seen on 3.3, 3.4 and 3.5). Pure. */
+export const earlierFindings = (words: readonly string[], to: Minor): ConfigFinding[] =>
+  parseWords(words).earlier.flatMap(([name, value]) => {
+    const problem = parseProblem(name, value, to);
+    return problem === undefined
+      ? []
+      : [
+          finding(
+            'fail',
+            `--${name}`,
+            `is set more than once, and one value is ${formatValue(value)}, which is ${problem}: ${stops}`,
+            `remove --${name}=${cutText(value, 60)}`,
+          ),
+        ];
+  });
 
 const readersOf = (name: string, place: 'flag' | 'file'): string => {
   const read = listReaders(name, place, minors);
@@ -489,8 +547,18 @@ const takesNoValue = (name: string): boolean =>
  */
 export const parseWords = (
   words: readonly string[],
-): { readonly flags: ReadonlyMap<string, string>; readonly strays: readonly string[] } => {
-  const [flags, strays]: [Map<string, string>, string[]] = [new Map(), []];
+): {
+  readonly flags: ReadonlyMap<string, string>;
+  readonly strays: readonly string[];
+  /** Values of repeated flags that a later value replaces. */
+  readonly earlier: readonly (readonly [name: string, value: string])[];
+} => {
+  const [flags, strays, earlier]: [Map<string, string>, string[], [string, string][]] = [new Map(), [], []];
+  const set = (name: string, value: string): void => {
+    const before = flags.get(name);
+    if (before !== undefined) earlier.push([name, before]);
+    flags.set(name, value);
+  };
   const isCommand = words[0] !== undefined && !words[0].startsWith('-');
   for (let i = isCommand ? 1 : 0; i < words.length; i += 1) {
     const word = words[i] as string;
@@ -501,13 +569,13 @@ export const parseWords = (
       const next = words[i + 1];
       if (value === undefined && !takesNoValue(name) && next !== undefined && !next.startsWith('-')) i += 1;
       else {
-        flags.set(name, value ?? 'true');
+        set(name, value ?? 'true');
         continue;
       }
-      flags.set(name, next as string);
+      set(name, next as string);
     }
   }
-  return { flags, strays };
+  return { flags, strays, earlier };
 };
 /**
  * Arguments of a server's command line that stop it. A command that is not the server itself may have other

@@ -64,6 +64,50 @@ describe('interpretation of compaction and log output by version', () => {
     ]);
     expect(lintFlags(['--max-request-bytes=2097152'], '3.3')).toEqual([]);
   });
+  it.each([
+    [['--snapshot-count=x', '--snapshot-count=100'], '3.3', '--snapshot-count'],
+    [['--snapshot-count=7', '--snapshot-count=100'], '3.3', ''],
+    [
+      ['--grpc-keepalive-timeout', 'bad', '--grpc-keepalive-timeout', '5s'],
+      '3.5',
+      '--grpc-keepalive-timeout',
+    ],
+    [['--initial-cluster-state=old', '--initial-cluster-state=new'], '3.4', '--initial-cluster-state'],
+    [['--listen-metrics-urls=a', '--listen-metrics-urls=http://[::]:1'], '3.3', ''],
+    [['--listen-metrics-urls=a', '--listen-metrics-urls=http://[::]:1'], '3.4', '--listen-metrics-urls'],
+    [['--cors=a', '--cors=*'], '3.3', ''],
+    [['--cors=a', '--cors=*'], '3.4', '--cors'],
+    // The servers check these values only after the last one has won.
+    [['--auth-token=other', '--auth-token=simple'], '3.5', ''],
+    [['--tls-min-version=TLS9', '--tls-min-version=TLS1.2'], '3.5', ''],
+    [['--max-wals=$WALS', '--max-wals=5'], '3.5', ''],
+  ] as const)('an earlier value of a repeated flag is parsed too: %j for %s', (words, to, expected) => {
+    const found = lintFlags(words, to);
+    expect(found.map(({ key }) => key).join()).toBe(expected);
+    if (expected === '') return;
+    expect(found[0]?.message).toContain('more than once');
+    expect(found[0]?.hint).toBe(`remove ${expected}=${words[0]?.split('=')[1] ?? words[1]}`);
+  });
+  it.each([
+    ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', '3.3', ''],
+    ['TLS_AES_128_GCM_SHA256', '3.3', 'TLS_AES_128_GCM_SHA256'],
+    ['TLS_AES_128_GCM_SHA256', '3.4', ''],
+    ['TLS_NOPE', '3.5', 'TLS_NOPE'],
+    ['tls_ecdhe_rsa_with_aes_128_gcm_sha256', '3.5', 'tls_ecdhe_rsa_with_aes_128_gcm_sha256'],
+    ['TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384', '3.5', '" TLS_AES_256_GCM_SHA384"'],
+    ['TLS_AES_128_GCM_SHA256,', '3.5', 'an empty name'],
+    ['$SUITES', '3.5', ''],
+  ] as const)('cipher suites have the names of the version: %s for %s', (value, to, wrong) => {
+    const inFlags = lintFlags([`--cipher-suites=${value}`], to);
+    const inFile = lintFile({ 'cipher-suites': value.split(',') }, to);
+    // A flag can contain a variable of the shell, a file cannot.
+    for (const all of value.startsWith('$') ? [inFlags] : [inFlags, inFile]) {
+      const found = all.filter(({ key }) => key.endsWith('cipher-suites'));
+      expect(found.map(({ level }) => level)).toEqual(wrong === '' ? [] : ['fail']);
+      expect(found[0]?.message ?? '').toContain(wrong);
+    }
+    if (wrong.startsWith('tls')) expect(inFlags[0]?.hint).toContain(wrong.toUpperCase());
+  });
   it('a broken file is not rewritten', async () => {
     await expect(migrateConfig('a: [', '3.3')).rejects.toMatchObject({
       category: 'config',

@@ -21,7 +21,13 @@ import { startSystemd } from '../../../support/systemd-host.ts';
 
 const servers = realServers({ isFetching: false });
 const minors = (['3.3', '3.4', '3.5'] as const).filter((minor) => servers[minor] !== undefined);
-type Case = { readonly how: 'file' | 'flag' | 'variable'; readonly key: string; readonly value: string };
+type Case = {
+  readonly how: 'file' | 'flag' | 'variable';
+  readonly key: string;
+  readonly value: string;
+  /** A value of the same flag that comes first. */
+  readonly earlier?: string;
+};
 
 const freePort = (): Promise<number> =>
   new Promise((done) => {
@@ -42,7 +48,7 @@ const baseOf = (directory: string, peer: number, client: number): Record<string,
 /** A server that elects itself after 100 ms instead of a second. Cases about these settings start with the defaults. */
 const shortTicks = { 'heartbeat-interval': '10', 'election-timeout': '100' };
 /** The configuration text that opsctl reads, and the start arguments of the real server. */
-const sourceOf = (base: Record<string, string>, { how, key, value }: Case) => {
+const sourceOf = (base: Record<string, string>, { how, key, value, earlier }: Case) => {
   const all = Object.hasOwn(shortTicks, key) ? base : { ...base, ...shortTicks };
   const others = Object.entries(all).filter(([name]) => name !== key);
   if (how === 'file') {
@@ -51,6 +57,7 @@ const sourceOf = (base: Record<string, string>, { how, key, value }: Case) => {
   }
   const variable = `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
   const args = others.map(([name, one]) => `--${name}=${one}`);
+  if (earlier !== undefined) args.push(`--${key}=${earlier}`);
   if (how === 'flag') args.push(`--${key}=${value}`);
   const env: Record<string, string> = how === 'variable' ? { [variable]: value } : {};
   const unit = `[Service]\n${how === 'variable' ? `Environment="${variable}=${value}"\n` : ''}ExecStart=/usr/bin/etcd ${args.join(' ')}\n`;
@@ -99,7 +106,7 @@ const compare = async (minor: Minor, one: Case): Promise<string | undefined> => 
     const binary = servers[minor]?.server as string;
     const isStarted = await starts(binary, args ?? ['--config-file', path], env);
     if (isStarted === undefined) return await compare(minor, one);
-    const shown = `${minor} ${one.how} ${one.key}: ${one.value}`;
+    const shown = `${minor} ${one.how} ${one.key}: ${one.earlier === undefined ? '' : `${one.earlier}, then `}${one.value}`;
     return isRejected === isStarted
       ? `${shown}: lint ${isRejected ? 'rejects' : 'accepts'} it, the server ${isStarted ? 'starts' : 'exits'}`
       : undefined;
@@ -154,6 +161,34 @@ const kindCases = (minor: Minor, how: Case['how']): Case[] =>
     // An undefined flag stops the version with every value.
     return (how === 'flag' && setting === undefined ? ['1'] : values).map((value) => ({ how, key, value }));
   });
+const suite = 'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256';
+const suites: readonly string[] = [
+  ...[suite, 'TLS_AES_128_GCM_SHA256', 'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256', 'TLS_NOPE'],
+  ...[suite.toLowerCase(), `${suite},TLS_NOPE`, `${suite},`],
+];
+/** Two values of one flag: a server parses both, and the last one takes effect. */
+const repeated: readonly (readonly [key: string, earlier: string, value: string])[] = [
+  ['snapshot-count', 'x', '100'],
+  ['snapshot-count', '7', '100'],
+  ['max-wals', '-1', '5'],
+  ['quota-backend-bytes', '-', '0'],
+  ['enable-pprof', 'maybe', 'true'],
+  ['grpc-keepalive-timeout', 'bad', '5s'],
+  ['auto-compaction-mode', 'sometimes', 'periodic'],
+  ['auto-compaction-retention', 'bad', '1'],
+  ['initial-cluster-state', 'old', 'new'],
+  ['listen-metrics-urls', 'nope', 'http://127.0.0.1:0'],
+  ['listen-metrics-urls', 'http://127.0.0.1', 'http://127.0.0.1:0'],
+  ['cors', 'nope', '*'],
+  ['log-level', 'bad', 'info'],
+  ['auth-token', 'other', 'simple'],
+  ['cipher-suites', 'TLS_NOPE', suite],
+  ['v2-deprecation', 'x', 'not-yet'],
+  ['discovery-fallback', 'x', 'exit'],
+  ['proxy', 'x', 'off'],
+  ['tls-min-version', 'TLS9', 'TLS1.2'],
+  ['metrics', 'x', 'basic'],
+];
 /** Values with special rules. Every version is tested with each of them. */
 const valueCases: readonly Case[] = [
   ...(['file', 'flag', 'variable'] as const).flatMap((how): Case[] => [
@@ -185,8 +220,15 @@ const valueCases: readonly Case[] = [
       (value): Case => ({ how, key: 'auth-token', value }),
     ),
     { how, key: 'listen-metrics-urls', value: 'http://127.0.0.1:0,' },
+    ...suites.map(
+      (value): Case => ({
+        ...{ how, key: 'cipher-suites' },
+        value: how === 'file' ? JSON.stringify(value.split(',')) : value,
+      }),
+    ),
     ...(how === 'variable' ? [{ how, key: 'snapshot-count', value: '' }] : []),
   ]),
+  ...repeated.map(([key, earlier, value]): Case => ({ how: 'flag', key, value, earlier })),
   ...Object.keys(fileSections).flatMap((section): Case[] => [
     { how: 'file', key: section, value: 'x' },
     { how: 'file', key: section, value: '{cert-file: 1}' },
