@@ -88,6 +88,8 @@ export type HostFacts = {
   /** The configuration file contains a key twice, so opsctl cannot rewrite it. */
   readonly config_repeats?: boolean;
   readonly config_error?: string;
+  /** Only the variable ETCD_CONFIG_FILE names the file, which versions before 3.4 do not read. */
+  readonly is_config_of_variable?: true;
   /** Connections to the client port by the address of the client. Connections of the host to itself are left out. */
   readonly connected?: Readonly<Record<string, number>>;
   readonly clock_skew_ms?: number;

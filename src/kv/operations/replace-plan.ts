@@ -4,7 +4,7 @@ import { holdText } from '../engine/locks.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../engine/model.ts';
 import { argvOf } from '../../core/shell.ts';
-import { flagsOf } from '../upgrade/configuration/configuration.ts';
+import { FILE_VARIABLE, flagsOf, namesFile } from '../upgrade/configuration/configuration.ts';
 import { quorumOf } from '../upgrade/guards/membership.ts';
 import { alarmMessages } from '../upgrade/guards/store.ts';
 import type { Which } from '../upgrade/supervisors/driver.ts';
@@ -47,8 +47,7 @@ export const joinsBy = (cluster: ClusterFile, member: MemberSpec, which: Which):
   const by = cluster.driver === 'ssh' ? (cluster.ssh?.then ?? 'local') : (cluster.driver ?? 'local');
   const words = wordsOf(member, which);
   if (by !== 'local' || words === undefined) return undefined;
-  const isByFile =
-    flagsOf(words.slice(1)).has('config-file') || member.env?.['ETCD_CONFIG_FILE'] !== undefined;
+  const isByFile = flagsOf(words.slice(1)).has('config-file') || namesFile(member.env?.[FILE_VARIABLE]);
   return isByFile ? undefined : 'command';
 };
 /**

@@ -1,10 +1,10 @@
 import { type Advice, after, next } from '../../../core/next.ts';
-import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
+import { compareVersions, type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../../core/shell.ts';
-import { flagsOf } from '../configuration/configuration.ts';
+import { FILE_VARIABLE, flagsOf, namesFile, readsFileOfVariable } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
 import { guard, type Log, mebibytes, memberFacts } from './guard.ts';
 
@@ -284,13 +284,16 @@ const revokeWarning = {
  * reaches a 3.3 member can corrupt data.
  */
 /** The value of `auth-token` with which a member runs; undefined if its configuration was not read. */
-const tokenOf = ({ host }: MemberStatus): string | undefined => {
+const tokenOf = ({ host, server_version }: MemberStatus): string | undefined => {
   const simple = 'simple';
   if (host?.config !== undefined) return String(host.config['auth-token'] ?? simple);
   if (host?.command === undefined) return undefined;
   const flags = flagsOf(host.command.slice(1));
   // If the configuration file was not read, it may contain the setting.
-  if (flags.has('config-file') || host.environment?.['ETCD_CONFIG_FILE'] !== undefined) return undefined;
+  const minor = minorOf(server_version);
+  const isNamed =
+    (minor === undefined || readsFileOfVariable(minor)) && namesFile(host.environment?.[FILE_VARIABLE]);
+  if (flags.has('config-file') || isNamed) return undefined;
   return flags.get('auth-token') ?? host.environment?.['ETCD_AUTH_TOKEN'] ?? simple;
 };
 /** A member keeps simple tokens in its memory. Signed tokens are valid on every member, and a certificate needs no token. */

@@ -11,6 +11,7 @@ import type {
   Observation,
   DirectoryStatus,
 } from '../../engine/model.ts';
+import { readsFileOfVariable } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { ownCertificate, seeCertificates, seeUnreached } from './see-connections.ts';
 import { seeMember, type InspectedMember, type MemberMetrics, seeMetrics, seeV2 } from './see-member.ts';
@@ -261,6 +262,14 @@ const withMetrics = (
   seen: readonly InspectedMember[],
   metrics: ReadonlyMap<string, MemberMetrics>,
 ): InspectedMember[] => seen.map((member) => ({ ...member, ...metrics.get(member.name) }));
+/** Removes the configuration file of the variable from the facts of a member whose version does not read it. Pure. */
+export const withReadFile = (member: InspectedMember): InspectedMember => {
+  const { config: _, config_error: __, config_repeats: ___, ...others } = member.host ?? {};
+  const minor = minorOf(member.server_version);
+  return member.host?.is_config_of_variable !== true || minor === undefined || readsFileOfVariable(minor)
+    ? member
+    : { ...member, host: others };
+};
 /** Observes all members, and their hosts if a driver is given. */
 const seeWithHosts = async ({
   host,
@@ -273,7 +282,9 @@ const seeWithHosts = async ({
     seeMembers(host, cluster, access),
     Promise.all(cluster.members.map((spec) => driver?.facts(spec, { sizes }))),
   ]);
-  return seen.map((member, i) => ({ ...member, ...(facts[i] === undefined ? {} : { host: facts[i] }) }));
+  return seen.map((member, i) =>
+    withReadFile({ ...member, ...(facts[i] === undefined ? {} : { host: facts[i] }) }),
+  );
 };
 /** Expensive facts: authentication, leases, hashes and data of the v2 interface. */
 const seeDeep = async (

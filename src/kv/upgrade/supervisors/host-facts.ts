@@ -148,10 +148,10 @@ const programPattern = (member: MemberSpec): ShellScript =>
 const processScript = (service: Service, member: MemberSpec): ShellScript => {
   const pid = service.pid?.(member);
   if (pid === undefined) return sh``;
-  const config =
-    configPath(member) !== undefined
-      ? sh`:`
-      : sh`if [ -n "$f" ]; then case "$f" in /*) r=/proc/$p/root$f;; *) r=/proc/$p/cwd/$f;; esac
+  const isOwn = configPath(member) !== undefined;
+  const config = isOwn
+    ? sh`:`
+    : sh`if [ -n "$f" ]; then case "$f" in /*) r=/proc/$p/root$f;; *) r=/proc/$p/cwd/$f;; esac
   if [ -r "$r" ]; then echo "config=$(base64 < "$r" | tr -d '\\n')"; else echo "config_unread=$f"; fi; fi`;
   return sh`isserver() { n=$(tr '\\0' '\\n' < "/proc/$1/cmdline" 2>/dev/null | head -n 1); case "\${n##*/}" in ${programPattern(member)}) ;; *) return 1;; esac; }
 p=$( { ${pid}; } 2>/dev/null | head -n 1 | tr -cd 0-9); first=$p
@@ -166,7 +166,8 @@ if [ "\${p:-0}" -gt 1 ]; then
   else
   echo "command=$(base64 < "/proc/$p/cmdline" | tr -d '\\n')"
   echo "environment=$(printf '%s\\n' "$e" | grep '^ETCD_' | base64 | tr -d '\\n')"
-  f=$({ printf '%s\\n' "$e" | sed -n 's/^ETCD_CONFIG_FILE=/--config-file=/p'; tr '\\0' '\\n' < "/proc/$p/cmdline"; } | sed -n 's/^--\\{0,1\\}config-file=//p; /^--\\{0,1\\}config-file$/{n;p;}' | tail -n 1)
+  f=$(tr '\\0' '\\n' < "/proc/$p/cmdline" | sed -n 's/^--\\{0,1\\}config-file=//p; /^--\\{0,1\\}config-file$/{n;p;}' | tail -n 1)
+  if [ -z "$f" ]; then f=$(printf '%s\\n' "$e" | sed -n 's/^ETCD_CONFIG_FILE=//p' | tail -n 1); [ -z "$f" ] || ${isOwn ? sh`:` : sh`echo is_config_of_variable=true`}; fi
   ${config}
   fi
 else echo 'command_error=its process was not found'; fi`;
@@ -243,7 +244,7 @@ const commandFacts = (found: ReadonlyMap<string, string>): HostFacts => {
     ...(error === undefined ? {} : { command_error: error }),
   };
 };
-const configFrom = async (
+const contentFrom = async (
   found: ReadonlyMap<string, string>,
   path: string | undefined,
 ): Promise<HostFacts> => {
@@ -259,6 +260,13 @@ const configFrom = async (
       }
     : { config: read.file, ...(read.repeats === undefined ? {} : { config_repeats: true }) };
 };
+const configFrom = async (
+  found: ReadonlyMap<string, string>,
+  path: string | undefined,
+): Promise<HostFacts> => ({
+  ...(await contentFrom(found, path)),
+  ...(found.has('is_config_of_variable') ? { is_config_of_variable: true } : {}),
+});
 /** The path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isTrustRefusal(text) ? undefined : versionInText(text));
 /** Lines with the same key: `valuesIn` keeps only the last of them. */

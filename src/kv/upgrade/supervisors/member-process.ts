@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path';
 import { isPathVariable } from '../../../api-specs/etcd/server-settings.ts';
 import type { HostFacts, Identity, MemberSpec, Move, PathStatus } from '../../engine/model.ts';
 import { argvOf, sh, shellLines, type ShellScript } from '../../../core/shell.ts';
-import { flagsOf } from '../configuration/configuration.ts';
+import { FILE_VARIABLE, flagsOf, namesFile } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
 import { placeText } from './path-status.ts';
 import type { ProcessInfo, ProcessTable } from './process-record.ts';
@@ -180,7 +180,8 @@ const ownVariable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
  */
 export const environmentProblems = (member: MemberSpec, running: ProcessInfo | undefined): string[] => {
   if (running === undefined || running.words.length === 0) return [];
-  if (flagsOf(running.words.slice(1)).has('config-file') || running.env.has('ETCD_CONFIG_FILE')) return [];
+  if (flagsOf(running.words.slice(1)).has('config-file') || namesFile(running.env.get(FILE_VARIABLE)))
+    return [];
   const flags = (['old', 'new'] as const).map((which) =>
     flagsOf(argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []),
   );
@@ -189,7 +190,9 @@ export const environmentProblems = (member: MemberSpec, running: ProcessInfo | u
     const isFlag = flags.every((one) => one.has(flag));
     const whole = (text: string | undefined): string | undefined =>
       text !== undefined && isPathVariable(name) ? resolve(running.cwd ?? '/', text) : text;
-    if (name === ownVariable || isFlag || whole(member.env?.[name]) === whole(value)) return [];
+    const isEmptyFile = name === FILE_VARIABLE && !namesFile(value);
+    if (name === ownVariable || isFlag || isEmptyFile || whole(member.env?.[name]) === whole(value))
+      return [];
     // The value may be a secret or the path of a secret, so the message does not contain it.
     return [
       `its process has ${name} in its environment; env in the cluster file has ${member.env?.[name] === undefined ? 'no such name' : 'another value'}`,

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
-import { flagsOf } from '../configuration/configuration.ts';
+import { FILE_VARIABLE, flagsOf, namesFile } from '../configuration/configuration.ts';
 import { type ScriptRunner, type DataCopy, valuesIn } from './driver.ts';
 import { ownerFacts } from './member-process.ts';
 import { isPartOf, placeFrom, placeFunctions, placeScript } from './path-status.ts';
@@ -31,8 +31,7 @@ export const walDirectoryOf = (
     flagsOf(argvOf(member.old_command, member.old_binary) ?? []),
   ];
   // With a configuration file a server reads neither flags nor environment.
-  const isByFile =
-    flags.some((one) => one.has('config-file')) || running?.env.has('ETCD_CONFIG_FILE') === true;
+  const isByFile = flags.some((one) => one.has('config-file')) || namesFile(running?.env.get(FILE_VARIABLE));
   const given = isByFile
     ? []
     : [

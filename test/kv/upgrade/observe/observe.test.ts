@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Access } from '../../../../src/kv/engine/access.ts';
-import { hashMembers, observationFrom, observe } from '../../../../src/kv/upgrade/observe/observe.ts';
+import {
+  hashMembers,
+  observationFrom,
+  observe,
+  withReadFile,
+} from '../../../../src/kv/upgrade/observe/observe.ts';
 import {
   configuredQuota,
   type InspectedMember,
   seeMetrics,
   seeV2,
 } from '../../../../src/kv/upgrade/observe/see-member.ts';
-import type { ClusterFile } from '../../../../src/kv/engine/model.ts';
+import type { ClusterFile, HostFacts } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, seen } from '../../../support/observations.ts';
 
@@ -114,6 +119,27 @@ const cluster = (told: Readonly<Record<string, Told>>, store: Asked = {}, anonym
   return { asked, deep: () => observe({ host, cluster: file, access, isDeep: true }) };
 };
 const three = { n1: {}, n2: {}, n3: {} };
+
+describe('the configuration file of a variable', () => {
+  const host = { pid: 7, is_config_of_variable: true as const, config: { 'data-dir': '/other' } };
+  const { server_version: __, ...unversioned } = seen('n1');
+  const config = (version?: string, facts: HostFacts = host) =>
+    withReadFile({
+      ...unversioned,
+      host: facts,
+      ...(version === undefined ? {} : { server_version: version }),
+    }).host;
+  it('is not the configuration of a version that ignores the variable', () => {
+    expect(config('3.3.25')).toEqual({ pid: 7, is_config_of_variable: true });
+    expect(config('3.3.25', { ...host, config_error: 'cannot read /c' })).not.toHaveProperty('config_error');
+    expect(config('3.4.23')).toEqual(host);
+    expect(config()).toEqual(host);
+  });
+  it('does not affect a file of the command line', () => {
+    const { is_config_of_variable: _, ...named } = host;
+    expect(config('3.3.25', named)).toEqual(named);
+  });
+});
 
 describe('authentication of a store', () => {
   const read = 'range opsctl {"isSerializable":true,"limit":1}';

@@ -93,6 +93,8 @@ describe('settings that a process has from its environment', () => {
     const env = { ETCD_LOG_LEVEL: 'debug' };
     expect(said(env, {}, ['/old', '--config-file', '/c'])).toEqual([]);
     expect(said({ ...env, ETCD_CONFIG_FILE: '/c' })).toEqual([]);
+    // The servers ignore an empty variable.
+    expect(said({ ...env, ETCD_CONFIG_FILE: '' })).toEqual([missing]);
     // The first argument is the program.
     expect(said(env, {}, ['--config-file'])).toEqual([missing]);
   });

@@ -73,7 +73,15 @@ describe('the process of a service', () => {
   it('a variable can name the file', async () => {
     writeFileSync(join(directory, 'c.yml'), 'name: n1\n');
     await started(join(directory, 'etcd-test'), ['wait.mjs'], { ETCD_CONFIG_FILE: join(directory, 'c.yml') });
-    expect((await facts(child?.pid)).config).toEqual({ name: 'n1' });
+    expect(await facts(child?.pid)).toMatchObject({ config: { name: 'n1' }, is_config_of_variable: true });
+  });
+  it('a file of the command line counts before the one of the variable', async () => {
+    writeFileSync(join(directory, 'c.yml'), 'name: n1\n');
+    const missing = { ETCD_CONFIG_FILE: join(directory, 'missing.yml') };
+    await started(join(directory, 'etcd-test'), ['wait.mjs', '--config-file=c.yml'], missing);
+    const found = await facts(child?.pid);
+    expect(found).toMatchObject({ config: { name: 'n1' } });
+    expect(found.is_config_of_variable).toBeUndefined();
   });
   it('the process is found below the shell that started it', async () => {
     const run = join(directory, 'run.sh');
