@@ -58,7 +58,7 @@ type Reader = {
    * shows a line in parts, so a pattern with an address includes the character after it.
    */
   sees(text: RegExp): Promise<string>;
-  /** Types a line for the running program. */
+  /** Types a line for the running program. If the program has ended, the call fails with the screen of the program. */
   answer(line: string): Promise<string>;
 };
 const filled = (command: string, values: Values): string =>
@@ -87,14 +87,21 @@ const reader = async (env: Readonly<Record<string, string>> = {}): Promise<Reade
   open.push(session.close);
   // The prompt shows the exit code of each command. A program that reads lines must not receive a second command.
   await session.type("PROMPT_COMMAND='echo ended''-with $?'\r", 'ended-with 0');
+  const countEnds = (): number => session.read().match(/ended-with \d+\n/g)?.length ?? 0;
+  let endsBefore = 0;
   return {
     follow: async (command, values = {}, code = 0) => {
+      endsBefore = countEnds();
       const screen = await session.type(`${filled(command, values)}\r`, /ended-with \d+\n/);
       expect(screen, screen).toContain(`ended-with ${code}\n`);
       return screen;
     },
     sees: (text) => session.type('', text),
-    answer: (line) => session.type(`${line}\r`, /./),
+    answer: async (line) => {
+      const screen = session.read();
+      expect(countEnds(), `the program ended before the test typed its answer:\n${screen}`).toBe(endsBefore);
+      return session.type(`${line}\r`, /./);
+    },
   };
 };
 /** Replaces the browser: it records each address, and the test opens the address in Chromium. */

@@ -38,6 +38,8 @@ export const visible = (screen: string): string => screen.replace(CONTROL, '').r
 export type ShellSession = {
   /** Types keys, waits until the resulting screen shows `text`, and returns that screen. */
   type(keys: string, text: string | RegExp): Promise<string>;
+  /** Returns everything that the terminal has shown since its start. */
+  read(): string;
   close(): Promise<void>;
 };
 
@@ -91,6 +93,7 @@ export const shellSession = async (
   await type(`${setup}\r`, new RegExp(`${PROMPT}$`));
   return {
     type,
+    read: () => visible(screen),
     close: async () => {
       const ended = new Promise((resolve) => child.once('close', resolve));
       try {
