@@ -149,6 +149,28 @@ describe('the end of a command of the tracker', () => {
     expect(await leftOpen(make, { argv })).toEqual([]);
     expect(await leftOpen(afterRun, undo)).toEqual([]);
   });
+  it('a bulk run and an undo that are refused leave no effect behind', async () => {
+    const argv = ['bulk', '-f', 'rows.ndjson', '--yes'];
+    const afterRun = async (): Promise<InMemory> => {
+      const at = scene();
+      await at.write('rows.ndjson', rows({ op: 'create', resource: 'labels', name: 'c' }));
+      expect((await at.run(argv)).code).toBe(0);
+      return at;
+    };
+    const isTopLevel = { isTopLevel: true };
+    expect(await brokenCommand(afterRun, { argv: ['undo'], options: isTopLevel, code: 2 })).toEqual([]);
+    expect(await brokenCommand(afterRun, { argv: ['undo', '--dry-run'], options: isTopLevel })).toEqual([]);
+    const make = async (): Promise<InMemory> => {
+      const at = scene();
+      await at.write('rows.ndjson', rows({ op: 'create', resource: 'labels', name: 'c' }));
+      const meanwhile = ({ method }: Asked): undefined => {
+        if (method === 'POST') throw new NetworkError('RESET', 'the connection was closed', true);
+      };
+      expect((await at.run(argv, { meanwhile })).code).toBe(11);
+      return at;
+    };
+    expect(await brokenCommand(make, { argv, code: 10 })).toEqual([]);
+  });
   it('an undo that repeats a deletion after a lost connection waits before each attempt', async () => {
     let [count, at] = [0, scene()];
     const make = async (): Promise<InMemory> => {

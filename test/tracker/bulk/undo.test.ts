@@ -7,7 +7,9 @@ import type { LooseInput, Operation } from '../../../src/core/operation.ts';
 import { parseUndo, withWriteRecord } from '../../../src/tracker/bulk/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { type InMemory, labelsInMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+import { AppError } from '../../../src/core/problem.ts';
 import { contextWith } from '../../support/context.ts';
+import { pause } from '../../support/slow-host.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const rowsOf = ({ out }: { readonly out: string }): any[] =>
@@ -449,6 +451,61 @@ test('a command that changes many records records each as its own earlier change
     { description: 'made' },
   ]);
 });
+
+test('restores an epic although the list of epics shows only one of the fields that the row wrote', async () => {
+  const at = trackerInMemory();
+  const epic = at.send('POST', '/epics', { name: 'E', description: 'before' });
+  const row = { op: 'update', resource: 'epics', id: epic.id, name: 'E2', description: 'after' };
+  await at.write('rows.ndjson', ndjson(row));
+  expect((await bulk(at)).code).toBe(0);
+  expect((await undo(at)).code).toBe(0);
+  expect(at.send('GET', `/epics/${epic.id}`)).toMatchObject({ name: 'E', description: 'before' });
+});
+test('deletes a label of the run that only a story of the run uses, next to a label of another user', async () => {
+  const at = trackerInMemory();
+  at.send('POST', '/labels', { name: 'old' });
+  await at.write(
+    'rows.ndjson',
+    ndjson(
+      { op: 'create', resource: 'labels', name: 'fresh' },
+      {
+        ...{ op: 'create', resource: 'stories', name: 's', labels: [{ name: 'fresh' }, { name: 'old' }] },
+        workflow_state_id: stateOf(at),
+      },
+    ),
+  );
+  expect((await bulk(at, '--concurrency', '1')).code).toBe(0);
+  expect((await undo(at)).code).toBe(0);
+  expect([storiesIn(at), at.send('GET', '/labels').map(({ name }: { name: string }) => name)]).toEqual([
+    [],
+    ['old'],
+  ]);
+});
+test.each([
+  ['done', undefined, /^d 1 - 1( |$)/m],
+  ['rejected', new AppError('usage', 'no'), /^f 1 -$/m],
+])(
+  'the entry of a change that is %s is in its record before the command continues',
+  async (_, failure, entry) => {
+    const host = fakeHost({ env: { HOME: '/home/user', OPSCTL_HOME: '/home/user/opsctl' } });
+    const settings = loadSettings(host, {});
+    const target = async () => {
+      await pause();
+      return { baseUrl: 'https://tracker.example', headers: {}, isMock: false };
+    };
+    const call = async () => {
+      if (failure !== undefined) throw failure;
+      return { id: 1, name: 'made' };
+    };
+    const context = contextWith({ host, settings, target, call, isDryRun: false, onEnd: () => {} });
+    const { create } = tracker.table.labels;
+    await withWriteRecord(context, 'tracker test')
+      .call(tracker, create, { body: { name: 'made' } })
+      .catch(() => {});
+    const [{ path } = { path: '' }] = await listWriteRecords({ host, settings });
+    expect(host.files.readNow(path)).toMatch(entry);
+  },
+);
 
 test('two commands that start their records in one millisecond get two IDs', async () => {
   const host = fakeHost({ env: { HOME: '/home/user', OPSCTL_HOME: '/home/user/opsctl' } });

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { type Host, NetworkError } from '../../../src/platform/host.ts';
+import { tracker } from '../../../src/api-specs/tracker/index.ts';
+import { changeFrom, isListColumn } from '../../../src/tracker/bulk/change.ts';
 import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
+import { decideUpsert, hasExternal } from '../../../src/tracker/bulk/upsert.ts';
+import { AppError } from '../../../src/core/problem.ts';
 import { contextWith } from '../../support/context.ts';
 import { trackerInMemory } from '../../support/in-memory.ts';
 import { pause } from '../../support/slow-host.ts';
@@ -258,4 +262,105 @@ test('rows of two resources with the same external ID are created and addressed 
   expect(['/epics', '/labels'].map((path) => at.send('GET', path)[0].name)).toEqual([
     ...['of the epic', 'of the label'],
   ]);
+});
+
+describe('the decision about an upsert', () => {
+  const upsert = (resource: string, body: Record<string, unknown>) => {
+    const change = changeFrom(tracker.table, body, 'ndjson', { resource, op: 'upsert' });
+    if (!('operation' in change)) throw new Error(JSON.stringify(change));
+    return change;
+  };
+  const [field, other, value] = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+  const custom = [{ field_id: field, value_id: value }];
+  test.each<[string, Record<string, unknown>, Record<string, unknown>, boolean]>([
+    [
+      'two lists with one common label differ',
+      { labels: ['x', 'z'] },
+      { labels: [{ name: 'x' }, { name: 'y' }] },
+      false,
+    ],
+    ['lists are sets', { labels: ['y', 'x'] }, { labels: [{ name: 'x' }, { name: 'y' }] }, true],
+    [
+      'an item that differs in one of its members differs',
+      { custom_fields: custom },
+      { custom_fields: [{ field_id: field, value_id: other }] },
+      false,
+    ],
+    [
+      'an item with more members is the same',
+      { custom_fields: custom },
+      { custom_fields: [{ ...custom[0], value: 'High' }] },
+      true,
+    ],
+  ])('%s', async (_, wanted, now, isSame) => {
+    const row = { id: 7, external_id: 'S1', name: 'one', ...now };
+    const keys = new RecordKeys(contextWith({ lookups: { call: async () => [row], rows: async () => [] } }));
+    const decision = await decideUpsert(
+      keys,
+      upsert('stories', { external_id: 'S1', name: 'one', ...wanted }),
+      'S1',
+      1,
+    );
+    expect('unchanged' in decision ? 'same' : decision.change.input.body).toEqual(
+      isSame ? 'same' : upsert('stories', wanted).input.body,
+    );
+  });
+  test('reads the whole record if the list leaves out one of the fields of the row', async () => {
+    const slim = { id: 7, external_id: 'S1', name: 'one' };
+    const asked: string[] = [];
+    const call = async (_: unknown, { path }: { readonly path: string }) => {
+      asked.push(path);
+      return path.endsWith('/search') ? [slim] : { ...slim, description: 'long' };
+    };
+    const keys = new RecordKeys(contextWith({ lookups: { call, rows: async () => [] } }));
+    const row = upsert('stories', { external_id: 'S1', name: 'one', description: 'long' });
+    expect(await decideUpsert(keys, row, 'S1', 1)).toEqual({ unchanged: 7 });
+    expect(asked).toHaveLength(2);
+  });
+});
+test('one external ID in a list is enough for a lookup', () => {
+  const change = changeFrom(tracker.table, { name: 'a', story_ids: [5, 'external:S1'] }, 'ndjson', {
+    resource: 'stories',
+    op: 'create',
+  });
+  expect(
+    'operation' in change && hasExternal({ ...change, input: { body: { story_ids: [5, 'external:S1'] } } }),
+  ).toBe(true);
+});
+test('a column that is a list of only one resource may repeat in a file without a default resource', () => {
+  const columns = ['owner_ids', 'name'].map((column) => isListColumn(tracker.table, {}, column));
+  expect(columns).toEqual([true, false]);
+});
+describe('the record before a change', () => {
+  const bed = (rows: () => Promise<AsyncIterable<readonly Uint8Array[]>>) => {
+    const asked: string[] = [];
+    const call = async (_: unknown, { path }: { readonly path: string }) => {
+      asked.push(path);
+      return { id: 1, name: 'a', description: 'whole' };
+    };
+    return { asked, keys: new RecordKeys(contextWith({ lookups: { call, rows } })) };
+  };
+  const readMany = async (keys: RecordKeys, fields: readonly string[]) => {
+    for (let i = 0; i < 25; i += 1) await keys.current('labels', { 'label-public-id': 1 }, fields);
+    return keys.current('labels', { 'label-public-id': 1 }, fields);
+  };
+  test('is read completely if the list leaves out one of its fields', async () => {
+    const lists = async function* () {
+      yield [Buffer.from('{"id":1,"name":"a"}')];
+    };
+    const { asked, keys } = bed(async () => lists());
+    expect(await readMany(keys, ['name'])).toEqual({ id: 1, name: 'a' });
+    expect(asked).toHaveLength(25);
+    expect(await keys.current('labels', { 'label-public-id': 1 }, ['name', 'description'])).toMatchObject({
+      description: 'whole',
+    });
+    expect(asked).toHaveLength(26);
+  });
+  test('is read alone if the list is too long for the memory, and other failures of the list end the run', async () => {
+    const failWith = (code: string) => bed(async () => Promise.reject(new AppError('usage', 'no', { code })));
+    const long = failWith('TOO_MANY_ROWS');
+    expect(await readMany(long.keys, [])).toMatchObject({ description: 'whole' });
+    expect(long.asked).toHaveLength(26);
+    await expect(readMany(failWith('OTHER').keys, [])).rejects.toMatchObject({ detail: { code: 'OTHER' } });
+  });
 });
