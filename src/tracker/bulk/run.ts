@@ -97,8 +97,8 @@ export type Run = {
   readonly observe?: ReturnType<typeof makeObserver>;
   /** Connections that were lost in this run. */
   readonly lost?: Lost;
-  /** Names that rows of a dry run create, and where. */
-  readonly names: Map<string, number>;
+  /** Names that rows of a dry run create, by resource, and where. */
+  readonly names: Map<string, Map<string, number>>;
   /** Which fields the columns of a row are read into. */
   readonly columns?: ColumnMap;
   /** Records by their external ID. */
@@ -286,16 +286,18 @@ const send = async (run: Run, journal: Journal, marked: Marked, change: Change):
 };
 /** spec/tracker: the service requires unique names for these. */
 const UNIQUE_NAMES: ReadonlySet<string> = new Set(['labels', 'categories']);
-/** Names that a dry run remembers: memory does not grow with the file. */
+/** Names of one resource that a dry run remembers: memory does not grow with the file. */
 const MOST_NAMES = 200_000;
 /** A name that another row of the same file creates as well: the service would refuse the second. */
 const twice = ({ names }: Run, line: number, change: Change): Outcome | undefined => {
   const name = change.input.body?.name;
   if (change.verb !== 'create' || !UNIQUE_NAMES.has(change.resource) || typeof name !== 'string')
     return undefined;
-  const key = `${change.resource} ${name}`;
-  const before = names.get(key);
-  if (before === undefined && names.size < MOST_NAMES) names.set(key, line);
+  // A map for each resource: a key made of the resource and the name would be a second copy of each name.
+  const lines = names.get(change.resource) ?? new Map<string, number>();
+  names.set(change.resource, lines);
+  const before = lines.get(name);
+  if (before === undefined && lines.size < MOST_NAMES) lines.set(name, line);
   return before === undefined
     ? undefined
     : makeFailedOutcome(

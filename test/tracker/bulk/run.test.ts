@@ -422,8 +422,8 @@ describe('processing of one row', () => {
 
   test('a dry run remembers names up to a limit', async () => {
     const most = 200_000;
-    const names = new Map(Array.from({ length: most - 1 }, (_, i) => [`labels n${i}`, i + 1] as const));
-    const run = runOf({ names });
+    const labels = new Map(Array.from({ length: most - 1 }, (_, i) => [`n${i}`, i + 1] as const));
+    const run = runOf({ names: new Map([['labels', labels]]) });
     for (const [n, status] of [
       [1, 'would'],
       [2, 'failed'],
@@ -431,7 +431,7 @@ describe('processing of one row', () => {
       expect(await runLine(run, line(n, { name: 'last' }))).toMatchObject({ status });
     for (const n of [3, 4])
       expect(await runLine(run, line(n, { name: 'beyond' }))).toMatchObject({ status: 'would' });
-    expect(names.size).toBe(most);
+    expect(labels.size).toBe(most);
   });
   test('a dry run counts a created name in its resource only', async () => {
     const run = runOf();
