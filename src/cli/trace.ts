@@ -119,24 +119,27 @@ const watchReply = (reply: HttpReply, mostBytes: number, done: (read: ReadBody) 
  */
 const keptResponse = (
   headers: Readonly<Record<string, string>>,
-  body: Uint8Array,
-  size: number,
+  { body, size }: ReadBody,
+  sentType: string,
 ): Pick<Exchange, 'responseBody' | 'isCut'> => {
   if (size === 0) return { responseBody: '' };
-  const text = readable(headers) ? redactedBody(new TextDecoder().decode(body), typeOf(headers)) : undefined;
+  const text = readable(headers)
+    ? redactedBody(new TextDecoder().decode(body), typeOf(headers), sentType)
+    : undefined;
   const isCut = body.length < size || text === undefined;
   return { responseBody: text ?? sizeText(size), ...(isCut ? { isCut: true } : {}) };
 };
 
 const readPart = (
   { status, headers }: HttpReply,
-  { body, size, error }: ReadBody,
+  read: ReadBody,
   bodies: keyof typeof keptBytes,
+  sentType: string,
 ) => ({
   status,
   responseHeaders: redactedHeaders(headers),
-  ...(bodies === 'none' ? { responseBody: '' } : keptResponse(headers, body, size)),
-  ...(error === undefined ? {} : { error }),
+  ...(bodies === 'none' ? { responseBody: '' } : keptResponse(headers, read, sentType)),
+  ...(read.error === undefined ? {} : { error: read.error }),
 });
 
 /** How often each request was sent since it last succeeded. */
@@ -182,7 +185,11 @@ export const tracedHost = (
         if (read.error !== undefined) ended(0);
         if (hide !== undefined)
           for (const secret of secretsIn(Buffer.from(read.body).toString())) hide(secret);
-        note({ ...common, tookMs: host.elapsed() - began, ...readPart(reply, read, bodies) });
+        note({
+          ...common,
+          tookMs: host.elapsed() - began,
+          ...readPart(reply, read, bodies, typeOf(given.headers ?? {})),
+        });
       });
     } catch (error) {
       const text = messageOf(error);

@@ -129,9 +129,14 @@ const redactedText = (text: string): string => (isUrl(text) ? redactedUrl(text) 
 /** Which values below a name are masked: all texts and numbers at any depth, only the texts of a list, or none. */
 type Hidden = 'all' | 'texts' | 'none';
 type Judge = (name: string, value: unknown) => Hidden;
+type JudgeName = (name: string) => Hidden;
 /** A code is a secret only as text: the number or the object below this name belongs to an error. */
 const scopeBelow = (name: string): Hidden =>
   !isSecret(name) ? 'none' : snake(name) === 'code' ? 'texts' : 'all';
+/** In an answer to a form, which only an endpoint of a sign-in reads, a number can be a code that opens an account. */
+const scopeBelowInSignIn = (name: string): Hidden => (isSecret(name) ? 'all' : 'none');
+/** Returns whether a request with this content type goes to an endpoint of a sign-in: all other services read JSON. */
+const isSignInType = (type = ''): boolean => /^application\/x-www-form-urlencoded\b/i.test(type);
 /** Everything inside a hidden object is hidden. */
 const scopeInside = (outer: Hidden): Hidden => (outer === 'all' ? 'all' : 'none');
 
@@ -206,8 +211,8 @@ const noteSign = (sign: string, open: OpenValue[]): void => {
   else if (sign === '}' || sign === ']') open.pop();
   else if (inner !== undefined) inner.isKeyNext = inner.isObject && sign === ',';
 };
-const noteKey = (literal: string, inner: OpenValue): void => {
-  inner.hidden = inner.outer === 'all' ? 'all' : scopeBelow(String(JSON.parse(literal)));
+const noteKey = (literal: string, inner: OpenValue, judge: JudgeName): void => {
+  inner.hidden = inner.outer === 'all' ? 'all' : judge(String(JSON.parse(literal)));
 };
 /** The text that stands for a string or a number of JSON. */
 const maskLiteral = (literal: string, hidden: Hidden): string => {
@@ -219,14 +224,14 @@ const maskLiteral = (literal: string, hidden: Hidden): string => {
  * Masks the strings and numbers of valid JSON like `redactedJson`. Every other character of the text stays, because a
  * parsed value loses digits of long numbers and one of two equal keys.
  */
-const maskJsonLiterals = (text: string): string => {
+const maskJsonLiterals = (text: string, judge: JudgeName): string => {
   const parts: string[] = [];
   const open: OpenValue[] = [];
   let end = 0;
   for (const { token, at } of findJsonTokens(text, MASKED_TOKEN)) {
     const inner = open.at(-1);
     if (/^[{}[\],:]/.test(token)) noteSign(token, open);
-    else if (inner?.isKeyNext === true) noteKey(token, inner);
+    else if (inner?.isKeyNext === true) noteKey(token, inner, judge);
     else {
       parts.push(text.slice(end, at), maskLiteral(token, inner?.hidden ?? 'none'));
       end = at + token.length;
@@ -248,19 +253,20 @@ const MAY_NEED_MASK = new RegExp(
   'i',
 );
 /** One JSON value, or one in each line, as streams send them. */
-const maskJsonText = (text: string): string | undefined => {
-  if (parseText(text) !== undefined) return MAY_NEED_MASK.test(text) ? maskJsonLiterals(text) : text;
+const maskJsonText = (text: string, judge: JudgeName): string | undefined => {
+  if (parseText(text) !== undefined) return MAY_NEED_MASK.test(text) ? maskJsonLiterals(text, judge) : text;
   const lines = text.split('\n');
   if (lines.some((line) => line.trim() !== '' && parseText(line) === undefined)) return undefined;
-  return lines.map((line) => (line.trim() === '' ? line : maskJsonLiterals(line))).join('\n');
+  return lines.map((line) => (line.trim() === '' ? line : maskJsonLiterals(line, judge))).join('\n');
 };
 /**
- * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats.
+ * Returns a text body without its secrets: JSON, JSON lines or a form. Returns undefined for other formats. `sentType` is
+ * the content type of the request that the body answers.
  */
-export const redactedBody = (text: string, type = ''): string | undefined => {
+export const redactedBody = (text: string, type = '', sentType = ''): string | undefined => {
   if (text === '') return text;
-  if (/^application\/x-www-form-urlencoded/i.test(type)) return redactedForm(text);
-  return maskJsonText(text);
+  if (isSignInType(type)) return redactedForm(text);
+  return maskJsonText(text, isSignInType(sentType) ? scopeBelowInSignIn : scopeBelow);
 };
 
 /** Words next to which a text of unknown form may have a secret. */

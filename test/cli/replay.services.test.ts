@@ -151,3 +151,17 @@ it('a repeated request contains the number of its attempt', async () => {
   expect(heads.filter((head) => /\(try \d\)/.test(head ?? '')).length).toBeGreaterThan(0);
   expect(seen.map(({ attempt }) => attempt).at(-1)).toBe(1);
 });
+
+it.each([
+  ['application/x-www-form-urlencoded', '***'],
+  ['application/json', 482_913],
+])('--debug and --har show the numeric code in the answer to %s as %j', async (type, shown) => {
+  const seen: Exchange[] = [];
+  const reply = () => ({ headers: { 'content-type': 'application/json' }, body: '{"code":482913,"id":7}' });
+  const host = tracedHost(fakeHost({ reply }), (one) => void seen.push(one));
+  const request = { method: 'POST', url: 'https://auth.example/otp', headers: { 'Content-Type': type } };
+  await (await host.network.request({ ...request, body: '' })).text();
+  const body = JSON.stringify({ code: shown, id: 7 });
+  expect(seen.flatMap(traceLines)).toContainEqual(`< ${body}`);
+  expect(JSON.parse(harOf(seen, '1')).log.entries[0].response.content.text).toBe(body);
+});

@@ -67,6 +67,16 @@ describe('masking', () => {
     expect(redactedBody(text)).toBe(shown);
     expect(redactedJson(JSON.parse(text))).toEqual(JSON.parse(shown));
   });
+  test.each([
+    ['{"code":482913,"id":7}', '{"code":"***","id":7}'],
+    ['{"data":{"code":482913}}\n{"code":[1]}\n', '{"data":{"code":"***"}}\n{"code":["***"]}\n'],
+    ['{"error":"invalid_grant","status":400}', '{"error":"invalid_grant","status":400}'],
+  ])('the answer to a form has no code of a sign-in, also as a number: %s', (text, shown) => {
+    const form = 'application/x-www-form-urlencoded;charset=UTF-8';
+    expect(redactedBody(text, 'application/json', form)).toBe(shown);
+    // Other services answer with the numbers of their errors.
+    expect(redactedBody(text, 'application/json', 'application/json')).toBe(text);
+  });
   test('the result of a command keeps the description of a field, and no number or object of a secret', () => {
     const described = {
       securityDefinitions: { token: { type: 'apiKey', in: 'header', name: 'Tracker-Token' } },

@@ -48,11 +48,12 @@ const OMITTED = '(omitted: neither JSON nor a form)';
 const isText = (bytes: Bytes): boolean => Buffer.from(Buffer.from(bytes).toString('utf8')).equals(bytes);
 /** The reader of a cassette limits the depth of a line, in which a body stands three levels deep. */
 const MOST_BODY_DEPTH = limits.yamlDepth - 3;
-export const keptBody = (bytes: Bytes, type = ''): KeptBody | undefined => {
+/** `sentType`: the content type of the request, for the body of a response. */
+export const keptBody = (bytes: Bytes, type = '', sentType = ''): KeptBody | undefined => {
   if (bytes.length === 0) return undefined;
   if (!isText(bytes)) return { base64: Buffer.from(bytes).toString('base64') };
   const text = Buffer.from(bytes).toString('utf8');
-  const shown = redactedBody(text, type);
+  const shown = redactedBody(text, type, sentType);
   // Only JSON and forms can be searched for secrets.
   if (shown === undefined) return { text: OMITTED };
   try {
@@ -234,7 +235,7 @@ const exchangeOf = (incoming: Incoming, sent: Bytes, answer: Answer): Exchange =
     response: {
       status: answer.status,
       headers: keptHeaders(answer.headers),
-      body: keptBody(answer.body, answer.headers['content-type']),
+      body: keptBody(answer.body, answer.headers['content-type'], incoming.headers['content-type']),
     },
   };
 };

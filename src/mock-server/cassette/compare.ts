@@ -141,7 +141,7 @@ const ask = async (
   return {
     status: reply.status,
     headers: keptHeaders(reply.headers),
-    body: keptBody(bytes, reply.headers['content-type']),
+    body: keptBody(bytes, reply.headers['content-type'], headers['content-type']),
   };
 };
 /** Sends the recorded requests in order to another service and yields the responses that differ. */
