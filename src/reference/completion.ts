@@ -1,7 +1,20 @@
 const quoteFunction = `# bash completion for opsctl
 # Words that the shell would read otherwise (names with spaces and signs) are quoted.
 _opsctl_quote() {
-  case $1 in *[[:space:]\\'\\"\\\\\\$\\\`\\&\\;\\|\\<\\>\\(\\)\\*\\?\\!\\#]*) printf %q "$1" ;; *) printf %s "$1" ;; esac
+  case $1 in *[[:space:]\\'\\"\\\\\\$\\\`\\&\\;\\|\\<\\>\\(\\)\\*\\?\\!\\#\\{\\}\\[\\]\\~\\^]*) printf %q "$1" ;; *) printf %s "$1" ;; esac
+}
+# A name behind an open quote keeps its signs: none of them runs a command or ends the quote.
+_opsctl_in_quotes() {
+  local left=$2 each
+  while [[ -n $left ]]; do
+    each=\${left:0:1} left=\${left:1}
+    case $1$each in
+      "''") printf %s "'\\\\''" ;;
+      '"!') printf %s "\\"'!'\\"" ;;
+      '""' | '"\\' | '"$' | '"\`') printf '\\\\%s' "$each" ;;
+      *) printf %s "$each" ;;
+    esac
+  done
 }
 `;
 /** The line up to the cursor as words. */
@@ -43,7 +56,7 @@ const fillReply = `  if [[ $files != none ]]; then
   COMPREPLY=()
   for i in "\${!found[@]}"; do
     word=\${found[i]#"$prefix"}
-    [[ -z $quote ]] && word=$(_opsctl_quote "$word")
+    if [[ -z $quote ]]; then word=$(_opsctl_quote "$word"); else word=$(_opsctl_in_quotes "$quote" "$word"); fi
     COMPREPLY+=("$word")
   done
 `;
