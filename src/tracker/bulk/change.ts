@@ -247,6 +247,34 @@ const nullsThatCannotBe = (
             'leave the cell empty to keep the field unchanged; NDJSON stores the word null',
           ),
         );
+/** Fields next to a body, and a body that is not an object, would go nowhere. */
+const bodyProblems = (
+  { body: fields, params = {} }: Operation,
+  row: Readonly<Record<string, unknown>>,
+  source: Source,
+): Problem[] => {
+  const { body } = row;
+  if (body === undefined || body === null || fields === undefined) return [];
+  if (source === 'csv')
+    return [problem('body', 'unknown', 'is not a column', 'name a column after each field')];
+  if (typeof body !== 'object' || Array.isArray(body)) return [problem('body', 'type', 'must be an object')];
+  return Object.keys(row)
+    .filter((name) => !OWN.has(name) && !Object.hasOwn(params, name))
+    .map((name) => problem(name, 'rule', 'stands next to body', 'move it into body, or remove it'));
+};
+/** A spreadsheet shows a long number in this form. Its other digits are not in the file. */
+const SHORTENED = /^\s*\d(?:[.,]\d+)?E\+\d+\s*$/;
+const shortenedKeys = ({ external_id: key }: Readonly<Record<string, unknown>>, source: Source): Problem[] =>
+  source === 'csv' && typeof key === 'string' && SHORTENED.test(key)
+    ? [
+        problem(
+          'external_id',
+          'format',
+          `is a number that a spreadsheet shortened; got ${JSON.stringify(key)}`,
+          'format the column as text and export it again; NDJSON stores this text',
+        ),
+      ]
+    : [];
 /** A row as a change of the table, or everything that is wrong with it. Pure; ids may still be names. */
 export const changeFrom = (
   table: Table,
@@ -271,8 +299,12 @@ export const changeFrom = (
       ),
     ];
   const { operation, update } = found;
-  const nulls = nullsThatCannotBe(update ?? operation, row, source);
-  if (nulls.length > 0) return nulls;
+  const wrong = [
+    ...nullsThatCannotBe(update ?? operation, row, source),
+    ...bodyProblems(operation, row, source),
+    ...shortenedKeys(row, source),
+  ];
+  if (wrong.length > 0) return wrong;
   const isKeyed = verb === 'upsert' && isExternal(row.id);
   const params = paramsOf(operation, isKeyed ? { ...row, id: undefined } : row, source);
   const fields = { ...update?.body, ...operation.body };

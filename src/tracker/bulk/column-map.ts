@@ -30,7 +30,20 @@ const foldKeys = (values: Readonly<Record<string, unknown>> = {}): Map<string, u
   new Map(Object.entries(values).map(([key, value]) => [fold(key), value]));
 
 /** `Summary=name,Issue key=external_id`; a column without a field is ignored. */
-const parseFlag = (texts: readonly string[]): [string, FieldRule | null][] =>
+const parseFlag = (texts: readonly string[]): [string, FieldRule | null][] => {
+  const pairs = parsePairs(texts);
+  const seen = new Map<string, string | undefined>();
+  for (const [column, rule] of pairs) {
+    const other = seen.get(fold(column));
+    if (seen.has(fold(column)) && other !== rule?.field)
+      throw usageError('--map is invalid', [
+        problem('--map', 'rule', `names the column ${JSON.stringify(column)} twice`, 'keep one of the pairs'),
+      ]);
+    seen.set(fold(column), rule?.field);
+  }
+  return pairs;
+};
+const parsePairs = (texts: readonly string[]): [string, FieldRule | null][] =>
   texts
     .flatMap((text) => text.split(','))
     .filter((pair) => pair.trim() !== '')
@@ -210,6 +223,8 @@ export type ColumnMap = {
   ) => Problem[];
   /** True if the column is not mapped and is to be left out. */
   readonly ignores: (column: string) => boolean;
+  /** Columns of one field that have values in the same row. */
+  readonly clashes: (row: Row) => Problem[];
   readonly apply: (row: Row) => Row;
   /** False if `fit` returns every change unchanged. */
   readonly mayFit: boolean;
@@ -311,6 +326,23 @@ class Columns implements ColumnMap {
     for (const column in row) if (moments.has(column) || column === '__proto__') return false;
     return true;
   }
+  clashes = (row: Row): Problem[] => {
+    if (this.#own.size === 0) return [];
+    const columnOf = new Map<string, string>();
+    const problems: Problem[] = [];
+    for (const [column, value] of Object.entries(row)) {
+      const given = this.fieldOf(column);
+      if (given === null || (given === undefined && this.ignores(column))) continue;
+      const field = given ?? column;
+      const other = columnOf.get(field);
+      columnOf.set(field, column);
+      if (other === undefined || (Array.isArray(value) && Array.isArray(row[other]))) continue;
+      const what = `and ${JSON.stringify(other)} both have a value for ${field}`;
+      const fix = 'empty one of them; columns of a list field with the same name are joined';
+      problems.push(problem(column, 'rule', what, fix));
+    }
+    return problems;
+  };
   apply = (row: Row): Row => (this.#isRead(row) ? row : this.#readRow(row));
   #readRow(row: Row): Row {
     const out: Record<string, unknown> = {};

@@ -359,6 +359,9 @@ const rowFault = (
       what: `the row has ${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}, the header has ${names.length}`,
       hint: 'write a delimiter for each column, including before an empty cell, and put a cell that contains the delimiter in quotes',
     };
+  // One column may have its own name as a value; a whole header as values is a second header.
+  if (names.length > 1 && names.every((name, i) => name === cells[i]?.trim()))
+    return { what: 'the row repeats the header', hint: 'remove this line: a table has one header' };
   const nameless = cells.findIndex((cell, i) => cell !== '' && names[i] === '');
   return nameless === -1
     ? undefined

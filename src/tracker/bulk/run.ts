@@ -402,6 +402,8 @@ export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Ou
   const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };
   const known = before(run, marked);
   if (known?.state === 'done') return { line, status: 'skipped', id: known.id };
+  const clashes = run.columns?.clashes(row) ?? [];
+  if (clashes.length > 0) return makeFailedOutcome(line, {}, invalid(clashes));
   const read = run.columns === undefined ? row : run.columns.apply(row);
   const change = changeFrom(TABLE, read, run.source, run.defaults);
   return 'operation' in change

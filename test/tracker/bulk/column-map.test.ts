@@ -256,3 +256,112 @@ describe('a table that a spreadsheet writes in another language', () => {
     expect(ran.json().map((row: any) => row.status)).toEqual(['failed', 'failed', 'would']);
   });
 });
+
+test.each([
+  [
+    'two columns of one field',
+    'r.csv',
+    'external_id,Summary,Title\nE-1,a,b\n',
+    '--map Summary=name,Title=name',
+    '\\"Summary\\" both have a value for name',
+  ],
+  [
+    'a mapped column and the field',
+    'r.csv',
+    'external_id,name,Title\nE-1,a,b\n',
+    '--map Title=name',
+    '\\"name\\" both have a value for name',
+  ],
+  [
+    'two keys of one field',
+    'r.ndjson',
+    '{"external_id":"E-1","Summary":"a","Title":"b"}\n',
+    '--map Summary=name,Title=name',
+    '\\"Summary\\" both have a value for name',
+  ],
+  [
+    'a column that is mapped twice',
+    'r.csv',
+    'external_id,Summary\nE-1,a\n',
+    '--map Summary=name,summary=description',
+    'names the column \\"summary\\" twice',
+  ],
+  [
+    'a field next to body',
+    'r.ndjson',
+    '{"external_id":"E-1","name":"a","body":{"name":"b"}}\n',
+    '',
+    'stands next to body',
+  ],
+  [
+    'a body of text',
+    'r.ndjson',
+    '{"external_id":"E-1","name":"a","body":"b"}\n',
+    '',
+    'body must be an object',
+  ],
+  ['a column body', 'r.csv', 'external_id,name,body\nE-1,a,b\n', '', 'body is not a column'],
+  [
+    'a second header',
+    'r.csv',
+    'external_id,name\nexternal_id,name\nE-1,a\n',
+    '',
+    'r.csv:2:1: the row repeats the header',
+  ],
+  [
+    'a second header with quotes and spaces',
+    'r.csv',
+    'external_id;name\n"external_id"; name\nE-2;b\n',
+    '',
+    'r.csv:2:1: the row repeats the header',
+  ],
+  [
+    'a number that a spreadsheet shortened',
+    'r.csv',
+    'external_id,name\n1.23457E+11,a\n',
+    '',
+    'external_id is a number that a spreadsheet shortened; got \\"1.23457E+11\\"',
+  ],
+  [
+    'a shortened number of a mapped column',
+    'r.csv',
+    'Key;name\n1,2E+17;a\n',
+    '--map Key=external_id',
+    'external_id is a number that a spreadsheet shortened',
+  ],
+])('no value of a row is lost: %s', async (_, file, text, flags, message) => {
+  const at = trackerInMemory({ [file]: text });
+  const ran = await at.run([
+    'sync',
+    '-f',
+    file,
+    '--resource',
+    'epics',
+    '-o',
+    'json',
+    ...flags.split(' ').filter(Boolean),
+  ]);
+  expect(ran.code).not.toBe(0);
+  expect(ran.out + ran.err).toContain(message);
+  expect(ran.writes).toEqual([]);
+});
+
+test('rows that name a field by either of two mapped columns are read', async () => {
+  const at = trackerInMemory({ 'r.csv': 'external_id,Summary,Title\nE-1,a,\nE-2,,b\n1E5,c,\n' });
+  const ran = await at.run([
+    'sync',
+    '-f',
+    'r.csv',
+    '--resource',
+    'epics',
+    '--map',
+    'Summary=name,Title=name',
+  ]);
+  expect([ran.code, ran.writes.map(({ body }) => body.name)]).toEqual([0, ['a', 'b', 'c']]);
+});
+
+test('a table of one column may have its own name as a value', async () => {
+  const at = trackerInMemory({ 'r.csv': 'name\nname\n' });
+  const ran = await at.run(['bulk', '-f', 'r.csv', '--resource', 'labels', '--op', 'create']);
+  expect([ran.code, ran.writes.length]).toEqual([0, 1]);
+});
