@@ -1,6 +1,6 @@
 import { settingNames, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions, rowOf } from '../../../api-specs/etcd/versions.ts';
-import { AppError, cutText } from '../../../core/problem.ts';
+import { AppError } from '../../../core/problem.ts';
 import { yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
 import { wordsOf } from '../../../core/shell.ts';
@@ -290,40 +290,56 @@ export const splitDocuments = (text: string): readonly [first: string, rest: str
   }
   return [text, ''];
 };
-/** A key that a file contains twice. The servers use the last line (seen on 3.3, 3.4 and 3.5). */
-export type RepeatedKey = {
-  readonly key: string;
-  readonly places: readonly { readonly line: number; readonly value: string }[];
-};
+/** A key that a file contains more than once, with its lines. The servers use the last one (seen on 3.3, 3.4 and 3.5). */
+export type RepeatedKey = { readonly key: string; readonly lines: readonly number[] };
 /** A part of a parsed document, as far as the search for repeated keys reads it. */
 type Part = {
   readonly items?: readonly { readonly key?: Part | null; readonly value?: Part | null }[];
   readonly value?: unknown;
   readonly range?: readonly number[] | null;
 };
-const listRepeats = (part: Part | null | undefined, text: string, prefix = ''): RepeatedKey[] => {
-  const places = new Map<string, { line: number; value: string }[]>();
+/** Returns the line of each position. Positions must not decrease, so the whole text is read once. */
+const countLines = (text: string): ((position: number) => number) => {
+  let [line, next] = [1, text.indexOf('\n')];
+  return (position) => {
+    while (next >= 0 && next < position) [line, next] = [line + 1, text.indexOf('\n', next + 1)];
+    return line;
+  };
+};
+const listRepeats = (
+  part: Part | null | undefined,
+  lineOf: (position: number) => number,
+  prefix = '',
+): RepeatedKey[] => {
+  const places = new Map<string, number[]>();
   const inner: RepeatedKey[] = [];
   for (const { key, value } of part?.items ?? []) {
     if (typeof key?.value !== 'string') continue;
     const name = `${prefix}${key.value}`;
-    const line = text.slice(0, key.range?.[0] ?? 0).split('\n').length;
-    const [from = 0, to = from] = value?.range ?? [];
-    places.set(name, [...(places.get(name) ?? []), { line, value: text.slice(from, to) }]);
-    inner.push(...listRepeats(value, text, `${name}.`));
+    const line = lineOf(key.range?.[0] ?? 0);
+    const lines = places.get(name);
+    if (lines === undefined) places.set(name, [line]);
+    else lines.push(line);
+    inner.push(...listRepeats(value, lineOf, `${name}.`));
   }
-  const repeated = [...places].filter(([, found]) => found.length > 1);
-  return [...repeated.map(([key, found]) => ({ key, places: found })), ...inner];
+  const repeated = [...places].filter(([, lines]) => lines.length > 1);
+  return [...repeated.map(([key, lines]) => ({ key, lines })), ...inner];
 };
-const mostCharacters = 60;
-/** Names the lines of a repeated key with their values, and the line that takes effect. */
-export const repeatText = ({ places }: RepeatedKey): { readonly message: string; readonly hint: string } => {
-  const last = places.at(-1)?.line;
-  const shown = places
-    .map(({ line, value }) => `in line ${line} (${cutText(value.trim(), mostCharacters)})`)
-    .join(' and ');
+const mostLines = 4;
+/** Names the lines of a repeated key and the line that takes effect. The values may be secrets, so they are left out. */
+export const repeatText = ({ lines }: RepeatedKey): { readonly message: string; readonly hint: string } => {
+  const [first, last] = [lines[0], lines.at(-1)];
+  if (first === last)
+    return {
+      message: `is set ${lines.length} times in line ${first}: the servers use the last value`,
+      hint: 'keep the right value, and remove the others',
+    };
+  const shown =
+    lines.length > mostLines
+      ? `${lines.length} times, first in line ${first} and last in line ${last}`
+      : `more than once, in lines ${lines.slice(0, -1).join(', ')} and ${last}`;
   return {
-    message: `is set more than once, ${shown}: the servers use line ${last}`,
+    message: `is set ${shown}: the servers use line ${last}`,
     hint: `keep line ${last}, or move the right value there, and remove the other lines`,
   };
 };
@@ -345,7 +361,9 @@ export const parseConfig = async (
   return typeof file === 'object' && !Array.isArray(file)
     ? {
         file: file as Settings,
-        ...(document.errors.length > 0 ? { repeats: listRepeats(document.contents as Part, first) } : {}),
+        ...(document.errors.length > 0
+          ? { repeats: listRepeats(document.contents as Part, countLines(first)) }
+          : {}),
       }
     : { broken: 'it is not a mapping of settings' };
 };

@@ -4,6 +4,7 @@ import { AppError } from '../../../core/problem.ts';
 import { wordsOf } from '../../../core/shell.ts';
 import {
   type Origin,
+  type RepeatedKey,
   type ServerStart,
   type SourceReader,
   isShell,
@@ -15,6 +16,7 @@ import {
   splitDocuments,
 } from './configuration.ts';
 import {
+  continuedValues,
   environmentNotes,
   insertByShell,
   insertInPod,
@@ -24,6 +26,7 @@ import {
   readEnvironment,
   setsServer,
   shellVariables,
+  withoutLiterals,
 } from './variables.ts';
 import { normalizeKeys, parseWords } from './values.ts';
 
@@ -98,14 +101,15 @@ const addAssignments = ({ env, origins }: Environment, { value, path, line }: Li
 const readVariables = async (lines: readonly Line[], reader: SourceReader): Promise<Environment> => {
   const found: Environment = { env: {}, origins: new Map(), unread: [] };
   for (const line of effective(lines, 'Environment')) addAssignments(found, line);
-  for (const { value } of effective(lines, 'EnvironmentFile')) {
+  for (const { value, section } of effective(lines, 'EnvironmentFile')) {
     const path = value.replace(/^-/, '');
     const text = path.includes('%') ? undefined : await reader.read(path);
     if (text === undefined) {
       found.unread.push(`EnvironmentFile ${path}${value.startsWith('-') ? ' (optional)' : ''}`);
       continue;
     }
-    const read = readEnvironment(text, path, 'systemd');
+    // Podman reads the file of a section [Container].
+    const read = readEnvironment(text, path, section === 'Container' ? 'container' : 'systemd');
     Object.assign(found.env, read.env);
     for (const [key, origin] of read.origins) found.origins.set(key, origin);
   }
@@ -129,6 +133,8 @@ const expandWords = (line: string, env: Readonly<Record<string, string>>, unread
       }),
     ];
   });
+const repeatNotes = (repeats: readonly RepeatedKey[] = []) =>
+  repeats.map((one) => ({ key: one.key, ...repeatText(one) }));
 const withConfigFile = async (start: ServerStart, reader: SourceReader): Promise<ServerStart> => {
   const path = parseWords(start.words).flags.get('config-file') ?? start.env['ETCD_CONFIG_FILE'];
   if (path === undefined) return start;
@@ -137,9 +143,10 @@ const withConfigFile = async (start: ServerStart, reader: SourceReader): Promise
   if (text === undefined || parsed === undefined || !('file' in parsed))
     return { ...start, unread: [...start.unread, `configuration file ${path}`] };
   const origins = new Map([...start.origins, ...keyOrigins(text, path)]);
+  const notes = [...(start.notes ?? []), ...repeatNotes(parsed.repeats)];
   return parseWords(start.words).flags.has('config-file')
-    ? { ...start, file: parsed.file, origins }
-    : { ...start, file: parsed.file, origins, isFileOfVariable: true };
+    ? { ...start, file: parsed.file, origins, notes }
+    : { ...start, file: parsed.file, origins, notes, isFileOfVariable: true };
 };
 /** Positions of the flags of a line, including flags inside its variables. */
 const flagOrigins = (
@@ -305,7 +312,8 @@ const readEnvFiles = async (value: unknown, path: string, reader: SourceReader) 
     const content = await reader.read(full);
     if (content === undefined) unread.push(full);
     else {
-      const read = readEnvironment(content, full);
+      const read = readEnvironment(content, full, 'container');
+      if (read.isOpen) unread.push(`${full} (a quote is not closed)`);
       Object.assign(env, read.env);
       for (const [key, origin] of read.origins) origins.set(key, origin);
     }
@@ -345,7 +353,7 @@ const readCompose = async (
 ): Promise<ServerStart[]> => {
   const starts: ServerStart[] = [];
   const project = await reader.read(`${directoryOf(path)}/.env`);
-  const inserted = project === undefined ? {} : readEnvironment(project, '.env').env;
+  const inserted = project === undefined ? {} : readEnvironment(project, '.env', 'container').env;
   for (const [name, service] of Object.entries(isMapping(services) ? services : {}))
     if (isMapping(service))
       starts.push(...(await readService([name, service], text, path, reader, inserted)));
@@ -375,7 +383,9 @@ const readCommand = (text: string, path: string): Source | undefined => {
       if (words === undefined || words.length < 2) return [];
       const env = runtimeVariables(all);
       const origins = originsIn(text, path, parseWords(words).flags.keys(), Object.keys(env));
-      return [{ name: '', words, env, origins, unread: shellVariables(words) }];
+      const inserted = new Set(shellVariables([withoutLiterals(line)]));
+      const unread = shellVariables(words).filter((name) => inserted.has(name));
+      return [{ name: '', words, env, origins, unread }];
     });
   return starts.length === 0 ? undefined : { format: 'command', starts };
 };
@@ -432,7 +442,7 @@ const readValues = async (
   if (is('pod', isManifest(file)))
     return { format: 'pod', starts: readPods(await listDocuments(text), text, path) };
   const hasKnown = Object.keys(normalizeKeys(file)).some((key) => knownKeys.has(key));
-  const notes = (parsed.repeats ?? []).map((one) => ({ key: one.key, ...repeatText(one) }));
+  const notes = repeatNotes(parsed.repeats);
   const start = { name: '', words: [], env: {}, file, origins: keyOrigins(text, path), unread: [], notes };
   return { format: 'config', starts: hasKnown ? [start] : [] };
 };
@@ -457,8 +467,11 @@ const readFormat = async (
     format === one || (format === undefined && looks);
   if (is('unit', /^\s*\[(Unit|Service|Install|Container)\]\s*$/m.test(text)))
     return { format: 'unit', starts: await readUnit(text, path, reader) };
+  // A command may begin with assignments and continue on further lines.
+  const hasCommand = (): boolean =>
+    continuedValues(text).some((value) => serverWords(wordsOf(value) ?? []) !== undefined);
+  if (is('env', isEnvironment(text) && !hasCommand())) return readEnvironmentFile(text, path);
   if (format === undefined && isScript(text)) return readScript(text, path);
-  if (is('env', isEnvironment(text))) return readEnvironmentFile(text, path);
   const list = is('command', true) ? await readList(text, path) : undefined;
   if (list !== undefined) return list;
   if (format === 'command') return readCommand(text, path) ?? { format, starts: [] };

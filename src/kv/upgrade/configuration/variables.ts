@@ -37,8 +37,9 @@ const endOfSingleQuotes = (text: string, start: number): number | undefined => {
   const end = text.indexOf("'", start + 1);
   return end === -1 ? undefined : end + 1;
 };
-/** The end of the line. A backslash continues the line. */
-const endOfPlain = (text: string, start: number): number => {
+/** The end of the line. A backslash continues the line, except in files that compose and podman read. */
+const endOfPlain = (text: string, start: number, isContinued: boolean): number => {
+  if (!isContinued) return start + match(/[^\r\n]*/y, text, start).length;
   let at = start;
   while (at < text.length && text[at] !== '\n' && text[at] !== '\r') at += text[at] === '\\' ? 2 : 1;
   return Math.min(at, text.length);
@@ -54,7 +55,11 @@ const endsWithBackslash = (line: string): boolean => {
  * Reads a value as systemd does: quoted parts at its start are joined, and everything after them belongs to the value, even a
  * comment. A backslash continues an unquoted value on the next line, and quotes may contain line ends.
  */
-const readValue = (text: string, from: number): { end: number; value: string; isOpen: boolean } => {
+const readValue = (
+  text: string,
+  from: number,
+  isContinued: boolean,
+): { end: number; value: string; isOpen: boolean } => {
   let [at, value] = [from, ''];
   for (;;) {
     at += match(/[ \t]*/y, text, at).length;
@@ -66,11 +71,14 @@ const readValue = (text: string, from: number): { end: number; value: string; is
     if (end === undefined) return { end: text.length, value, isOpen: true };
     at = end;
   }
-  const end = endOfPlain(text, at);
+  const end = endOfPlain(text, at, isContinued);
   return { end, value: value + unescapePlain(text.slice(at, end)), isOpen: false };
 };
-/** Returns the logical lines of an environment file, split as systemd splits them (compared with its parser). */
-const listEntries = (text: string): Entry[] => {
+/**
+ * Returns the logical lines of an environment file, split as systemd splits them (compared with its parser). `isContinued`: a
+ * backslash at the end of an unquoted value continues it.
+ */
+const listEntries = (text: string, isContinued = true): Entry[] => {
   const found: Entry[] = [];
   let [at, line, isContinuedComment] = [0, 1, false];
   const moveTo = (end: number): void => {
@@ -96,7 +104,7 @@ const listEntries = (text: string): Entry[] => {
       found.push({ ...shared, key: undefined, raw: '', value: '', isOpen: false });
       continue;
     }
-    const { end, value, isOpen } = readValue(text, at + 1);
+    const { end, value, isOpen } = readValue(text, at + 1, isContinued);
     found.push({ ...shared, key, raw: text.slice(at + 1, end), value, isOpen });
     moveTo(end);
   }
@@ -127,19 +135,25 @@ const nameOf = ({ key }: Entry): { readonly name: string; readonly isExported: b
   const found = /^(export\s+)?([A-Za-z_]\w*)[ \t]*$/.exec(key ?? '');
   return found === null ? undefined : { name: found[2] as string, isExported: found[1] !== undefined };
 };
-/**
- * Returns the assignments of an environment file. `comments`: variables with a comment after the value, which a shell leaves out
- * and systemd does not.
- */
+type Variables = {
+  readonly env: Record<string, string>;
+  readonly origins: Map<string, Origin>;
+  /** Variables with a comment after the value, which a shell leaves out and systemd does not. */
+  readonly comments: string[];
+  /** A quote that no line closes contains the rest of the file. */
+  readonly isOpen: boolean;
+};
+/** Returns the assignments of an environment file. `container`: the file is read by compose or podman. */
 export const readEnvironment = (
   text: string,
   path: string,
-  by: 'shell' | 'systemd' = 'shell',
-): { env: Record<string, string>; origins: Map<string, Origin>; comments: string[] } => {
+  by: 'shell' | 'systemd' | 'container' = 'shell',
+): Variables => {
   const env: Record<string, string> = {};
   const origins = new Map<string, Origin>();
   const comments: string[] = [];
-  for (const entry of listEntries(text)) {
+  const entries = listEntries(text, by !== 'container');
+  for (const entry of entries) {
     const found = nameOf(entry);
     if (found === undefined || (by === 'systemd' && found.isExported)) continue;
     const { value, hasComment } = shellValue(entry.raw);
@@ -147,15 +161,20 @@ export const readEnvironment = (
     env[found.name] = by === 'systemd' ? entry.value : value;
     origins.set(found.name, { path, line: entry.line });
   }
-  return { env, origins, comments };
+  return { env, origins, comments, isOpen: entries.some(({ isOpen }) => isOpen) };
 };
 
 export const isEnvironment = (text: string): boolean => {
-  const entries = isScript(text) ? [] : listEntries(text);
+  const entries = listEntries(text);
   return entries.length > 0 && entries.every((entry) => nameOf(entry) !== undefined);
 };
-/** The file names the program that runs it. systemd and compose do not read it as a list of variables. */
-export const isScript = (text: string): boolean => text.startsWith('#!');
+/** Returns the unquoted values that continue on further lines: they may be the command of a shell. */
+export const continuedValues = (text: string): string[] =>
+  listEntries(text).flatMap(({ raw, value }) =>
+    /\\\r?\n/.test(raw) && quotedStart(raw.trimStart()) === undefined ? [value] : [],
+  );
+/** The first line names the program that runs the file. Other programs write their own comments with `#!`. */
+export const isScript = (text: string): boolean => /^#![ \t]*\//.test(text);
 export const setsServer = (text: string): boolean =>
   !isScript(text) && /^\s*(export\s+)?ETCD_[A-Z0-9_]+=/m.test(text);
 const noteOf = (entry: Entry): Note | undefined => {
@@ -182,7 +201,7 @@ const noteOf = (entry: Entry): Note | undefined => {
   if (entry.isOpen)
     return {
       ...place,
-      message: `has a quote in line ${line} that no line closes: systemd reads the rest of the file as its value, and a shell reads nothing`,
+      message: `has a quote in line ${line} that no line closes: systemd reads the rest of the file as its value, and a shell reports an error`,
       hint: 'close the quote',
     };
   return entry.isContinuedComment
@@ -215,13 +234,17 @@ export const shellVariables = (words: readonly string[]): string[] => [
     ),
   ),
 ];
+/** A shell splits the value of a variable that is a whole word. */
 export const insertByShell = (words: readonly string[], env: Readonly<Record<string, string>>): string[] =>
-  words.map((word) =>
-    word.replace(
+  words.flatMap((word) => {
+    const result = word.replace(
       /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,
       (whole, braced: string | undefined, plain: string | undefined) => env[braced ?? plain ?? ''] ?? whole,
-    ),
-  );
+    );
+    return /^\$(?:\{\w+\}|\w+)$/.test(word) ? result.split(/\s+/).filter((part) => part !== '') : [result];
+  });
+/** The part of a command line in which a shell inserts variables: without quotes that keep `$`, and without escaped ones. */
+export const withoutLiterals = (line: string): string => line.replace(/\\[\s\S]|'[^']*'/g, ' ');
 
 /** Returns the index of the brace that closes a `${`; a value inside may contain further ones. Undefined if none closes it. */
 const closingBrace = (text: string, from: number): number | undefined => {
@@ -248,6 +271,7 @@ const expandVariable = (inner: string, whole: string, { env, unread }: Inserted)
   return whole;
 };
 export const insertText = (text: string, inserted: Inserted): string => {
+  if (!text.includes('$')) return text;
   if (text.length > LONGEST_VALUE) {
     inserted.unread.add(`value of ${text.length} characters`);
     return text;

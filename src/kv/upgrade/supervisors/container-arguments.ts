@@ -288,6 +288,11 @@ const processWords = (own: Settings, image: Settings): string[] => [
   ...(typeof own['StopTimeout'] === 'number' ? ['--stop-timeout', String(own['StopTimeout'])] : []),
   ...healthWords(own, image),
 ];
+/** The labels of the container that its image does not have. */
+const ownLabels = (own: Settings, image: Settings): Settings =>
+  Object.fromEntries(
+    Object.entries(record(own['Labels'])).filter(([key, value]) => record(image['Labels'])[key] !== value),
+  );
 /**
  * Returns the arguments after `run -d --name NAME` for a container like this container on another image. The
  * environment is returned separately: it may contain secrets, and a process list shows the arguments of a
@@ -305,9 +310,7 @@ export const argumentsLike = (
   const command = list(own['Cmd']);
   const isSameStart = isSame(entrypoint, imageEntrypoint);
   const [first, ...more] = isSameStart ? [] : entrypoint;
-  const labels = Object.entries(record(own['Labels'])).filter(
-    ([key, value]) => record(image['Labels'])[key] !== value,
-  );
+  const labels = Object.entries(ownLabels(own, image));
   const hostname = text(own['Hostname']);
   return {
     words: [
@@ -415,8 +418,11 @@ const splitSettings = (container: Inspected, image: Settings, tool: 'docker' | '
       'Config.Env',
       beyond(list(config['Env']), list(image['Env'])).some((line) => /^(#|=|[^=]*\s)/.test(line)),
     ],
-    ['Config.Labels', hasName(config['Labels'], /=/)],
-    ...Object.keys(mapFlags).map((key) => [`HostConfig.${key}`, hasName(own[key], /=/)] as const),
+    ['Config.Labels', hasName(ownLabels(config, image), /=/)],
+    // Podman reports the annotations that it sets itself, so they are not passed on.
+    ...Object.keys(mapFlags)
+      .filter((key) => tool === 'docker' || key !== 'Annotations')
+      .map((key) => [`HostConfig.${key}`, hasName(own[key], /=/)] as const),
     ['HostConfig.LogConfig', hasName(record(own['LogConfig'])['Config'], /=/)],
     ['HostConfig.Tmpfs', hasName(own['Tmpfs'], /:/)],
     [

@@ -120,15 +120,15 @@ describe('interpretation of compaction and log output by version', () => {
   it.each([
     [
       'log-output: stderr\nname: a # x\nname: b\n',
-      'cannot rewrite m.yml for 3.4: name is set more than once, in line 2 (a) and in line 3 (b): the servers use line 3',
+      'cannot rewrite m.yml for 3.4: name is set more than once, in lines 2 and 3: the servers use line 3',
     ],
     [
       'log-output: stderr\nclient-transport-security:\n  cert-file: /a\n  cert-file: "/b"\n  cert-file: /c\n',
-      'cannot rewrite m.yml for 3.4: client-transport-security.cert-file is set more than once, in line 3 (/a) and in line 4 ("/b") and in line 5 (/c): the servers use line 5',
+      'cannot rewrite m.yml for 3.4: client-transport-security.cert-file is set more than once, in lines 3, 4 and 5: the servers use line 5',
     ],
     [
       `log-output: stderr\n"log-output": ${'x'.repeat(80)}\n`,
-      `cannot rewrite m.yml for 3.4: log-output is set more than once, in line 1 (stderr) and in line 2 (${'x'.repeat(60)}…): the servers use line 2`,
+      'cannot rewrite m.yml for 3.4: log-output is set more than once, in lines 1 and 2: the servers use line 2',
     ],
   ])('a file with a repeated key is not rewritten, and both lines are named: %j', async (text, message) => {
     await expect(migrateConfig(text, '3.4', 'after', 'm.yml')).rejects.toMatchObject({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
 import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
-import { readEnvironment } from '../../../../src/kv/upgrade/configuration/variables.ts';
+import { insertText, readEnvironment } from '../../../../src/kv/upgrade/configuration/variables.ts';
 import { environmentTexts } from '../../../support/environment-texts.ts';
 
 const noFiles = { read: async () => undefined, list: async () => [] };
@@ -146,4 +146,79 @@ spec:
 `;
   const { starts } = await readSource(text, '/f', noFiles);
   expect(starts[0]?.words).toEqual(['etcd', '--name=ab$(C)', '--data-dir=/$(A)']);
+});
+
+const sourceOf = (text: string, path = 'f', format?: 'env') =>
+  readSource(text, path, { read: async () => undefined, list: async () => [] }, format);
+describe('files that could be read in two ways', () => {
+  it.each([
+    'ETCD_NAME=a \\\netcd --enable-v2=true --data-dir=/x\n',
+    '#!/bin/sh\nETCD_NAME=a \\\n  etcd --name b\n',
+  ])('assignments in front of a command are no environment file: %j', async (text) => {
+    const { format, starts } = await sourceOf(text);
+    expect(format).toBe('command');
+    expect(starts[0]?.words[0]).toBe('etcd');
+    expect((await sourceOf(text, 'f', 'env')).format).toBe('env');
+  });
+  it('a first line with #! makes a file a script only if it names a program and the file runs commands', async () => {
+    const pod =
+      'apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - {name: e, command: [etcd, --name=a]}\n';
+    expect((await sourceOf(`#! a comment of ytt\n${pod}`)).format).toBe('pod');
+    expect((await sourceOf('#!/bin/sh\nETCD_NAME=a\n')).format).toBe('env');
+    expect((await sourceOf('#!/bin/sh\nETCD_NAME=a\nexec etcd --name a\n')).format).toBe('command');
+  });
+  it('a shell splits the value of a variable that is a whole word', async () => {
+    const pod = (value: string, script: string) =>
+      `apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - name: e\n      env: [{name: EXTRA, value: "${value}"}]\n      command: [sh, -c, "${script}"]\n`;
+    const { starts } = await sourceOf(
+      pod('--auto-tls  --enable-v2=true', 'exec etcd --name=a $EXTRA --debug'),
+    );
+    expect(starts[0]?.words).toEqual(['etcd', '--name=a', '--auto-tls', '--enable-v2=true', '--debug']);
+  });
+  it('literal dollar signs of a command line are no variables', async () => {
+    const { starts } = await sourceOf(`etcd --name $A --initial-cluster-token 'p$word' --data-dir "a\\$b"\n`);
+    expect(starts[0]?.unread).toEqual(['variable A']);
+  });
+});
+
+describe('files that compose and podman read', () => {
+  const text = 'ETCD_DATA_DIR=C:\\\nETCD_ENABLE_V2=true\n';
+  it('a backslash at the end of a value continues it for systemd only', () => {
+    expect(readEnvironment(text, 'e', 'container').env).toEqual({
+      ETCD_DATA_DIR: 'C:\\',
+      ETCD_ENABLE_V2: 'true',
+    });
+    expect(Object.keys(readEnvironment(text, 'e', 'systemd').env)).toEqual(['ETCD_DATA_DIR']);
+  });
+  it('a file with an open quote is listed as unread', async () => {
+    const compose = 'services:\n  e:\n    env_file: e.env\n    command: etcd --name a\n';
+    const reader = {
+      read: async (path: string) => (path.endsWith('e.env') ? 'ETCD_NAME="a\nETCD_DEBUG=1\n' : undefined),
+      list: async () => [],
+    };
+    const { starts } = await readSource(compose, '/d/compose.yaml', reader);
+    expect(starts[0]?.unread.some((one) => one.startsWith('/d/e.env '))).toBe(true);
+  });
+  it('a long value without a variable is read', () => {
+    const unread = new Set<string>();
+    expect(insertText('x'.repeat(9000), { env: {}, unread })).toHaveLength(9000);
+    expect([...unread]).toEqual([]);
+  });
+});
+
+it('repeated keys are named without their values, and their number costs linear time', async () => {
+  const config = async (content: string) => (await sourceOf(content, 'c.yml')).starts[0]?.notes ?? [];
+  const secret = 'name: a\ndiscovery-password: hunter2\ndiscovery-password: hunter3\n';
+  expect(JSON.stringify(await config(secret))).not.toContain('hunter');
+  expect((await config(secret))[0]).toMatchObject({
+    key: 'discovery-password',
+    message: 'is set more than once, in lines 2 and 3: the servers use line 3',
+  });
+  expect((await config('client-transport-security: {cert-file: /a, cert-file: /b}\n'))[0]?.message).toBe(
+    'is set 2 times in line 1: the servers use the last value',
+  );
+  const many = (await config('name: a\n'.repeat(3000)))[0];
+  expect(many?.message).toBe(
+    'is set 3000 times, first in line 1 and last in line 3000: the servers use line 3000',
+  );
 });
