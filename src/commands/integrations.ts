@@ -256,6 +256,7 @@ const extensionListOver = (groups: readonly Group[]): Command =>
       rowsResult(await listExtensions(host, groups), {
         columns: ['name', 'state', 'path', 'reason'],
         name: 'name',
+        ifEmpty: next(['extension', 'install', '--help']),
       }),
   });
 const fileRule = 'must be called opsctl-NAME, with letters, digits and dashes in NAME';

@@ -1,4 +1,4 @@
-import type { Advice } from './next.ts';
+import type { Advice, NextStep } from './next.ts';
 import type { Category } from './problem.ts';
 
 /** The table layout of the data. Other formats, such as `-o json`, ignore it. */
@@ -11,6 +11,8 @@ export type View = {
   readonly toTableRows?: (batch: readonly unknown[]) => Promise<readonly unknown[]>;
   /** Draws a record for a person. Tables call it unless --columns or --all-fields asks for fields. */
   readonly drawRecord?: (data: unknown, width: number) => Promise<string>;
+  /** Printed instead of `nothing found` if a list is empty: the command that adds the first row. */
+  readonly ifEmpty?: NextStep;
   /** One line on stderr with the result: `label 4711 created`. Not printed with --quiet. */
   readonly message?: Advice;
   /** The drawing that a terminal shows instead of the table. */

@@ -91,11 +91,12 @@ const noteEnd = async (
   formatter: Formatter,
   isEmpty: boolean,
   { hint, warn }: Environment,
+  ifEmpty: string | undefined,
 ): Promise<void> => {
   // Without a terminal, COLUMNS may give a width.
   const dropped = formatter.droppedColumns?.() ?? 0;
   if (dropped > 0) hint(`${dropped} more ${dropped === 1 ? 'column' : 'columns'}: -o wide`);
-  if (isEmpty) await warn('nothing found');
+  if (isEmpty) await warn(ifEmpty === undefined ? 'nothing found' : `nothing found; next: ${ifEmpty}`);
 };
 /**
  * Rows whose bytes have been checked are written from their bytes. The first rows are parsed, because the columns come
@@ -124,7 +125,7 @@ async function* rowPieces(
   rows: Rows,
   formatter: Formatter,
   around: Environment,
-  { toTableRows }: View = {},
+  { toTableRows, ifEmpty }: View = {},
 ): AsyncGenerator<string> {
   let [isFirst, isEmpty] = [true, true];
   const isTable = formatRow(around.format).isForPeople === true;
@@ -140,7 +141,8 @@ async function* rowPieces(
     yield await formatter.rows(shown);
   }
   yield formatter.close();
-  await noteEnd(formatter, isOnScreen && isEmpty, around);
+  const { showAdvice = showPlain } = around.options;
+  await noteEnd(formatter, isOnScreen && isEmpty, around, ifEmpty && showAdvice(ifEmpty));
 }
 async function* filterRows(
   result: { data: unknown } | Rows,

@@ -1,3 +1,4 @@
+import { next } from '../../src/core/next.ts';
 import { readFileSync } from 'node:fs';
 import { trackerInMemory } from '../support/in-memory.ts';
 import { describe, expect, test } from 'vitest';
@@ -363,6 +364,12 @@ describe('rendering for a terminal', () => {
 
   test('an empty result is reported on stderr', async () => {
     expect(await rendered(rowsResult([]), {}, tty)).toMatchObject({ out: '', err: 'nothing found\n' });
+    const guided = rowsResult([], { ifEmpty: next(['login']) });
+    expect(await rendered(guided, {}, tty)).toMatchObject({
+      out: '',
+      err: 'nothing found; next: opsctl login\n',
+    });
+    expect(await rendered(guided, { quiet: true }, tty)).toMatchObject({ out: '', err: '' });
     expect((await rendered(rowsResult([]), { quiet: true }, tty)).err).toBe('');
   });
 });

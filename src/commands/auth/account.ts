@@ -1,3 +1,4 @@
+import { next } from '../../core/next.ts';
 import { countText } from '../../core/text.ts';
 import type { Context } from '../../api/context.ts';
 import { instantNow } from '../../auth/auth-context.ts';
@@ -105,6 +106,7 @@ const run = async (context: Context, allProfiles: boolean): Promise<Result> => {
   return rowsResult(rows, {
     columns: [...(allProfiles ? ['profile'] : []), 'current', 'account', 'server', 'signed_in', 'expires_at'],
     name: 'account',
+    ifEmpty: next(['login']),
   });
 };
 export const list = defineCommand({

@@ -130,7 +130,7 @@ export const clusters = defineCommand({
     const names = (await context.host.files.list(context.settings.directories.clusters)).sort();
     const rows = await Promise.all(names.map((name) => clusterRow(context, name)));
     const columns = ['cluster', 'version', 'state', 'action', 'last_run', 'last_activity'];
-    return rowsResult(rows, { columns, name: 'cluster' });
+    return rowsResult(rows, { columns, name: 'cluster', ifEmpty: next(['kv', 'init', '--help']) });
   },
 });
 
