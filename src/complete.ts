@@ -193,19 +193,28 @@ export const complete = (words: readonly string[], isDescribed = false, read = b
 };
 
 type Aliases = ReadonlyMap<string, string>;
-/** The words of the line behind an alias, up to the word under the cursor. Pure. */
-const expandLine = (root: Root, line: readonly string[], aliases: Aliases): readonly string[] => {
+type Expanded = { readonly line: readonly string[]; readonly before?: string };
+/**
+ * The words of the line behind an alias, up to the word under the cursor. `before`: the part of that word which the alias
+ * already contains. Pure.
+ */
+const expandLine = (root: Root, line: readonly string[], aliases: Aliases): Expanded => {
   const [name = '', ...args] = line;
   const stored = line.length < 2 || Object.hasOwn(root.sub, name) ? undefined : aliases.get(name);
-  if (stored === undefined) return line;
+  if (stored === undefined) return { line };
   const words = (stored.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) =>
     word.replaceAll(/^['"]|['"]$/g, ''),
   );
-  const current = words.indexOf(`$${args.length}`);
+  const parameter = `$${args.length}`;
+  const current = words.findIndex((word) => word.endsWith(parameter));
   const fill = (word: string): string =>
     word.replaceAll(/\$([1-9])/g, (whole, digit: string) => args[Number(digit) - 1] ?? whole);
-  if (current >= 0) return [...words.slice(0, current).map(fill), args.at(-1) ?? ''];
-  return [...words.map(fill), ...args.filter((_, at) => !stored.includes(`$${at + 1}`))];
+  const word = words[current];
+  if (word !== undefined) {
+    const before = fill(word.slice(0, -parameter.length));
+    return { line: [...words.slice(0, current).map(fill), `${before}${args.at(-1) ?? ''}`], before };
+  }
+  return { line: [...words.map(fill), ...args.filter((_, at) => !stored.includes(`$${at + 1}`))] };
 };
 
 export type Candidate = { readonly word: string; readonly about?: string };
@@ -329,16 +338,11 @@ const argumentValues = ({ at, args }: Walked, current: string, sources: Sources)
     : { candidates: starting(plain(source), current) };
 };
 
-/**
- * Returns the candidates for the last word of a line. `line` ends with the word under the cursor, which may
- * be empty. Pure.
- */
-export const completions = (
+const completeLine = (
   root: Root,
-  typed: readonly string[],
+  line: readonly string[],
   { aliases = new Map(), ...sources }: Sources,
 ): CompletionResult => {
-  const line = expandLine(root, typed, aliases);
   const current = line.at(-1) ?? '';
   if (line[0] === 'help' && line.length > 1) return helpWords(root, line.slice(1), sources);
   const walked = walk(root, line.slice(0, -1), sources);
@@ -362,4 +366,17 @@ export const completions = (
     };
   }
   return argumentValues(walked, current, sources);
+};
+/**
+ * Returns the candidates for the last word of a line. `typed` ends with the word under the cursor, which may
+ * be empty. Pure.
+ */
+export const completions = (root: Root, typed: readonly string[], sources: Sources): CompletionResult => {
+  const { line, before = '' } = expandLine(root, typed, sources.aliases ?? new Map());
+  const found = completeLine(root, line, sources);
+  if (before === '') return found;
+  const candidates = found.candidates.flatMap((one) =>
+    one.word.startsWith(before) ? [{ ...one, word: one.word.slice(before.length) }] : [],
+  );
+  return { ...found, candidates };
 };

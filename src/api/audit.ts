@@ -345,10 +345,7 @@ export class WriteRecord {
   /** An interrupted command can receive a response after its end: that response finds the file closed. */
   #end(): void {
     this.#isEnded = true;
-    void this.#file?.then(
-      (file) => file.close(),
-      () => {},
-    );
+    void this.#file?.then((file) => file.close()).catch(() => {});
   }
   async #open(target: Target): Promise<AppendFile> {
     const { host } = this.#context;

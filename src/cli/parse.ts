@@ -112,8 +112,10 @@ export const unknownFlag = (tokens: readonly string[], flags: Flags): string | u
     if (token === '--') return undefined;
     if (!token.startsWith('-') || token === '-' || /^-[\d.]/.test(token)) continue;
     const name = /^--([^=]+)/.exec(token)?.[1];
-    // The rest of `-pTEXT` may be a password, as the text after `=` may be.
-    if (name === undefined) return token.startsWith('--') ? token.split('=')[0] : token.slice(0, 2);
+    const [word = ''] = token.split('=');
+    // The rest of `-pTEXT` may be a password, as the text after `=` may be. Programs in Go accept one dash before a flag.
+    if (name === undefined)
+      return token.startsWith('--') || Object.hasOwn(flags, word.slice(1)) ? word : token.slice(0, 2);
     if (!Object.hasOwn(flags, name)) return token.split('=')[0];
   }
   return undefined;

@@ -51,10 +51,15 @@ export const snapshotOf = (rows: readonly unknown[]): Snapshot => {
 };
 
 export type WatchEvent = 'current' | 'added' | 'changed' | 'removed';
-const eventRow = (event: WatchEvent, at: string, row: unknown, changes?: readonly FieldChange[]): Row => ({
+const eventRow = (
+  event: WatchEvent,
+  at: string,
+  row: unknown,
+  changes: readonly FieldChange[] = [],
+): Row => ({
   event,
   at,
-  ...(changes === undefined ? {} : { changes }),
+  changes,
   ...(isRecord(row) ? row : { value: row }),
 });
 type FieldChange = { readonly field: string; readonly from: unknown; readonly to: unknown };

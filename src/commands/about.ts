@@ -1,3 +1,4 @@
+import { redactedUrl } from '../core/redact-secrets.ts';
 import { join } from 'node:path';
 import type { Context } from '../api/context.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
@@ -309,7 +310,7 @@ const readTrackerMember = async (context: Context) => {
 const describeTracker = async (context: Context): Promise<Partial<Identity>> => {
   const { baseUrl, isMock, isPassing } = await context.target('tracker');
   return {
-    server: isPassing === true ? 'embedded mock server' : baseUrl,
+    server: isPassing === true ? 'embedded mock server' : redactedUrl(baseUrl),
     token: isMock ? 'mock' : (context.settings.get('tracker.token')?.origin ?? null),
   };
 };

@@ -15,6 +15,7 @@ import {
 } from '../config/store.ts';
 import { bool, refuseLongSecret, str, int, list as listOf } from '../core/field.ts';
 import type { Argument, Flags, ValuesOf } from '../core/flag.ts';
+import { next } from '../core/next.ts';
 import { AppError, usageError, invalidArguments, messageOf, problem } from '../core/problem.ts';
 import { nothing, rawResult, rowsResult, recordResult, type Result } from '../core/result.ts';
 import { type Aliases, aliasFile, readAliases, splitLine, writeAliases } from '../cli/aliases.ts';
@@ -198,7 +199,9 @@ const assertRuns = async (groups: readonly Group[], line: string): Promise<void>
   const { refuseUnknownFlags } = await import('../cli/list-commands.ts');
   const { command, used } = found;
   const flags = { ...globalFlags, ...command.flags };
-  refuseUnknownFlags(command.path, words.slice(used), flags);
+  // The name of a flag may come from an argument of the alias.
+  const known = words.slice(used).filter((word) => !/^-[^=]*\$[1-9]/.test(word));
+  refuseUnknownFlags(command.path, known, flags);
 };
 const aliasListOver = (groups: readonly Group[]): Command =>
   defineCommand({
@@ -212,7 +215,11 @@ const aliasListOver = (groups: readonly Group[]): Command =>
         const fault = await assertRuns(groups, line).then(() => undefined, messageOf);
         return { name, line, state: fault ?? 'ok' };
       });
-      return rowsResult(await Promise.all(rows), { columns: ['name', 'line', 'state'], name: 'name' });
+      return rowsResult(await Promise.all(rows), {
+        columns: ['name', 'line', 'state'],
+        name: 'name',
+        ifEmpty: next(['alias', 'set', '--help']),
+      });
     },
   });
 const aliasUnset = defineCommand({

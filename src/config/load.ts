@@ -1,5 +1,5 @@
 import { readJsonText } from '../core/json.ts';
-import { type JsonFault, nearest } from '../core/text.ts';
+import { type JsonFault, similar } from '../core/text.ts';
 import { dirname } from 'node:path';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/page.ts';
@@ -203,7 +203,7 @@ export const mistypedVariables = (env: Host['env']): string[] => {
   const ends = new Set([...known, ...variablesForPrograms]);
   return set.flatMap((name) => {
     const end = name.slice(VARIABLE_PREFIX.length);
-    const close = ends.has(end) ? undefined : nearest(end, ends);
+    const close = ends.has(end) ? undefined : similar(end, [...ends], end.length < 5 ? 1 : 2);
     return close === undefined
       ? []
       : [

@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/external-url.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
@@ -84,7 +85,7 @@ const formFault = (value: string): UrlFault | undefined => {
     why,
     tryThis: 'write it like https://api.example.com',
   });
-  if (!URL.canParse(value)) return wrong(`is not a URL: ${JSON.stringify(value)}`);
+  if (parseUrl(value) === undefined) return wrong(`is not a URL: ${JSON.stringify(value)}`);
   const url = new URL(value);
   if (url.username !== '' || url.password !== '') return wrong('must not hold a user name or password');
   if (!/^https?:\/\//i.test(value)) return wrong(`must start with https://; got ${JSON.stringify(value)}`);

@@ -163,9 +163,12 @@ export const knownKey = (name: string): Key => {
   const meant = plain === name ? undefined : findSettingKey(plain);
   if (meant !== undefined)
     throw usageError(
-      `the value of ${meant.key} must be a separate argument`,
+      `the argument KEY must contain only the name of a setting: ${meant.key}`,
       [],
-      [`opsctl config set ${meant.key} ${meant.secret === true ? '--stdin' : 'VALUE'}`],
+      [
+        `opsctl config get ${meant.key}`,
+        `opsctl config set ${meant.key} ${meant.secret === true ? '--stdin' : 'VALUE'}`,
+      ],
     );
   const close = nearest(
     plain,

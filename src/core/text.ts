@@ -270,10 +270,8 @@ const findByStart = (typed: string, known: readonly string[]): string | undefine
   if (stem.length < 3) return undefined;
   return known.filter((name) => name.toLowerCase().startsWith(stem)).sort((a, b) => a.length - b.length)[0];
 };
-/** The known name that a mistyped one most likely meant, if any is close. */
-export const nearest = (typed: string, names: Iterable<string>): string | undefined => {
-  const known = [...names];
-  const limit = typed.length < 5 ? 1 : typed.length < 9 ? 2 : 3;
+/** The known name that differs from a mistyped one by at most `limit` letters. */
+export const similar = (typed: string, known: readonly string[], limit: number): string | undefined => {
   let best: string | undefined;
   let least = limit + 1;
   for (const name of known) {
@@ -282,7 +280,13 @@ export const nearest = (typed: string, names: Iterable<string>): string | undefi
     const isOther = far > 1 && typed[0]?.toLowerCase() !== name[0]?.toLowerCase();
     if (far < least && !isOther) [best, least] = [name, far];
   }
-  return best ?? findByStart(typed, known);
+  return best;
+};
+/** The known name that a mistyped one most likely meant, if any is close. */
+export const nearest = (typed: string, names: Iterable<string>): string | undefined => {
+  const known = [...names];
+  const limit = typed.length < 5 ? 1 : typed.length < 9 ? 2 : 3;
+  return similar(typed, known, limit) ?? findByStart(typed, known);
 };
 
 /** A count with its noun: `1 row`, `2 rows`, `1 entry`, `0 entries`. */

@@ -312,7 +312,7 @@ export const readSingleDocument = (file: string, text: string): Document => {
   const [document, second] = documentsIn(file, text);
   if (document === undefined)
     throw makeNoDocumentError(nameFile(file), 'must contain a value', [
-      'write {} or [] if the file is empty on purpose',
+      'write the value that the file should have: {} is an empty map, [] is an empty list',
     ]);
   if (second)
     throw usageError(`${nameFile(file)} has several documents; one is needed`, [

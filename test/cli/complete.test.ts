@@ -82,6 +82,7 @@ const aliases = new Map([
   ['show', 'tracker labels get $1'],
   ['mark', "tracker epics mark $2 '$1'"],
   ['tracker', 'tracker epics list'],
+  ['as', 'tracker labels create --output=$1'],
 ]);
 test.each<[string[], string[]]>([
   [['n'], ['new']],
@@ -96,6 +97,8 @@ test.each<[string[], string[]]>([
   ],
   [['show', 'bug', '--o'], ['--output']],
   [['mark', 'bug', 'd'], ['done']],
+  // The alias already contains the text before the parameter.
+  [['as', 'js'], ['json']],
   [['tracker', 'l'], ['labels']],
 ])('with aliases, %j completes to %j', (line, expected) => {
   const { candidates } = completions(root, line, { ...sources, aliases });

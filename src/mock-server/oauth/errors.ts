@@ -196,7 +196,8 @@ export class OAuthError extends Error {
     headers: Readonly<Record<string, string>> = {},
     subtype?: string,
   ) {
-    super(description);
+    // RFC 6749, 5.2: a description contains only characters of ASCII.
+    super(description.replaceAll('…', '...'));
     this.subtype = subtype;
     this.name = 'OAuthError';
     this.code = code;

@@ -89,6 +89,9 @@ const PARTS = [
   ['tasks', 'task_ids'],
   ['files', 'file_ids'],
   ['linked_files', 'linked_file_ids'],
+  ['branches', 'branch_ids'],
+  ['commits', 'commit_ids'],
+  ['pull_requests', 'pull_request_ids'],
 ] as const;
 export const partsOf = (record: RecordRow): string[] =>
   PARTS.flatMap(([whole, ids]) => {

@@ -87,12 +87,15 @@ const groupsOf = ({ effects }: UndoRun): Group[] => {
 
 /**
  * A record of a list may lack fields that the response to the creation showed, so a difference is a later change only
- * if the whole record has it as well.
+ * if the whole record has it as well. It also lacks commits and pull requests, so a record that was saved after its
+ * creation is read whole.
  */
 const mustReadWhole = ({ resource, effects }: Group, record: RecordRow): boolean => {
   const after = effects.at(-1)?.after;
   const isMade = effects[0]?.before.op === 'create';
-  return isMade && after !== undefined && markRecord(resource, record, []).all !== after.all;
+  if (!isMade || after === undefined) return false;
+  const isSavedLater = record.updated_at !== undefined && record.updated_at !== record.created_at;
+  return isSavedLater || markRecord(resource, record, []).all !== after.all;
 };
 const readRecord = async (keys: RecordKeys, group: Group): Promise<RecordRow | undefined> => {
   const { resource, params, effects } = group;
@@ -151,7 +154,9 @@ const conflictOf = (
   if (now.all !== after.all) return `changed since the run (${String(record.updated_at ?? 'time unknown')})`;
   const added = partsOf(record).filter((id) => !runIds.has(id)).length - after.parts;
   if (added > 0)
-    return `${added} ${added === 1 ? 'comment, task or file was' : 'comments, tasks or files were'} added since the run`;
+    return added === 1
+      ? '1 comment, task, file, branch, commit or pull request was added since the run'
+      : `${added} comments, tasks, files, branches, commits or pull requests were added since the run`;
   const used = usesOf[group.resource]?.(record) ?? 0;
   const uses = used === 0 ? 0 : used - ownUses(records, group);
   return uses > 0 ? `${uses} other ${uses === 1 ? 'record uses' : 'records use'} it` : undefined;

@@ -201,7 +201,7 @@ const refuseOtherShape = (given: string, read: unknown): never => {
   const file = given === '-' ? 'standard input' : given;
   const isEmpty = read === null || read === undefined;
   const what = isEmpty ? 'has no content, or only comments' : 'is not a set of lists by name';
-  const lists = problem('--file', 'rule', `must contain at least one of ${kindNames.join(', ')}`);
+  const lists = problem('--file', 'rule', `must be a map of lists: ${kindNames.join(', ')}`);
   throw usageError(
     `${file} ${what}; no changes were made`,
     [lists],

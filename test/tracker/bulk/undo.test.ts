@@ -10,6 +10,7 @@ import { type InMemory, labelsInMemory, type RunOptions, trackerInMemory } from 
 import { AppError } from '../../../src/core/problem.ts';
 import { contextWith } from '../../support/context.ts';
 import { pause } from '../../support/slow-host.ts';
+import { naming } from '../../support/facts.ts';
 
 const ndjson = (...rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const rowsOf = ({ out }: { readonly out: string }): any[] =>
@@ -384,6 +385,28 @@ describe.each(undoable)('a run with more %s than an undo reads one by one', (res
     ]);
     expect([undone.code, undone.err]).toEqual([9, expect.stringContaining('29 undone')]);
   });
+});
+test.each([3, 30])('keeps a created story with commits of other users, of %i stories', async (count) => {
+  const at = trackerInMemory();
+  const row = { op: 'create', resource: 'stories', workflow_state_id: stateOf(at) };
+  await at.write(
+    'rows.ndjson',
+    ndjson(...Array.from({ length: count }, (_, i) => ({ ...row, name: `s${i}` }))),
+  );
+  const id = rowsOf(await bulk(at, '--concurrency', '1'))[0].id;
+  // The mock server has no version control. Each save of a real service changes the time.
+  at.advance(60_000);
+  for (const name of ['other', 's0']) at.send('PUT', `/stories/${id}`, { name });
+  const undone = await undo(at, ['--yes'], {
+    meanwhile: ({ method, path }) =>
+      method === 'GET' && path === `/stories/${id}`
+        ? { status: 200, json: { ...at.send('GET', path), commits: [{ id: 7 }] } }
+        : undefined,
+  });
+  expect(rowsOf(undone).filter(({ status }) => status === 'refused')).toEqual([
+    expect.objectContaining({ id: String(id), reason: naming('1', 'commit') }),
+  ]);
+  expect([undone.code, storiesIn(at).map((one) => one.id)]).toEqual([9, [id]]);
 });
 test('undoes sub-tasks, whose lists leave out the parent', async () => {
   const at = trackerInMemory();
