@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/external-url.ts';
 import { authPaths } from '../api-specs/oauth/endpoints.ts';
 import { type Problem, problem } from '../core/problem.ts';
 
@@ -12,7 +13,6 @@ export type Endpoints = {
   readonly pushed?: string;
 };
 
-const parseUrl = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
 const isBare = (url: URL): boolean => url.pathname === '/' && url.search === '';
 
 const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);

@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/external-url.ts';
 import { authPaths, demo } from '../api-specs/oauth/endpoints.ts';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
@@ -166,7 +167,7 @@ const identityOf = async (
   };
 };
 const checkIssuer = (issuer: string): void => {
-  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  const url = parseUrl(issuer);
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url));
   if (isSafe && url.search === '' && url.hash === '') return;
   throw usageError('the issuer is wrong', [

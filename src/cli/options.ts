@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/external-url.ts';
 import { showPlain } from '../core/next.ts';
 import type { Context } from '../api/context.ts';
 import { firstLine } from '../api/input.ts';
@@ -23,7 +24,7 @@ export const rateStoreSetting = (
   share: GivenSetting | undefined,
 ): RateStoreSetting | undefined => {
   if (store === undefined) return undefined;
-  const url = URL.canParse(store.value) ? new URL(store.value) : undefined;
+  const url = parseUrl(store.value);
   if (url === undefined || !['redis:', 'rediss:', 'etcd:'].includes(url.protocol) || url.hostname === '')
     throw makeSettingError(
       `rate_store (${store.origin}) must be the address of a Redis or etcd server`,

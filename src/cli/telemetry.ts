@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/external-url.ts';
 import { ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import { JsonTraceSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
@@ -47,7 +48,7 @@ const endpointOf = (env: Env): string => {
   const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']?.trim();
   const base = env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim() || DEFAULT_ENDPOINT;
   const text = own || `${base.replace(/\/+$/, '')}/v1/traces`;
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+  if (parseUrl(text) === undefined || !/^https?:$/.test(new URL(text).protocol))
     refuse(
       own ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' : 'OTEL_EXPORTER_OTLP_ENDPOINT',
       'must be an http or https URL',

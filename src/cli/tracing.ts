@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/external-url.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { dirname, join, resolve } from 'node:path';
 import { cutText, invalidArguments, problem, AppError, type InvalidArguments } from '../core/problem.ts';
@@ -166,7 +167,7 @@ const makeRefusal = (path: string, message: string): InvalidArguments =>
 /** Checks more than the format of the URL, because a comparison parses it. */
 const refuseNoAddress = (path: string, { services, exchanges }: TraceFile): void => {
   const all = [...Object.values(services).map(({ baseUrl }) => baseUrl), ...exchanges.map((one) => one.url)];
-  const wrong = all.find((address) => !URL.canParse(address));
+  const wrong = all.find((address) => parseUrl(address) === undefined);
   if (wrong !== undefined) throw makeRefusal(path, `is damaged: ${cutText(wrong, 200)} is not a URL`);
 };
 /** The file may come from any source: its size, its format and every value are checked. */

@@ -11,11 +11,23 @@ const LONGEST = 32_768;
 const MISLEADING = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]/u;
 const PRINTABLE = /^https?:\/\/[!-~]+$/;
 
+/**
+ * Parses a URL; undefined if the text is none. `URL.canParse` must not be used: after some thousand calls, Node 20 reads
+ * text with letters such as "ü" in the wrong encoding and reports that it is no URL.
+ */
+export const parseUrl = (text: string, base?: string): URL | undefined => {
+  try {
+    return new URL(text, base);
+  } catch {
+    return undefined;
+  }
+};
 /** Parses text from a service, a file or the environment. Undefined for anything but an http or https URL without user information. */
 export const externalUrl = (text: unknown): ExternalUrl | undefined => {
   if (typeof text !== 'string' || text.length > LONGEST || MISLEADING.test(text)) return undefined;
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined;
-  const url = new URL(text);
+  if (!/^https?:\/\//i.test(text)) return undefined;
+  const url = parseUrl(text);
+  if (url === undefined) return undefined;
   if (url.username !== '' || url.password !== '' || /^https?:\/\/[^/?#]*@/i.test(text)) return undefined;
   return PRINTABLE.test(url.href) ? (url.href as ExternalUrl) : undefined;
 };

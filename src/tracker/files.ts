@@ -1,3 +1,4 @@
+import { parseUrl } from '../core/external-url.ts';
 import { basename, extname, resolve } from 'node:path';
 import type { EngineContext, Target } from '../api/context.ts';
 import { errorFrom } from '../api/response.ts';
@@ -105,7 +106,7 @@ export const uploadAll = async (
 
 /** Resolves the location of a content from a response: a web URL, relative to the URL of the response. */
 export const needContentUrl = (text: string, base: string | URL, what: string): URL => {
-  const url = URL.canParse(text, String(base)) ? new URL(text, String(base)) : undefined;
+  const url = parseUrl(text, String(base));
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
   throw new AppError('network', `${what}: ${JSON.stringify(cutText(text, 200))} is not an HTTP URL`, {
     code: 'OTHER_SHAPE',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { externalUrl } from '../../src/core/external-url.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { externalUrl, parseUrl } from '../../src/core/external-url.ts';
 
 test.each([
   ['https://tracker.example/label/1', 'https://tracker.example/label/1'],
@@ -48,4 +49,20 @@ test.each([
   { href: 'https://a.example' },
 ])('%j is not a web address', (text) => {
   expect(externalUrl(text)).toBeUndefined();
+});
+
+test('letters outside of ASCII are read alike after any number of calls', () => {
+  // After some thousand calls, Node 20 uses a faster form of URL.canParse, which reports such text as no URL.
+  for (let i = 0; i < 50_000; i += 1)
+    if (parseUrl('https://b\u00fccher.example/\u00fc') === undefined)
+      throw new Error(`call ${i} found no URL`);
+  expect(parseUrl('no url')).toBeUndefined();
+  expect(parseUrl('?a=b', 'https://a.example/c')?.href).toBe('https://a.example/c?a=b');
+});
+test('no file asks URL.canParse', () => {
+  const root = new URL('../../src/', import.meta.url);
+  const found = (readdirSync(root, { recursive: true }) as string[])
+    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /URL\.canParse\(/.test(readFileSync(new URL(path, root), 'utf8')));
+  expect(found, 'Use parseUrl of core/external-url.ts.').toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
@@ -225,7 +226,7 @@ const maxName = 64;
 /** A name that a directory may have: host, port and path of the server. Servers on this machine change their ports and share one. */
 export const profileOfServer = (server: string, own: string): string => {
   if (server === mockKey) return own;
-  if (!URL.canParse(server)) return 'server';
+  if (parseUrl(server) === undefined) return 'server';
   const url = new URL(server);
   if (isLoopback(url)) return 'localhost';
   const name = `${url.host}${url.pathname}`
@@ -284,7 +285,7 @@ type Opened = { readonly data: StoredCredentials; readonly key: Key | undefined 
 const isOrigin = ({ issuer, server, endpoints }: Account): boolean =>
   issuer === undefined &&
   endpoints.authorize !== undefined &&
-  URL.canParse(endpoints.authorize) &&
+  parseUrl(endpoints.authorize) !== undefined &&
   server === new URL(endpoints.authorize).origin;
 /** Files of earlier versions: no generations, and realms of one host under one name. */
 const complete = (stored: Account): Account => ({

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
 import { type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -282,7 +283,7 @@ const verifyWithFreshKeys = async (
   token: string,
 ) => {
   // The clock of a server on this machine may have been set for a test.
-  const isLocal = URL.canParse(options.issuer) && isLoopback(new URL(options.issuer));
+  const isLocal = parseUrl(options.issuer) !== undefined && isLoopback(new URL(options.issuer));
   const check = () =>
     verifyEvent(token, {
       ...options,

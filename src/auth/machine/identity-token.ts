@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import type { Advice } from '../../core/next.ts';
 import { refuseLongSecret } from '../../core/field.ts';
 import { AppError, reword } from '../../core/problem.ts';
@@ -66,7 +67,8 @@ const fromGithub: Source = {
       context.host.env;
     refuseLongSecret('config', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN', bearer);
     context.log.hide(bearer);
-    if (!URL.canParse(base)) throw noToken('ACTIONS_ID_TOKEN_REQUEST_URL is no address', [permission]);
+    if (parseUrl(base) === undefined)
+      throw noToken('ACTIONS_ID_TOKEN_REQUEST_URL is no address', [permission]);
     const url = new URL(base);
     if (audience !== undefined) url.searchParams.set('audience', audience);
     const request = {

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { checkCallback, type Expected, typedCode, type Verdict } from '../callback.ts';
 import type { CallbackResult } from '../loopback/listen.ts';
@@ -57,7 +58,7 @@ export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
   return typedCode(decodeText(text), expected);
 };
 const verdictOfAddress = (text: string, expected: Expected): Verdict => {
-  if (!URL.canParse(text)) return { kind: 'ignored', why: 'this is not a whole address' };
+  if (parseUrl(text) === undefined) return { kind: 'ignored', why: 'this is not a whole address' };
   const url = new URL(text);
   const params = paramsOf(url.search.slice(1), url.hash.slice(1));
   if (!params.has('code') && !params.has('error') && params.has('code_challenge'))

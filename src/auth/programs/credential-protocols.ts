@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { isAbsolute, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
@@ -23,7 +24,7 @@ export const gitRequest = (text: string): Readonly<Record<string, string>> => {
 /** Host and port in lower case, as in a URL. */
 export const hostOf = (text: string): string => {
   const url = text.includes('://') ? text : `https://${text}`;
-  return URL.canParse(url) ? new URL(url).host.toLowerCase() : text.toLowerCase();
+  return parseUrl(url)?.host.toLowerCase() ?? text.toLowerCase();
 };
 /** Characters that a URL parser removes or maps to others: a host with one of them is a different text. */
 const isPlainHost = (text: string): boolean => /^(?:https?:\/\/)?[A-Za-z0-9._~:[\]-]+(?:\/.*)?$/.test(text);

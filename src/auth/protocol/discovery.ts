@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { AppError } from '../../core/problem.ts';
 import type { ClientAuthentication } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
@@ -45,7 +46,7 @@ const fail = (issuer: string, why: string, cause?: unknown): AppError =>
   });
 /** An address of the metadata that opsctl may send secrets to, or trust: https, or on this machine. */
 export const safeUrl = (value: unknown): string | undefined => {
-  if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
+  if (typeof value !== 'string' || parseUrl(value) === undefined) return undefined;
   const url = new URL(value);
   return url.protocol === 'https:' || isLoopback(url) ? value : undefined;
 };

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { instantNow } from '../../auth/auth-context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, duration, list, oneOf, str } from '../../core/field.ts';
@@ -97,7 +98,7 @@ const headerLines = async (
   const authorization = `Authorization: ${authorizationOf(found)}`;
   if (found.prover === undefined) return [authorization];
   if (url === undefined) refuseBound(found, 'a header without --url');
-  if (!URL.canParse(url ?? '') || !/^https?:$/.test(new URL(url ?? '').protocol))
+  if (parseUrl(url ?? '') === undefined || !/^https?:$/.test(new URL(url ?? '').protocol))
     throw invalidArguments([problem('--url', 'format', 'must be an http or https URL')]);
   const request = { method: method.toUpperCase(), url: url ?? '', headers: {} };
   if (nonce !== undefined)

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { join } from 'node:path';
 import type { Context, Logger } from '../../api/context.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -74,7 +75,7 @@ const ownServer = async (
   return { url: started.mock.origin, isLive: false, ready: started.ready, close };
 };
 
-const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url);
+const originOf = (url: string): string => parseUrl(url)?.origin ?? url;
 /**
  * True if this URL is the mock server that runs on the state directory without a rate limit. Reads a file and
  * sends no request.
@@ -115,7 +116,7 @@ const makeRefusalError = (status: number, text: string): AppError => {
 export const configuredServer = ({ env }: Pick<Host, 'env'>): string | undefined => {
   const given = env.OPSCTL_MOCK_URL?.trim();
   if (given === undefined || given === '') return undefined;
-  if (URL.canParse(given) && /^https?:\/\//i.test(given)) return given.replace(/\/+$/, '');
+  if (parseUrl(given) !== undefined && /^https?:\/\//i.test(given)) return given.replace(/\/+$/, '');
   throw new AppError('config', `invalid OPSCTL_MOCK_URL ${JSON.stringify(given)}: must be an http URL`, {
     code: 'MOCK_URL',
     tryThis: ['OPSCTL_MOCK_URL=http://127.0.0.1:PORT', 'opsctl mock serve'],

@@ -6,7 +6,7 @@ import { answerFrom } from '../../api/response.ts';
 import { unreachable } from '../../api/send.ts';
 import { type Command, defineCommand } from '../../cli/command.ts';
 import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
-import { externalUrl } from '../../core/external-url.ts';
+import { externalUrl, parseUrl } from '../../core/external-url.ts';
 import {
   inputFrom,
   requiredAreGiven,
@@ -24,7 +24,7 @@ import { NetworkError } from '../../platform/host.ts';
 import { mockDirectory, configuredServer, withMockServer } from './embedded.ts';
 
 export const serverUrl = (text: string): string => {
-  if (URL.canParse(text) && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
+  if (parseUrl(text) !== undefined && /^https?:/i.test(text)) return text.replace(/\/+$/, '');
   throw invalidArguments([problem('--url', 'format', `must be an http URL; got ${JSON.stringify(text)}`)]);
 };
 /** The location of a server that the state directory of this user does not know: `--url`. */

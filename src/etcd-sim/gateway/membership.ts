@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { decimal, hexFrom, memberId } from '../disk/db-file.ts';
 import { minorOf } from '../forms.ts';
 import {
@@ -148,7 +149,7 @@ const refuse = (failure: Failure | undefined): void => {
 };
 /** Only scheme, host and port. */
 const isPeerUrl = (text: string): boolean =>
-  /^(https?|unixs?):\/\/[^/?#]+:\d+$/.test(text) && URL.canParse(text);
+  /^(https?|unixs?):\/\/[^/?#]+:\d+$/.test(text) && parseUrl(text) !== undefined;
 const urlsOf = (body: Body): string[] => {
   const value = field(body, 'peerURLs') ?? [];
   if (!Array.isArray(value) || value.some((one) => typeof one !== 'string'))

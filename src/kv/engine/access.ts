@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { refuseLongSecret } from '../../core/field.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
@@ -17,7 +18,7 @@ export type GivenAccess = {
 /** Treats `host:port` as plain HTTP, or as HTTPS if a TLS flag is set. */
 const urlOf = (endpoint: string, isTls: boolean): string => {
   const text = /^[a-z]+:\/\//.test(endpoint) ? endpoint : `${isTls ? 'https' : 'http'}://${endpoint}`;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = parseUrl(text);
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.hostname === '') {
     throw invalidArguments([
       problem(

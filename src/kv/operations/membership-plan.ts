@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { after, next, adviceText } from '../../core/next.ts';
 import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
@@ -405,7 +406,7 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
 export const peerUrlsOf = (text: string): string[] => {
   const urls = text.split(',').map((url) => url.trim());
   const isPeerUrl = (url: string): boolean =>
-    URL.canParse(url) &&
+    parseUrl(url) !== undefined &&
     /^https?:$/.test(new URL(url).protocol) &&
     new URL(url).port !== '' &&
     new URL(url).pathname === '/' &&

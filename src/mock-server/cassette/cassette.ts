@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { Buffer } from 'node:buffer';
 import { limits } from '../../core/limits.ts';
 import { parseExactJson, readJsonText, restoreNumbers, tooDeepAt } from '../../core/json.ts';
@@ -202,7 +203,7 @@ const OF_THE_HOP = new Set([
 ]);
 /** The base URL of the service that is recorded; tokens must not travel in the clear. */
 export const upstreamFrom = (text: string, flag = '--upstream'): string => {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = parseUrl(text);
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname));
   if (url === undefined || !isSafe)
     throw new AppError('usage', `${flag} ${text} must be an https:// URL, or http:// on this machine`, {

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../core/external-url.ts';
 import { hash } from 'node:crypto';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { jsonReply, OAuthError, oauthErrorReply, OAuthPageError, type Params, readParams } from './errors.ts';
@@ -53,7 +54,7 @@ const checkFreshness = (auth: Auth, { claims }: JwtParts): void => {
 };
 /** RFC 9449 4.3, 8 and 9: without query and fragment, and in the form of RFC 3986 6.2.2. */
 const plainUrl = (text: unknown): string | undefined => {
-  if (typeof text !== 'string' || !URL.canParse(text)) return undefined;
+  if (typeof text !== 'string' || parseUrl(text) === undefined) return undefined;
   const { origin, pathname } = new URL(text);
   return origin + pathname;
 };

@@ -1,4 +1,4 @@
-import { isLoopbackHost, plainHttpProblem } from '../../core/external-url.ts';
+import { isLoopbackHost, plainHttpProblem, parseUrl } from '../../core/external-url.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { builtin } from './builtin.ts';
@@ -40,7 +40,7 @@ const proxyVariable = (proxy: string, env: Env): string =>
     .flatMap((name) => [name, name.toUpperCase()])
     .find((name) => env[name] === proxy || `http://${env[name]}` === proxy) ?? 'HTTPS_PROXY';
 const checkProxy = (proxy: string, env: Env): void => {
-  if (URL.canParse(proxy) && /^https?:$/.test(new URL(proxy).protocol)) return;
+  if (parseUrl(proxy) !== undefined && /^https?:$/.test(new URL(proxy).protocol)) return;
   const name = proxyVariable(proxy, env);
   const why = 'must be an http:// or https:// URL';
   throw new AppError('config', `${name} ${why}; no request was sent`, {
@@ -54,7 +54,7 @@ const KNOWN_PLACES = 200;
 const places = (env: Readonly<Record<string, string | undefined>>): ((url: string) => TransportTarget) => {
   const known = new Map<string, TransportTarget>();
   const read = (text: string): TransportTarget => {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
+    const url = parseUrl(text);
     if (url === undefined || !/^https?:$/.test(url.protocol)) {
       throw new NetworkError(
         'OTHER',

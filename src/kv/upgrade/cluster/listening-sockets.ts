@@ -1,3 +1,4 @@
+import { parseUrl } from '../../../core/external-url.ts';
 import { join } from 'node:path';
 import type { Host } from '../../../platform/host.ts';
 
@@ -30,7 +31,7 @@ const addressIn = (hex: string): string => {
 const established = '01';
 /** The port of a client URL, as the kernel prints it. Undefined if the URL is invalid. */
 export const portHex = (url: string): string | undefined => {
-  if (!URL.canParse(url)) return undefined;
+  if (parseUrl(url) === undefined) return undefined;
   const { port, protocol } = new URL(url);
   const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
   return number.toString(16).toUpperCase().padStart(4, '0');
@@ -141,7 +142,7 @@ export const servesUrl = async (
 ): Promise<boolean> => {
   const all = listeners(host);
   for (const listener of urls
-    .filter((one) => URL.canParse(one))
+    .filter((one) => parseUrl(one) !== undefined)
     .flatMap((url) => listenersOf(host, all, url)))
     if (listener.uid === uid && (await holds(host, pid, listener.inode)) !== false) return true;
   return false;
