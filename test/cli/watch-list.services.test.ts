@@ -93,7 +93,7 @@ describe('differences', () => {
     ]);
     expect(changesBetween(before, now, 'T')).toEqual([
       { event: 'changed', at: 'T', changes: [{ field: 'name', from: 'a', to: 'A' }], id: 1, name: 'A' },
-      { event: 'added', at: 'T', id: 3, name: 'd' },
+      { event: 'added', at: 'T', changes: [], id: 3, name: 'd' },
       {
         event: 'changed',
         at: 'T',
@@ -101,8 +101,8 @@ describe('differences', () => {
         name: 'labels/x',
         title: 'Y',
       },
-      { event: 'removed', at: 'T', id: 2, name: 'c' },
-      { event: 'removed', at: 'T', value: 'text' },
+      { event: 'removed', at: 'T', changes: [], id: 2, name: 'c' },
+      { event: 'removed', at: 'T', changes: [], value: 'text' },
     ]);
     expect(changesBetween(now, now, 'T')).toEqual([]);
   });
