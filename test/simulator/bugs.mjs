@@ -83,14 +83,14 @@ export const bugs = [
     name: 'two take over one lock',
     operation: 'credential store',
     file: 'src/platform/file-lock.ts',
-    find: 'if (await host.files.create(claim, JSON.stringify(mine), 0o600, true)) break;',
-    replace: 'await host.files.create(claim, JSON.stringify(mine), 0o600, true); break;',
+    find: 'if (await host.files.create(claim, JSON.stringify(mine), 0o600, true))',
+    replace: 'await host.files.create(claim, JSON.stringify(mine), 0o600, true); if (true)',
   },
   {
     name: 'a lock that a killed command left is never taken over',
     operation: 'configuration',
     file: 'src/platform/file-lock.ts',
-    find: ': await takeOver(host, path, seen.id, mine);',
+    find: ': await takeOver(host, path, seen, mine);',
     replace: ': false;',
   },
   {
