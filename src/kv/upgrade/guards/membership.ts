@@ -95,7 +95,7 @@ const checkListed = (observation: Observation, log: Log): void => {
     else if (members.every(({ member_id }) => member_id !== undefined) && !ids.includes(row.id))
       log.fail({
         message: `member ${row.name} (${hexId(row.id)}) is not in the cluster file`,
-        hint: 'add it, because every member must be upgraded',
+        hint: 'add it to the cluster file, because opsctl must check every member',
       });
   }
 };
@@ -144,7 +144,7 @@ export const allMembersHealthy = guard(
         log.fail({
           member: member.name,
           message: `${member.name} does not respond: ${member.error ?? 'unknown'}`,
-          hint: 'start or repair it before an upgrade',
+          hint: 'start or repair it first',
         });
       else if (!member.is_healthy) {
         const [alarm] = alarmMessages(observation);

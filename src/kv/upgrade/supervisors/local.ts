@@ -48,6 +48,7 @@ import {
   missingProblems,
   missingScript,
   pathsOf,
+  listPrograms,
   recordProblems,
   type Starter,
   startWords,
@@ -276,7 +277,11 @@ const successorProblems = async (
   // The process of another user cannot be read.
   if (first === undefined || identityProblem(first, host.uid) !== undefined) return problems;
   const [found, own] = await Promise.all([readProcess(host, first.pid), starterHere(host)]);
-  const script = missingScript(found, own, { pid: first.pid, paths: pathsOf(member) });
+  const script = missingScript(found, own, {
+    pid: first.pid,
+    paths: pathsOf(member),
+    programs: listPrograms(member),
+  });
   const missing = script === undefined ? '' : (await localShell(host).run(script)).stdout;
   return [...problems, ...recordProblems(found, own), ...missingProblems(missing)];
 };

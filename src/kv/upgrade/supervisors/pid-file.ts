@@ -36,6 +36,7 @@ import {
   missingProblems,
   missingScript,
   pathsOf,
+  listPrograms,
   recordProblems,
   type Starter,
   startWords,
@@ -250,7 +251,11 @@ const successorProblems = async (
   // The process of another user cannot be read.
   if (first === undefined || identityProblem(first, ownUid) !== undefined) return [];
   const [found, own] = await Promise.all([readProcessThere(ask, first.pid), starterThere(ask, ownUid)]);
-  const script = missingScript(found, own, { pid: first.pid, paths: pathsOf(member) });
+  const script = missingScript(found, own, {
+    pid: first.pid,
+    paths: pathsOf(member),
+    programs: listPrograms(member),
+  });
   const missing = script === undefined ? '' : await ask(script);
   return [...recordProblems(found, own), ...missingProblems(missing)];
 };

@@ -4,6 +4,7 @@ import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
+import { startedProgram } from './host-facts.ts';
 import { isPortable, type ProcessRecord, type ReadProcess } from './process-record.ts';
 
 /** The process that starts a member: its children inherit its settings without a command. */
@@ -344,8 +345,16 @@ export const recordProblems = ({ record, problem }: ReadProcess, own: Starter): 
     ...cgroupLosses(record, own),
   ];
 };
-/** The process that runs, and the absolute paths of its member. */
-type Seen = { readonly pid: number; readonly paths: readonly string[] };
+/** The process that runs, the absolute paths of its member, and the programs that its successors may be. */
+type Seen = { readonly pid: number; readonly paths: readonly string[]; readonly programs: readonly string[] };
+/** A program that the starter can execute may be out of reach for the user of the process. */
+const deniedLines = (user: readonly string[], programs: readonly string[]): ShellScript[] =>
+  user.length === 0
+    ? []
+    : programs.map(
+        (path) =>
+          sh`if [ -e ${path} ] && ${user} true 2>/dev/null; then ${user} test -x ${path} || echo "denied=${path}"; fi`,
+      );
 /** The paths that a successor must find as its predecessor does. */
 export const pathsOf = (member: MemberSpec): string[] =>
   [
@@ -353,6 +362,10 @@ export const pathsOf = (member: MemberSpec): string[] =>
     ...[member.old_binary, member.new_binary],
     ...[member.pid_file, member.log_file].map((path) => path && dirname(path)),
   ].filter((path): path is string => path?.startsWith('/') === true);
+export const listPrograms = (member: MemberSpec): string[] =>
+  (['old', 'new'] as const)
+    .map((which) => startedProgram(member, which))
+    .filter((path): path is string => path?.startsWith('/') === true);
 const otherFileLines = (record: ProcessRecord, own: Starter, { pid, paths }: Seen): ShellScript[] =>
   otherNamespaces(record, own).includes('mnt')
     ? paths.map((path) => {
@@ -381,6 +394,7 @@ export const missingScript = ({ record }: ReadProcess, own: Starter, seen: Seen)
         sh`${cgroupFile(path)}; [ -w "$G" ] || echo "missing=write access to the control group ${path}"`,
     ),
     ...otherFileLines(record, own, seen),
+    ...deniedLines(user, seen.programs),
   ];
   return lines.length === 0 ? undefined : sh`${shellLines(lines)}\nexit 0`;
 };
@@ -394,5 +408,9 @@ export const missingProblems = (text: string): string[] =>
           ? [
               `its process has its own mount namespace, in which ${line.slice('other='.length)} is another file, and its successor would not; use the driver of the tool that starts it: systemd with unit, or docker or podman with container`,
             ]
-          : [],
+          : line.startsWith('denied=')
+            ? [
+                `the user of its process cannot execute ${line.slice('denied='.length)}, so opsctl could not start it: check the permissions of the program and of its directories`,
+              ]
+            : [],
     );

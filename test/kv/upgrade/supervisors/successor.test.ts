@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ProcessRecord } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
@@ -13,8 +14,9 @@ import {
 } from '../../../../src/kv/upgrade/supervisors/successor.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 import { testInDirectory } from '../../../support/directory.ts';
+import { naming } from '../../../support/facts.ts';
 
-const seen = { pid: 1, paths: ['/data'] };
+const seen = { pid: 1, paths: ['/data'], programs: [] };
 const member: MemberSpec = {
   ...{ name: 'n1', client_url: 'http://h:2379', pid_file: '/run/n1.pid' },
   ...{ old_command: ['/old/etcd', '--name', 'n1'], new_command: ['/new/etcd', '--name', 'n1'] },
@@ -88,13 +90,39 @@ describe('missing properties of a successor', () => {
       const other = { record: record({ namespaces: { net: 'net:[1]', mnt: 'mnt:[2]', uts: 'uts:[2]' } }) };
       expect(recordProblems(other, root)).toEqual([]);
       const ask = (pid: number, paths: string[]): string[] => {
-        const script = String(missingScript(other, root, { pid, paths }));
+        const script = String(missingScript(other, root, { pid, paths, programs: [] }));
         return missingProblems(execFileSync('sh', ['-c', script], { encoding: 'utf8' }));
       };
       expect(ask(process.pid, [directory, join(directory, 'neither here nor there')])).toEqual([]);
       expect(ask(2 ** 30, [directory])).toEqual([expect.stringContaining(directory)]);
     },
   );
+});
+
+describe('the programs of a successor', () => {
+  /** Runs the check with a setpriv that becomes no other user. */
+  const ask = (directory: string, setpriv: string, path: string): string[] => {
+    writeFileSync(
+      join(directory, 'setpriv'),
+      `#!/bin/sh\n[ "$1" = --help ] && echo --reuid && exit\n${setpriv}\n`,
+    );
+    chmodSync(join(directory, 'setpriv'), 0o755);
+    const found = { record: record({ uid: 7, gid: 7 }) };
+    const script = String(missingScript(found, root, { pid: 1, paths: [], programs: [path] }));
+    const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` };
+    return missingProblems(execFileSync('sh', ['-c', script], { encoding: 'utf8', env }));
+  };
+  const run = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"';
+  testInDirectory('must be executable by the user of the process', ({ directory }) => {
+    const [closed, open] = [join(directory, "a closed 'server"), join(directory, 'open')];
+    writeFileSync(closed, '', { mode: 0o600 });
+    writeFileSync(open, '', { mode: 0o755 });
+    expect(ask(directory, run, closed)).toEqual([naming(closed)]);
+    expect(ask(directory, run, open)).toEqual([]);
+    expect(ask(directory, run, join(directory, 'missing'))).toEqual([]);
+    // Without a result of setpriv nothing is known about the program.
+    expect(ask(directory, 'exit 1', closed)).toEqual([]);
+  });
 });
 
 describe('the start of a successor', () => {
