@@ -341,10 +341,11 @@ const reportWait = (context: Context, found: readonly Waited[]): Result => {
     reached: isReached(one),
   }));
   const late = open.map((one) => `${one.story.id} (${stateOf(one)})`).join(', ');
+  const wanted = [...new Set(found.map((one) => one.wanted.name))].join(' or ');
   const message =
     open.length === 0
-      ? `all ${found.length} stories are in the state`
-      : `${open.length} of ${found.length} stories are not in the state: ${late}`;
+      ? `all ${found.length} stories are in ${wanted}`
+      : `${open.length} of ${found.length} stories are not in ${wanted}: ${late}`;
   return {
     kind: 'rows',
     rows,

@@ -158,7 +158,8 @@ export const fieldsLeftOut = (resource: string): string[] => {
   const { get, list, search } = verbsOf(resource);
   const [whole, listed] = [returnedFields(get), returnedFields(list ?? search)];
   if (whole === undefined || listed === undefined) return [];
-  return ownFields(resource).sorted.flatMap(([name]) => (name in whole && !(name in listed) ? [name] : []));
+  const names = [...ownFields(resource).sorted.map(([name]) => name), 'branches', 'commits', 'pull_requests'];
+  return names.filter((name) => name in whole && !(name in listed));
 };
 /** A mark as one word of a journal. */
 export const markText = ({ all, parts, fields }: Mark): string =>

@@ -91,7 +91,7 @@ const settingsOf = async (
 ): Promise<Settings> => {
   const flags = flagsOf(argv.slice(1));
   const given = flags.get('config-file') ?? env['ETCD_CONFIG_FILE'];
-  if (given === undefined)
+  if (given === undefined || given === '')
     return { get: (key) => flags.get(key) ?? env[`ETCD_${key.toUpperCase().replaceAll('-', '_')}`] };
   const config_file = resolve(cwd, given);
   const text = await host.files.read(config_file).catch(() => undefined);

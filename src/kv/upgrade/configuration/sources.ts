@@ -137,7 +137,8 @@ const repeatNotes = (repeats: readonly RepeatedKey[] = []) =>
   repeats.map((one) => ({ key: one.key, ...repeatText(one) }));
 const withConfigFile = async (start: ServerStart, reader: SourceReader): Promise<ServerStart> => {
   const path = parseWords(start.words).flags.get('config-file') ?? start.env['ETCD_CONFIG_FILE'];
-  if (path === undefined) return start;
+  // A server ignores an empty name.
+  if (path === undefined || path === '') return start;
   const text = await reader.read(path);
   const parsed = text === undefined ? undefined : await parseConfig(text);
   if (text === undefined || parsed === undefined || !('file' in parsed))
@@ -235,7 +236,7 @@ const containerStart = (
   const origins = originsIn(text, path, parseWords(words).flags.keys(), variables, given.line);
   if (!given.words.some(isShell))
     return { name: given.name, words, env: given.env, origins, unread: given.unread };
-  const known = insertByShell(words, given.env);
+  const known = insertByShell(words, given.env, given.words.join('\n'));
   const unread = [...new Set([...given.unread, ...shellVariables(known)])];
   return { name: given.name, words: known, env: given.env, origins, unread };
 };

@@ -234,15 +234,28 @@ export const shellVariables = (words: readonly string[]): string[] => [
     ),
   ),
 ];
-/** A shell splits the value of a variable that is a whole word. */
-export const insertByShell = (words: readonly string[], env: Readonly<Record<string, string>>): string[] =>
-  words.flatMap((word) => {
+/** The variables of a script that are a whole word without quotes: a shell splits their values. */
+const splitVariables = (script: string): ReadonlySet<string> => {
+  const bare = script.replace(/\\[\s\S]/g, 'x').replace(/'[^']*'|"[^"]*"/g, 'x');
+  const found = bare.matchAll(/(?<!\S)\$(?:\{(\w+)\}|(\w+))(?!\S)/g);
+  return new Set([...found].map(([, braced, plain]) => braced ?? plain ?? ''));
+};
+/** `script`: the text of the words with its quotes. */
+export const insertByShell = (
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+  script: string,
+): string[] => {
+  const split = splitVariables(script);
+  return words.flatMap((word) => {
     const result = word.replace(
       /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,
       (whole, braced: string | undefined, plain: string | undefined) => env[braced ?? plain ?? ''] ?? whole,
     );
-    return /^\$(?:\{\w+\}|\w+)$/.test(word) ? result.split(/\s+/).filter((part) => part !== '') : [result];
+    const [, braced, plain] = /^\$(?:\{(\w+)\}|(\w+))$/.exec(word) ?? [];
+    return split.has(braced ?? plain ?? '') ? result.split(/\s+/).filter((part) => part !== '') : [result];
   });
+};
 /** The part of a command line in which a shell inserts variables: without quotes that keep `$`, and without escaped ones. */
 export const withoutLiterals = (line: string): string => line.replace(/\\[\s\S]|'[^']*'/g, ' ');
 

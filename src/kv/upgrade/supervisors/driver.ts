@@ -158,7 +158,7 @@ exit 0`;
 export const killWithinMs = 10_000;
 /** Waits for the end of a killed process: another program must not use its data directory before. */
 export const waitForKilled = (test: ShellScript): ShellScript =>
-  sh`( ${waitFor(test, killWithinMs)} ) || { echo "the process was killed, but did not end within ${killWithinMs / 1000} s" >&2; exit 1; }`;
+  sh`( ${waitFor(test, killWithinMs)} ) || { echo "the process was killed, but has not ended" >&2; exit 1; }`;
 export const versionScript = (binary: string | undefined): ShellScript | undefined =>
   binary === undefined ? undefined : sh`trusted ${binary} && ${binary} --version`;
 /** Parses `KEY=VALUE` lines. */

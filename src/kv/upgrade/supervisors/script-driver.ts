@@ -92,7 +92,8 @@ const makeScript = async (script: Script, ask: ScriptRunner): Promise<ShellScrip
   typeof script === 'function' ? script(ask) : script;
 
 const startMs = 60_000;
-const killMs = 30_000;
+/** A kill waits for the end of the process with a test that may be a program of the operator. */
+const killMs = 60_000;
 const processWork = (
   service: Service,
   shellFor: ShellFor,

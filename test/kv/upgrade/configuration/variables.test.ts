@@ -175,6 +175,19 @@ describe('files that could be read in two ways', () => {
     );
     expect(starts[0]?.words).toEqual(['etcd', '--name=a', '--auto-tls', '--enable-v2=true', '--debug']);
   });
+  it('quotes keep the value of a variable in one word', async () => {
+    const pod = `apiVersion: v1
+kind: Pod
+spec:
+  containers:
+    - name: e
+      env: [{name: TOK, value: my token}, {name: NONE, value: ''}, {name: EXTRA, value: --a --b}]
+      command: [sh, -c, 'exec etcd --initial-cluster-token "$TOK" --listen-metrics-urls "$NONE" "\${EXTRA}"']
+`;
+    expect((await sourceOf(pod)).starts[0]?.words).toEqual([
+      ...['etcd', '--initial-cluster-token', 'my token', '--listen-metrics-urls', '', '--a --b'],
+    ]);
+  });
   it('literal dollar signs of a command line are no variables', async () => {
     const { starts } = await sourceOf(`etcd --name $A --initial-cluster-token 'p$word' --data-dir "a\\$b"\n`);
     expect(starts[0]?.unread).toEqual(['variable A']);
