@@ -48,7 +48,7 @@ const endpointOf = (env: Env): string => {
   const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']?.trim();
   const base = env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim() || DEFAULT_ENDPOINT;
   const text = own || `${base.replace(/\/+$/, '')}/v1/traces`;
-  if (parseUrl(text) === undefined || !/^https?:$/.test(new URL(text).protocol))
+  if (!/^https?:$/.test(parseUrl(text)?.protocol ?? ''))
     refuse(
       own ? 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' : 'OTEL_EXPORTER_OTLP_ENDPOINT',
       'must be an http or https URL',

@@ -23,6 +23,9 @@ export const shortenMiddle = (text: string, most: number): string => {
  */
 export const cutText = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…`;
+/** Text for a place of this many columns, with a mark if it is cut. */
+export const cutToWidth = (text: string, width: number): string =>
+  text.length <= width ? text : cutText(text, Math.max(0, width - 1));
 /** A list of changes or outcomes keeps all its lines, and a command to run is never cut. */
 const shortenAdvice = (advice: Advice): Advice =>
   typeof advice !== 'string' || advice.length <= MOST.line

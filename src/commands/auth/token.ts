@@ -98,7 +98,7 @@ const headerLines = async (
   const authorization = `Authorization: ${authorizationOf(found)}`;
   if (found.prover === undefined) return [authorization];
   if (url === undefined) refuseBound(found, 'a header without --url');
-  if (parseUrl(url ?? '') === undefined || !/^https?:$/.test(new URL(url ?? '').protocol))
+  if (!/^https?:$/.test(parseUrl(url ?? '')?.protocol ?? ''))
     throw invalidArguments([problem('--url', 'format', 'must be an http or https URL')]);
   const request = { method: method.toUpperCase(), url: url ?? '', headers: {} };
   if (nonce !== undefined)

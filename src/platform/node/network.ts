@@ -40,7 +40,7 @@ const proxyVariable = (proxy: string, env: Env): string =>
     .flatMap((name) => [name, name.toUpperCase()])
     .find((name) => env[name] === proxy || `http://${env[name]}` === proxy) ?? 'HTTPS_PROXY';
 const checkProxy = (proxy: string, env: Env): void => {
-  if (parseUrl(proxy) !== undefined && /^https?:$/.test(new URL(proxy).protocol)) return;
+  if (/^https?:$/.test(parseUrl(proxy)?.protocol ?? '')) return;
   const name = proxyVariable(proxy, env);
   const why = 'must be an http:// or https:// URL';
   throw new AppError('config', `${name} ${why}; no request was sent`, {

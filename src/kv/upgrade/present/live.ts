@@ -1,5 +1,5 @@
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
-import { cutText, AppError, type Category } from '../../../core/problem.ts';
+import { cutToWidth, AppError, type Category } from '../../../core/problem.ts';
 import type { Result } from '../../../core/result.ts';
 import { wrap } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -87,8 +87,6 @@ const memberCells = (member: LiveMember, steps: readonly Cell[]): Cell[] => {
     { text: member.sizeBytes === undefined ? '' : mebibytes(member.sizeBytes), color: 'dim' },
   ];
 };
-const cut = (text: string, width: number): string =>
-  text.length <= width ? text : cutText(text, Math.max(0, width - 1));
 const seconds = (ms: number): string =>
   ms < 60_000
     ? `${(ms / 1000).toFixed(1)} s`
@@ -151,20 +149,20 @@ export const liveLines = (state: LiveState, look: LiveView): string[] => {
   const canary = canaryLine(state);
   const left = state.outcome === undefined ? timeLeftText(state.timing, state.elapsedMs) : undefined;
   return [
-    paint(look, 'bold', cut(state.title, look.columns)),
+    paint(look, 'bold', cutToWidth(state.title, look.columns)),
     ...table(state, look),
     ...confirm.filter(() => look.columns >= 50),
-    ...(left === undefined ? [] : [`  ${paint(look, 'dim', cut(left, look.columns - 2))}`]),
+    ...(left === undefined ? [] : [`  ${paint(look, 'dim', cutToWidth(left, look.columns - 2))}`]),
     ...(canary === ''
       ? []
-      : [`  ${paint(look, state.canary?.failed === 0 ? 'dim' : 'yellow', cut(canary, look.columns - 2))}`]),
-    `${paint(look, color, turn)} ${cut(state.now, look.columns - 14)}  ${paint(look, 'dim', seconds(state.elapsedMs))}`,
+      : [
+          `  ${paint(look, state.canary?.failed === 0 ? 'dim' : 'yellow', cutToWidth(canary, look.columns - 2))}`,
+        ]),
+    `${paint(look, color, turn)} ${cutToWidth(state.now, look.columns - 14)}  ${paint(look, 'dim', seconds(state.elapsedMs))}`,
   ];
 };
 
 const FRAME_MS = 100;
-const cutToScreen = (text: string, width: number): string =>
-  text.length <= width ? text : cutText(text, Math.max(0, width - 1));
 /**
  * Moves the cursor to the top of the drawing, writes the permanent lines, and draws the table again. Pure.
  */
@@ -191,7 +189,7 @@ type ScreenLook = {
 };
 /** Permanent lines above the table. */
 const linesAbove = (texts: readonly string[], columns: number, look: ScreenLook): string[] =>
-  texts.map((text) => wrap(cutToScreen(look.clean(text), columns * 3), columns - 2, '  '));
+  texts.map((text) => wrap(cutToWidth(look.clean(text), columns * 3), columns - 2, '  '));
 const widthOf = ({ columns }: { readonly columns: number }): number => Math.max(20, columns || 80);
 /** The member × step table on a terminal. */
 export const liveScreen = (host: Host, look: ScreenLook): Screen => {

@@ -1,4 +1,4 @@
-import { cutText } from '../../../core/problem.ts';
+import { cutToWidth } from '../../../core/problem.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { pathLines, kindOf } from '../plan-kind.ts';
 import type { Plan, StepKind } from '../../engine/model.ts';
@@ -28,8 +28,6 @@ const words: Readonly<Partial<Record<StepKind, string>>> = {
   settle: 'wait',
 };
 
-const clipLine = (line: string, columns: number): string =>
-  line.length <= columns ? line : cutText(line, Math.max(0, columns - 1));
 /** The first lines, and the number of the omitted lines. */
 const clipLines = (lines: readonly string[], count: number, what: string): string[] =>
   lines.length <= count
@@ -81,7 +79,7 @@ export const planSummary = (
   const members = clipLines(memberLines(plan), Math.ceil(room / 2), 'members, with the same steps');
   const warnings = warningLines(plan, columns, room - members.length, show);
   return [head, ...path, ...estimate, ...members, ...warnings, ...foot]
-    .map((line) => clipLine(line, columns))
+    .map((line) => cutToWidth(line, columns))
     .join('\n');
 };
 

@@ -1,4 +1,4 @@
-import { cutText } from '../../../core/problem.ts';
+import { cutToWidth } from '../../../core/problem.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { momentText } from '../../../core/format.ts';
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
@@ -47,8 +47,6 @@ const paint = (look: TopLook, color: Paint | undefined, text: string): string =>
   color === undefined || !look.isColored
     ? text
     : `${ESCAPE}[${codes[color][0]}m${text}${ESCAPE}[${codes[color][1]}m`;
-const cut = (text: string, width: number): string =>
-  text.length <= width ? text : cutText(text, Math.max(0, width - 1));
 const size = (bytes: number | undefined): string =>
   bytes === undefined
     ? '?'
@@ -102,7 +100,8 @@ const tableOf = ({ members }: Observation, look: TopLook) => {
       .slice(0, shown)
       .map(
         ({ text, color }, i) =>
-          paint(look, color, cut(text, look.columns)) + ' '.repeat((widths[i] as number) - text.length),
+          paint(look, color, cutToWidth(text, look.columns)) +
+          ' '.repeat((widths[i] as number) - text.length),
       )
       .join('  ')
       .trimEnd(),
@@ -111,19 +110,19 @@ const tableOf = ({ members }: Observation, look: TopLook) => {
 };
 const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   if (!members.some(({ is_reachable }) => is_reachable))
-    return paint(look, 'red', cut('alarms ?: no member responds', look.columns));
-  if (alarms.length === 0) return paint(look, 'dim', cut('no alarm is raised', look.columns));
+    return paint(look, 'red', cutToWidth('alarms ?: no member responds', look.columns));
+  if (alarms.length === 0) return paint(look, 'dim', cutToWidth('no alarm is raised', look.columns));
   const texts = alarms.map(
     ({ member_id, alarm }) =>
       `${alarm} by ${members.find((one) => one.member_id === member_id)?.name ?? member_id}`,
   );
-  return paint(look, 'red', cut(`alarm ${texts.join(', ')}`, look.columns));
+  return paint(look, 'red', cutToWidth(`alarm ${texts.join(', ')}`, look.columns));
 };
 /** One mark for each step of the plan: done, failed, running, pending. */
 const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
   const first = run?.entries[0];
   if (run === undefined || first?.kind !== 'opened')
-    return [paint(look, 'dim', cut('no run yet', look.columns))];
+    return [paint(look, 'dim', cutToWidth('no run yet', look.columns))];
   const last = run.entries.at(-1);
   const { ended: done } = progressOf(run.entries);
   const begun = run.entries.findLast((entry) => entry.kind === 'begin');
@@ -133,15 +132,18 @@ const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
   const end = last?.kind === 'closed' ? `${last.outcome}: ${last.message}` : (worker ?? 'interrupted');
   const title = steps.find(({ id }) => id === current)?.title;
   return [
-    cut(`run ${run.run}: ${from} → ${to}, ${done.size} of ${steps.length} steps, ${end}`, look.columns),
-    paint(look, 'green', cut(marks, look.columns)),
-    ...(title === undefined ? [] : [cut(`now: ${title}`, look.columns)]),
+    cutToWidth(
+      `run ${run.run}: ${from} → ${to}, ${done.size} of ${steps.length} steps, ${end}`,
+      look.columns,
+    ),
+    paint(look, 'green', cutToWidth(marks, look.columns)),
+    ...(title === undefined ? [] : [cutToWidth(`now: ${title}`, look.columns)]),
   ];
 };
 const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
   if (canary === undefined) return [];
   const text = `canary writes ${canary.writes}, failed ${canary.failed}, last ${Math.round(canary.lastMs)} ms, longest ${Math.round(canary.longestMs)} ms`;
-  return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cut(text, look.columns))];
+  return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cutToWidth(text, look.columns))];
 };
 const keys = ['c check', 'p plan', 'u upgrade', 'h hold', 'r rollback'];
 /** The keys that fit on the line. `q quit` is always visible, and `?` lists the keys that do not fit. */
@@ -160,23 +162,23 @@ const keyList = (hidden: readonly string[], look: TopLook): string[] =>
     '? back to the table',
     'q quit',
     ...(hidden.length === 0 ? [] : ['', `too narrow for: ${hidden.join(', ')}`]),
-  ].map((text) => cut(text, look.columns));
+  ].map((text) => cutToWidth(text, look.columns));
 /** The lines of one frame, limited to the height of the terminal. Pure. */
 export const topLines = (state: TopState, look: TopLook): string[] => {
   const { observation } = state;
   const head = `${observation.cluster}: cluster ${observation.cluster_version ?? '?'}, leader ${observation.leader ?? 'none'}, ${observation.taken_at.slice(11, 19)}Z`;
   const { lines: rows, hidden } = tableOf(observation, look);
   const lines = [
-    paint(look, 'bold', cut(head, look.columns)),
+    paint(look, 'bold', cutToWidth(head, look.columns)),
     '',
     ...(state.showsKeys === true ? keyList(hidden, look) : rows),
     '',
     alarmLine(observation, look),
     ...canaryLine(state, look),
     ...timeline(state, look),
-    ...(state.message === undefined ? [] : ['', cut(state.message, look.columns)]),
+    ...(state.message === undefined ? [] : ['', cutToWidth(state.message, look.columns)]),
   ];
-  const footer = look.hasKeys ? [paint(look, 'dim', cut(keysText(look.columns), look.columns))] : [];
+  const footer = look.hasKeys ? [paint(look, 'dim', cutToWidth(keysText(look.columns), look.columns))] : [];
   return [...lines.slice(0, Math.max(1, look.rows - footer.length)), ...footer];
 };
 
