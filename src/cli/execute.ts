@@ -291,6 +291,42 @@ const withJobHints = async (
   if (!isSignIn || path[0] === 'login' || !context.host.env.CI) return error;
   return (await import('../auth/machine/identity-token.ts')).adviseJob(context, error as AppError);
 };
+/** Runs a command next to the daily check for a newer version. Only a person at a terminal gets the notice. */
+const withUpdateNotice = async <T>(
+  { host, isLookup }: Run,
+  { path }: Command,
+  { replay, 'dry-run': isDryRun, quiet }: Globals,
+  { settings, signal }: Pick<Runtime, 'settings' | 'signal'>,
+  act: () => Promise<T>,
+): Promise<T> => {
+  const { stdout, stderr } = host.terminal;
+  const isPerson = stdout.isTty && stderr.isTty && !host.env.CI && quiet !== true && isLookup !== true;
+  const isOn = settings.get('update_notice')?.value === 'on';
+  const sendsNothing = isDryRun === true || replay !== undefined || isConfig(path) || path[0] === 'version';
+  if (!isOn || !isPerson || sendsNothing) return act();
+  const { startUpdateCheck } = await import('../support/installation.ts');
+  const end = await startUpdateCheck({ host: withCaFile(host, settings), settings, signal }, OPSCTL_VERSION);
+  try {
+    const result = await act();
+    const notice = await end(true);
+    if (notice !== undefined) await stderr.write(`${notice}\n`).catch(() => {});
+    return result;
+  } catch (error) {
+    await end(false);
+    throw error;
+  }
+};
+const renderRun = async (
+  { host, redactor }: Pick<Run, 'host' | 'redactor'>,
+  command: Command,
+  values: Values,
+  context: ReturnType<typeof makeContext>,
+  options: OutputOptions,
+): Promise<Category | 'done'> => {
+  const { render } = await import('../output/render.ts');
+  const given = await readBodies(host, command, values);
+  return render(await stoppable(command, command.run(context, given)), options, host, redactor);
+};
 /** Runs one command and renders its result while the services that it talks to are still there. */
 const executeOn = async (
   run: Run,
@@ -318,10 +354,9 @@ const executeOn = async (
     ...paceFor(command, settings),
     ...lazyParts(run, host),
   });
-  const { render } = await import('../output/render.ts');
+  const act = () => renderRun({ host, redactor }, command, values, context, options);
   try {
-    const given = await readBodies(host, command, values);
-    return await render(await stoppable(command, command.run(context, given)), options, host, redactor);
+    return await withUpdateNotice(run, command, globals, { settings: own, signal: stop.signal }, act);
   } catch (error) {
     failure = await withJobHints(command, { host, settings }, endedBy(stop, error));
     throw failure;

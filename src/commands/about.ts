@@ -151,24 +151,7 @@ const command = defineCommand({
 });
 export const tourCommands: readonly Command[] = [command];
 
-const PACKAGE = 'opsctl';
-const LOOK_MS = 30_000;
-/** The newest version that the machine's own npm finds, in the registry that it is set up for. Asked only with --check. */
-const latestVersion = async ({ host, signal }: Context): Promise<string> => {
-  const found = await host.processes.run('npm', ['view', PACKAGE, 'version'], { timeoutMs: LOOK_MS, signal });
-  const latest = found.stdout.trim();
-  if (found.code === 0 && /^\d+\.\d+\.\d+[\w.+-]{0,50}$/.test(latest)) return latest;
-  const reason =
-    found.startError ??
-    (found.timedOut
-      ? 'no response within 30 s'
-      : (found.stderr.split('\n').find((line) => /\bE\d{3}\b|ENOT|ECONN/.test(line)) ??
-        `exited with code ${found.code}`));
-  throw new AppError('network', `npm did not report the newest version: ${reason.trim()}`, {
-    code: 'VERSION_UNKNOWN',
-    tryThis: [`npm view ${PACKAGE} version`],
-  });
-};
+const CHECK_MS = 30_000;
 const requiresFlag = (flag: string, other: string): AppError =>
   new AppError('usage', `${flag} requires ${other}`, {
     tryThis: ['opsctl version --verify --checksums SHA256SUMS'],
@@ -194,12 +177,12 @@ const version = defineCommand({
   path: ['version'],
   summary: 'Show the version, check for a newer version, or verify the files',
   about:
-    'Without --check, makes no network requests. With --verify, compares the files of this installation with the checksums in its package and exits with code 20 if a file differs. The checksums detect damage. To detect manipulation, add --checksums with the signed SHA256SUMS of the release; opsctl verifies SHA256SUMS.minisig next to it and exits with code 10 if the signature is invalid. With --check, queries the configured npm registry for the newest version and exits with code 20 if a newer version exists.',
+    'Without --check, makes no network requests. With --verify, compares the files of this installation with the checksums in its package and exits with code 20 if a file differs. The checksums detect damage. To detect manipulation, add --checksums with the signed SHA256SUMS of the release; opsctl verifies SHA256SUMS.minisig next to it and exits with code 10 if the signature is invalid. With --check, queries the configured npm registry, or the page of the setting update_url, for the newest version and exits with code 20 if a newer version exists. `opsctl config set update_notice on` makes this check once a day and prints a notice.',
   flags: {
     check: {
       effects: [],
       field: { type: 'boolean' },
-      summary: 'Query npm for the newest version',
+      summary: 'Query npm or the page of update_url for the newest version',
     },
     verify: {
       effects: [],
@@ -230,6 +213,7 @@ const version = defineCommand({
   examples: [
     { line: 'opsctl version', says: 'Version, runtime and platform' },
     { line: 'opsctl version -o json', says: 'Print the version for a bug report' },
+    { line: 'opsctl version --check', says: 'Check for a newer version' },
     { line: 'opsctl version --verify', says: 'Verify the installed files' },
     {
       line: 'opsctl version --sbom -o json > sbom.cdx.json',
@@ -260,9 +244,12 @@ const version = defineCommand({
     if (publicKey !== undefined) throw requiresFlag('--public-key', '--checksums');
     const text = `opsctl ${OPSCTL_VERSION} (${runtime}, ${platform})`;
     if (isAsked !== true) return recordResult(own, { text });
-    const latest = await latestVersion(context);
-    const isCurrent = latest === OPSCTL_VERSION;
-    const said = isCurrent ? `${text}: the newest` : `${text}; the newest is ${latest}`;
+    const { compareReleases, latestVersion } = await import('../support/installation.ts');
+    const latest = await latestVersion(context, CHECK_MS);
+    const order = compareReleases(OPSCTL_VERSION, latest);
+    const isCurrent = order >= 0;
+    const newest = order > 0 ? `newer than the newest release ${latest}` : 'the newest';
+    const said = isCurrent ? `${text}: ${newest}` : `${text}; the newest is ${latest}`;
     return recordResult(
       { ...own, latest, is_current: isCurrent },
       { text: said },

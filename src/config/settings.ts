@@ -246,6 +246,19 @@ export const keys: readonly Key[] = [
     summary: 'Number of machines that share the rate limit while the store is unreachable',
     fallback: '10',
   },
+  {
+    key: 'update_notice',
+    env: 'OPSCTL_UPDATE_NOTICE',
+    words: ['on', 'off'],
+    fallback: 'off',
+    summary: 'Check for a newer version once a day on a terminal: on or off',
+  },
+  {
+    key: 'update_url',
+    env: 'OPSCTL_UPDATE_URL',
+    kind: 'url',
+    summary: 'JSON page with the newest version, as of npm or GitHub (default: the npm registry)',
+  },
 ];
 
 export const findSettingKey = (name: string): Key | undefined => keys.find(({ key }) => key === name);

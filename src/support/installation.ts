@@ -1,8 +1,12 @@
-/** Verifies the files of this installation, and the signed checksums of its release. */
+/** What is installed: its newest version, its packages, its files, and the signed checksums of its release. */
 import { createHash, createPublicKey, hash, verify } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
+import type { Runtime } from '../api/context.ts';
+import { compareVersions } from '../api-specs/etcd/versions.ts';
+import { childPath, pathPart } from '../core/file-name.ts';
 import { readJsonText } from '../core/json.ts';
-import { AppError } from '../core/problem.ts';
+import { AppError, messageOf } from '../core/problem.ts';
+import { redactedUrl } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
 import { countText } from '../core/text.ts';
 import { printable } from '../output/types.ts';
@@ -45,6 +49,98 @@ const filesBelow = async (files: Host['files'], root: string, at: string): Promi
     }),
   );
   return found.flat();
+};
+
+const PACKAGE = 'opsctl';
+const VERSION = /^\d+\.\d+\.\d+[\w.+-]{0,50}$/;
+const unknownVersion = (from: string, reason: string, tryThis: string): AppError =>
+  new AppError('network', `${from} did not report the newest version: ${printable(reason.trim())}`, {
+    code: 'VERSION_UNKNOWN',
+    tryThis: [tryThis],
+  });
+type Query = Pick<Runtime, 'host' | 'settings' | 'signal'>;
+/** The newest version in the registry that npm of this machine is configured for. */
+const npmVersion = async ({ host, signal }: Query, limitMs: number): Promise<string> => {
+  const args = ['view', PACKAGE, 'version'];
+  const found = await host.processes.run('npm', args, { timeoutMs: limitMs, signal });
+  const latest = found.stdout.trim();
+  if (found.code === 0 && VERSION.test(latest)) return latest;
+  const reason =
+    found.startError ??
+    (found.timedOut
+      ? `no response within ${limitMs / 1000} s`
+      : (found.stderr.split('\n').find((line) => /\bE\d{3}\b|ENOT|ECONN/.test(line)) ??
+        `exited with code ${found.code}`));
+  throw unknownVersion('npm', reason, `npm view ${PACKAGE} version`);
+};
+/** The version in a JSON page: `version` as npm writes it, or `tag_name` as GitHub does. */
+const pageVersion = async ({ host, signal }: Query, url: string, limitMs: number): Promise<string> => {
+  const fail = (reason: string): AppError =>
+    unknownVersion(redactedUrl(url), reason, 'opsctl config get update_url');
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+  // The header names the program only, because GitHub rejects requests without a name.
+  const headers = { accept: 'application/json', 'user-agent': PACKAGE };
+  const own = { timeoutMs: limitMs, maxReplyBytes: 1_000_000, signal: limit, needsTls: true } as const;
+  const read = async (): Promise<[number, string]> => {
+    const reply = await host.network.request({ method: 'GET', url, headers, ...own });
+    return [reply.status, await reply.text()];
+  };
+  const [status, text] = await read().catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw fail(limit.aborted ? `no response within ${limitMs / 1000} s` : messageOf(error));
+  });
+  if (status !== 200) throw fail(`HTTP ${status}`);
+  const page = readJsonText(text, () => fail('the page is not JSON'));
+  const given = isRecord(page) ? (page.version ?? page.tag_name) : undefined;
+  const latest = typeof given === 'string' ? given.replace(/^v/, '') : '';
+  if (VERSION.test(latest)) return latest;
+  throw fail('the page has no version in the fields version and tag_name');
+};
+/** Returns the newest version, from the page of `update_url` if it is set, and otherwise from npm. */
+export const latestVersion = (query: Query, limitMs: number): Promise<string> => {
+  const page = query.settings.get('update_url');
+  return page === undefined ? npmVersion(query, limitMs) : pageVersion(query, page.value, limitMs);
+};
+/** Compares two versions of opsctl; a version before a release (`-rc.1`) is older than the release. Pure. */
+export const compareReleases = (left: string, right: string): number => {
+  const early = (text: string): string => /^[^+-]*-([^+]*)/.exec(text)?.[1] ?? '';
+  const [a, b] = [early(left), early(right)];
+  const byName = (a === '' ? 1 : 0) - (b === '' ? 1 : 0) || a.localeCompare(b, 'en', { numeric: true });
+  return compareVersions(left, right) || byName;
+};
+
+const NOTICE_LIMIT_MS = 2_000;
+const DAY_MS = 86_400_000;
+/**
+ * Starts the daily check next to a command. The returned function ends the check and returns the notice, if a newer version
+ * exists. The file is written before the check, so that a failure is repeated tomorrow and not by each command; without
+ * the file, nothing is checked.
+ */
+export const startUpdateCheck = async (
+  { host, settings, signal }: Query,
+  version: string,
+): Promise<(isDone: boolean) => Promise<string | undefined>> => {
+  const none = async () => undefined;
+  const file = childPath(settings.directories.cache, pathPart('update-check.json'));
+  const text = await host.files.read(file).catch(() => undefined);
+  const checkedMs = Number(/"checked_ms":(\d+)/.exec(text ?? '')?.[1] ?? Number.NaN);
+  const ageMs = host.now() - checkedMs;
+  if (ageMs >= 0 && ageMs < DAY_MS) return none;
+  try {
+    await host.files.makeDirectory(settings.directories.cache, 0o700);
+    await host.files.replace(file, `${JSON.stringify({ checked_ms: host.now() })}\n`, 0o600);
+  } catch {
+    return none;
+  }
+  const controller = new AbortController();
+  const query = { host, settings, signal: AbortSignal.any([signal, controller.signal]) };
+  const checking = latestVersion(query, NOTICE_LIMIT_MS).catch(() => undefined);
+  return async (isDone) => {
+    if (!isDone) controller.abort();
+    const latest = await checking;
+    if (latest === undefined || compareReleases(version, latest) >= 0) return undefined;
+    return `opsctl ${latest} is available (installed: ${version}); opsctl explain update_notice`;
+  };
 };
 
 const directoryOf = async ({ files }: Host, program: string): Promise<string> =>

@@ -2,7 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Host } from '../../src/platform/host.ts';
+import type { Host, HttpRequest } from '../../src/platform/host.ts';
+import { compareReleases } from '../../src/support/installation.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
 
@@ -12,6 +13,133 @@ const run = (line: string, env: Readonly<Record<string, string>> = {}): Promise<
 beforeAll(async () => {
   home = makeDirectory();
   expect((await run('tracker labels create --name bug')).code).toBe(0);
+});
+
+/** The machine of a person at a terminal, with a page that has the newest version. */
+const pageHost = (page: (request: HttpRequest) => string | Promise<string>, at?: () => number) => {
+  const asked: HttpRequest[] = [];
+  const request: Host['network']['request'] = async (given) => {
+    asked.push(given);
+    const text = await page(given);
+    return {
+      status: 200,
+      headers: {},
+      stream: () => (async function* () {})(),
+      bytes: async () => Buffer.from(text),
+      text: async () => text,
+    };
+  };
+  const host = (real: Host): Host => ({
+    ...real,
+    ...(at === undefined ? {} : { now: at }),
+    network: { ...real.network, request },
+    terminal: {
+      ...real.terminal,
+      stdout: { ...real.terminal.stdout, isTty: true },
+      stderr: { ...real.terminal.stderr, isTty: true },
+    },
+  });
+  return { host, asked };
+};
+
+describe('update notice', () => {
+  const line = 'opsctl 9.9.9 is available (installed: ';
+  const newest = async (): Promise<string> => '{"version":"9.9.9"}';
+  const on = { OPSCTL_UPDATE_NOTICE: 'on', OPSCTL_UPDATE_URL: 'https://releases.example.com/latest.json' };
+  const words = ['explain', 'NO_TOKEN', '--no-pager'];
+  const runAt = (own: ReturnType<typeof pageHost>, extra: Partial<Parameters<typeof opsctl>[1]> = {}) =>
+    opsctl(words, { home, env: on, host: own.host, ...extra });
+
+  it('an update notice is printed once a day, on standard error, and only on request', async () => {
+    const home = makeDirectory();
+    let now = Date.now();
+    const own = pageHost(newest, () => now);
+    const without = await runAt(own, { home, env: {} });
+    expect([without.code, without.stderr, own.asked]).toEqual([0, '', []]);
+    const first = await runAt(own, { home });
+    expect([first.code, first.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^opsctl 9\.9\.9 is available .+\n$/),
+    ]);
+    expect(first.stdout).toBe(without.stdout);
+    for (const hours of [0, 1, 22]) {
+      now += hours * 3_600_000;
+      expect((await runAt(own, { home })).stderr).toBe('');
+    }
+    expect(own.asked).toHaveLength(1);
+    now += 3_600_000;
+    expect((await runAt(own, { home })).stderr).toContain(line);
+    expect(own.asked.map(({ method, url, headers, body }) => [method, url, headers, body])).toEqual(
+      Array.from({ length: 2 }, () => [
+        'GET',
+        on.OPSCTL_UPDATE_URL,
+        { accept: 'application/json', 'user-agent': 'opsctl' },
+        undefined,
+      ]),
+    );
+  });
+  const plainStream = (name: 'stdout' | 'stderr') => (host: Host) => ({
+    ...host,
+    terminal: { ...host.terminal, [name]: { ...host.terminal[name], isTty: false } },
+  });
+  it.each<[string, Partial<Parameters<typeof opsctl>[1]>, string[]]>([
+    ['in CI', { env: { ...on, CI: 'true' } }, words],
+    ['if it is off', { env: { ...on, OPSCTL_UPDATE_NOTICE: 'off' } }, words],
+    ['with --quiet', {}, [...words, '--quiet']],
+    ['in a dry run', {}, ['tracker', 'labels', 'create', '--name', 'x', '--dry-run']],
+    ['in config, which shows settings', {}, ['config', 'list']],
+    ['in version', {}, ['version']],
+    ['if a program reads the result', { host: plainStream('stdout') }, words],
+    ['if a program reads the messages', { host: plainStream('stderr') }, words],
+  ])('no check for updates is made %s', async (_, { host = (same) => same, ...extra }, argv) => {
+    const own = pageHost(newest);
+    const ran = await opsctl(argv, {
+      home: makeDirectory(),
+      env: on,
+      ...extra,
+      host: (real) => host(own.host(real)),
+    });
+    expect([ran.code, own.asked]).toEqual([0, []]);
+    expect(ran.stderr).not.toContain(line);
+  });
+  it.each<[string, (request: HttpRequest) => string | Promise<string>]>([
+    ['cannot be reached', () => Promise.reject(new Error('ECONNREFUSED'))],
+    ['does not respond', ({ signal }) => new Promise((_, fail) => signal?.addEventListener('abort', fail))],
+    ['is not JSON', () => '<html>'],
+    ['has the same version', () => JSON.stringify({ version: OPSCTL_VERSION })],
+    ['has an older version', () => '{"version":"0.0.0-alpha"}'],
+    ['has a version with control characters', () => '{"version":"\\u001b]0;9.9.9"}'],
+  ])('a command is unchanged if the page of update_url %s', async (_, page) => {
+    const home = makeDirectory();
+    const own = pageHost(page);
+    for (const _again of [1, 2]) {
+      const { code, stderr } = await runAt(own, { home });
+      expect([code, stderr]).toEqual([0, '']);
+    }
+    expect(own.asked).toHaveLength(1);
+  });
+  it('an update notice does not follow an error, and its check ends with the command', async () => {
+    const own = pageHost(({ signal }) => new Promise((_, fail) => signal?.addEventListener('abort', fail)));
+    const { code, stderr } = await opsctl(['explain', 'NOTHING'], {
+      home: makeDirectory(),
+      env: on,
+      host: own.host,
+    });
+    expect([code, own.asked.length, own.asked[0]?.signal?.aborted]).toEqual([2, 1, true]);
+    expect(own.asked[0]?.signal?.reason).not.toMatchObject({ name: 'TimeoutError' });
+    expect(stderr).not.toContain('available');
+  });
+  it('no check is made if its time cannot be stored', async () => {
+    const own = pageHost(newest);
+    const { code, stderr } = await runAt(own, {
+      home: makeDirectory(),
+      host: (real) => ({
+        ...own.host(real),
+        files: { ...real.files, replace: () => Promise.reject(new Error('no space left on device')) },
+      }),
+    });
+    expect([code, stderr, own.asked]).toEqual([0, '', []]);
+  });
 });
 
 describe('version', () => {
@@ -43,6 +171,34 @@ describe('version', () => {
     });
     expect([ran.code, asked]).toEqual([code, [['npm', 'view', 'opsctl', 'version']]]);
     if (latest !== undefined) expect(ran.json()).toMatchObject({ latest, is_current: false });
+  });
+  it.each([
+    ['{"version":"9.9.9","dist":{}}', 20, '9.9.9'],
+    ['{"tag_name":"v9.9.9"}', 20, '9.9.9'],
+    ['{"version":"0.0.0"}', 20, '0.0.0'],
+    ['{"version":"0.0.0-alpha.1"}', 0, '0.0.0-alpha.1'],
+    ['{"version":"\\u001b[31m9.9.9"}', 11, undefined],
+    ['{"version":9}', 11, undefined],
+    ['<html>', 11, undefined],
+  ])('version --check reads the page of update_url instead of npm: %s', async (text, code, latest) => {
+    const { host, asked } = pageHost(() => text);
+    const env = { OPSCTL_UPDATE_URL: 'https://releases.example.com/latest.json?token=secret-of-the-test' };
+    const ran = await opsctl(['version', '--check', '-o', 'json'], { home, env, host });
+    expect([ran.code, asked.length]).toEqual([code, 1]);
+    expect(ran.stdout + ran.stderr).not.toContain('\u001b[31m');
+    if (latest !== undefined) expect(ran.json()).toMatchObject({ latest, is_current: code === 0 });
+  });
+  it.each([
+    ['0.1.0', '0.1.0', 0],
+    ['0.9.0', '0.10.0', -1],
+    ['1.0.0-rc.1', '1.0.0', -1],
+    ['1.0.0-rc.2', '1.0.0-rc.10', -1],
+    ['1.0.1-rc.1', '1.0.0', 1],
+    ['1.0.0+build', '1.0.0', 0],
+    ['1.0.0+build-2', '1.0.0', 0],
+  ])('compareReleases orders %s and %s', (left, right, order) => {
+    expect(Math.sign(compareReleases(left, right))).toBe(order);
+    expect(Math.sign(compareReleases(right, left))).toBe(0 - order);
   });
   const sbomOf = (words: readonly string[], text: string | undefined, program: string | undefined) => {
     const directory = makeDirectory();

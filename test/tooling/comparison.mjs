@@ -194,11 +194,11 @@ export const rows = [
   ],
   [
     'Update notice',
-    'opsctl version --check',
+    'opsctl config set update_notice on',
     'best',
-    'gh, vercel: a notice at the start; opsctl checks only on request',
+    'gh, vercel: a notice that is on by default; in opsctl it is off by default',
     'test/commands/product.services.test.ts',
-    '--check queries npm only',
+    'an update notice is printed once a day, on standard error, and only on request',
   ],
   [
     'Extensions',

@@ -177,7 +177,7 @@ export const securityPage: Page = {
     ),
     heading('Network'),
     prose(
-      'opsctl sends no telemetry and does not check for updates automatically. It rejects plain HTTP except on this machine. It never sends a mock token to a real service, or a real token to the mock server.',
+      'opsctl sends no telemetry. It checks for updates only with `version --check`, or once a day if you set `update_notice` to `on`. It rejects plain HTTP except on this machine. It never sends a mock token to a real service, or a real token to the mock server.',
     ),
     shell('Revoke the tokens and remove the sign-in', 'opsctl logout'),
     shell('Write a redacted trace for a bug report', 'opsctl tracker labels list --har trace.har'),

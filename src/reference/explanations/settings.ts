@@ -249,4 +249,14 @@ export const settingExplanations: Readonly<Record<string, SettingExplanation>> =
     effect: 'Requests to the tracker use this URL.',
     example: 'opsctl config set tracker.url https://tracker.example.com',
   },
+  update_notice: {
+    effect:
+      'On a terminal and outside of CI, opsctl queries the newest version once a day and prints one line if it is newer. The query ends after 2 seconds, sends no data about you, and never changes the result of a command.',
+    example: 'opsctl config set update_notice on',
+  },
+  update_url: {
+    effect:
+      'opsctl reads the newest version from the field version or tag_name of this JSON page instead of the npm registry.',
+    example: 'opsctl config set update_url https://releases.example.com/opsctl/latest.json',
+  },
 };
