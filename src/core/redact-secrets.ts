@@ -64,7 +64,8 @@ const isSecretWord = (word: string): boolean =>
 const judgedNames = new Map<string, boolean>();
 const MOST_JUDGED = 1000;
 const LONGEST_JUDGED = 100;
-const isSecret = (name: string): boolean => {
+/** True for a name under which a secret is sent or stored, in any of the usual notations. Pure. */
+export const isSecretName = (name: string): boolean => {
   const known = judgedNames.get(name);
   if (known !== undefined) return known;
   const judged = isSecretWord(snake(name));
@@ -86,7 +87,7 @@ export const redactedForm = (text: string): string =>
     .split('&')
     .map((pair) => {
       const name = pair.split('=', 1)[0] ?? '';
-      const isHidden = isSecret(decodeText(name)) || FORM_NAMES.has(snake(decodeText(name)));
+      const isHidden = isSecretName(decodeText(name)) || FORM_NAMES.has(snake(decodeText(name)));
       return isHidden && pair.includes('=') ? `${name}=${MASK}` : pair;
     })
     .join('&');
@@ -109,7 +110,7 @@ export const redactedUrl = (url: string): string => {
 const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 
 const redactedHeader = (name: string, value: string): string => {
-  if (isSecret(name) || FORM_NAMES.has(snake(name))) return MASK;
+  if (isSecretName(name) || FORM_NAMES.has(snake(name))) return MASK;
   if (/^(content-)?location$|^referer$/i.test(name)) return redactedUrl(value);
   // Link, Refresh and others have URLs inside their value.
   return value.replace(/[a-z][a-z0-9+.-]*:\/\/[^\s<>"',;]+/gi, redactedUrl);
@@ -132,9 +133,9 @@ type Judge = (name: string, value: unknown) => Hidden;
 type JudgeName = (name: string) => Hidden;
 /** A code is a secret only as text: the number or the object below this name belongs to an error. */
 const scopeBelow = (name: string): Hidden =>
-  !isSecret(name) ? 'none' : snake(name) === 'code' ? 'texts' : 'all';
+  !isSecretName(name) ? 'none' : snake(name) === 'code' ? 'texts' : 'all';
 /** In an answer to a form, which only an endpoint of a sign-in reads, a number can be a code that opens an account. */
-const scopeBelowInSignIn = (name: string): Hidden => (isSecret(name) ? 'all' : 'none');
+const scopeBelowInSignIn = (name: string): Hidden => (isSecretName(name) ? 'all' : 'none');
 /** Returns whether a request with this content type goes to an endpoint of a sign-in: all other services read JSON. */
 const isSignInType = (type = ''): boolean => /^application\/x-www-form-urlencoded\b/i.test(type);
 /** Everything inside a hidden object is hidden. */
@@ -303,7 +304,7 @@ const textsUnder = (value: unknown, isHidden: boolean): string[] => {
   if (typeof value !== 'object' || value === null) return [];
   // The code of an error is a word, not a secret.
   return Object.entries(value).flatMap(([key, inner]) =>
-    textsUnder(inner, key !== 'code' && isSecret(key) && typeof inner !== 'object'),
+    textsUnder(inner, key !== 'code' && isSecretName(key) && typeof inner !== 'object'),
   );
 };
 

@@ -17,6 +17,8 @@ test('every command looks only, shows what it would do, or refuses --dry-run', a
       noDryRun !== undefined && (isReadOnlyCommand(path.join(' ')) || showsFirst(path.join(' '))),
   );
   expect(both).toEqual([]);
+  const names = all.map(({ path }) => path.join(' '));
+  expect(names.filter((name) => isReadOnlyCommand(name) && showsFirst(name))).toEqual([]);
 });
 
 test.each([

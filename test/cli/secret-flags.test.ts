@@ -4,6 +4,7 @@ import { parseCommand } from '../../src/cli/parse.ts';
 import { groups } from '../../src/commands/program.ts';
 import { knownKey } from '../../src/config/store.ts';
 import { bare } from '../../src/core/field.ts';
+import { isSecretName } from '../../src/core/redact-secrets.ts';
 import { trackerInMemory } from '../support/in-memory.ts';
 
 const SECRET = 'marker-3f9a77';
@@ -54,19 +55,19 @@ test('webhooks create rejects a file with an empty or too long secret', async ()
 
 /** Credentials of the mock server, which are published in its demo data. */
 const mockOnly = /^mock /;
-test('no flag accepts a secret as its value', async () => {
+test('no flag or argument accepts a secret as its value', async () => {
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
-  const faults = commands.flatMap(({ path, flags = {} }) =>
-    Object.entries(flags).flatMap(([name, { field, value = '' }]) => {
-      const inner = bare(field);
-      const isText = inner.type === 'string' && inner.enum === undefined;
-      const isSecret = /(^|-)(secret|password|token|passphrase)$/.test(name);
-      return isText && isSecret && !/file|command/.test(value) && !mockOnly.test(path.join(' '))
-        ? [`${path.join(' ')} --${name}`]
-        : [];
-    }),
-  );
-  expect(faults.filter((one) => !one.endsWith('--page-token'))).toEqual([]);
+  const parts = commands.flatMap(({ path, flags = {}, args = [] }) => [
+    ...Object.entries(flags).map(([name, part]) => ({ at: `${path.join(' ')} --${name}`, name, part })),
+    ...args.map((part) => ({ at: `${path.join(' ')} <${part.name}>`, name: part.name, part })),
+  ]);
+  const faults = parts.filter(({ at, name, part }) => {
+    const inner = bare(part.field);
+    const isText = inner.type === 'string' && inner.enum === undefined;
+    const value = 'value' in part ? (part.value ?? '') : '';
+    return isText && isSecretName(name) && !/file|command/.test(value) && !mockOnly.test(at);
+  });
+  expect(faults.map(({ at }) => at)).toEqual([]);
 });
 
 test('no message about a command line repeats a text that may be a secret', async () => {

@@ -39,14 +39,14 @@ const digestOf = (shown: string, filesDigest: string): string => {
 };
 /**
  * Tokens that allow one call once, if it would still make the change that was shown. Another server does not
- * accept them.
+ * accept them. A token has only digits and letters, because an argument must not start with a dash.
  */
-const approvals = (key: Uint8Array, now: () => number) => {
+export const approvals = (key: Uint8Array, now: () => number) => {
   const issued = new Map<string, number>();
   const tokenOf = (call: string, digest: string): string =>
     createHmac('sha256', key)
       .update(JSON.stringify([call, digest]))
-      .digest('base64url');
+      .digest('hex');
   return {
     issue(call: string, digest: string): string {
       const token = tokenOf(call, digest);
@@ -303,6 +303,12 @@ async function* messages(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Buffe
   yield Buffer.concat(rest);
 }
 
+/** Returns a tool as clients see it. A client may run a read-only tool without a question to the user. Pure. */
+export const describeTool = ({ name, description, inputSchema, isReading }: Tool) => ({
+  ...{ name, description, inputSchema },
+  annotations: { readOnlyHint: isReading, destructiveHint: !isReading, openWorldHint: true },
+});
+
 /** Serves tool requests until standard input ends or the user presses Ctrl-C. */
 export const serveTools = async (
   context: Context,
@@ -321,10 +327,7 @@ export const serveTools = async (
   };
   const server = new Server({ name: 'opsctl', version: OPSCTL_VERSION }, { capabilities: { tools: {} } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: tools.map(({ name, description, inputSchema, isReading }) => ({
-      ...{ name, description, inputSchema },
-      annotations: { readOnlyHint: isReading, destructiveHint: !isReading, openWorldHint: true },
-    })),
+    tools: tools.map(describeTool),
   }));
   server.setRequestHandler(CallToolRequestSchema, (request, extra) =>
     callTool(caller, tools, request.params.name, request.params.arguments ?? {}, extra.signal),

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Problem } from '../../../src/core/problem.ts';
 import type { Argument, Flag } from '../../../src/core/flag.ts';
 import { restoreNumbers } from '../../../src/core/json.ts';
-import { effectsOf } from '../../../src/cli/read-only.ts';
+import { effectsOf, showsFirst } from '../../../src/cli/read-only.ts';
 import { globalFlags } from '../../../src/cli/options.ts';
 import { groups } from '../../../src/commands/program.ts';
 import {
@@ -15,7 +15,14 @@ import {
   toolsOf,
   usualTools,
 } from '../../../src/cli/mcp/tools.ts';
-import { type Caller, callTool, withoutSecrets, withVisibleNames } from '../../../src/cli/mcp/call.ts';
+import {
+  approvals,
+  type Caller,
+  callTool,
+  describeTool,
+  withoutSecrets,
+  withVisibleNames,
+} from '../../../src/cli/mcp/call.ts';
 import { errorWith, naming } from '../../support/facts.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
@@ -89,6 +96,18 @@ describe('tools that only read', () => {
 });
 
 describe('a change', () => {
+  it('is announced as destructive, and never as read-only', () => {
+    const announced = all.map((tool) => [tool, describeTool(tool).annotations] as const);
+    for (const [{ name, command, isReading }, { readOnlyHint, destructiveHint }] of announced) {
+      expect([name, readOnlyHint, destructiveHint]).toEqual([name, isReading, !isReading]);
+      const mayChange =
+        showsFirst(command.path.join(' ')) ||
+        command.noDryRun !== undefined ||
+        (command.operation !== undefined && command.operation.operation.method !== 'GET');
+      expect([name, readOnlyHint && mayChange]).toEqual([name, false]);
+    }
+    expect(announced.filter(([, { destructiveHint }]) => destructiveHint).length).toBeGreaterThan(100);
+  });
   it('offers no argument that runs a program or chooses where requests and secrets go', () => {
     const hidden = all
       .filter(({ isReading }) => !isReading)
@@ -103,6 +122,22 @@ describe('a change', () => {
     const tool = named('tracker_labels_create');
     expect(problemsOf(tool, { name: 'x', description: '- a list' })).toBe('');
     expect(argvOf(tool, { name: 'x', description: '- a list' })).toContain('--description=- a list');
+  });
+});
+
+describe('approval tokens', () => {
+  it('are accepted as arguments, and allow one call once', () => {
+    const tool = named('labels_apply');
+    const tokens = approvals(Buffer.alloc(32, 7), () => 0);
+    for (let n = 0; n < 500; n += 1) {
+      const approval = tokens.issue('a call', `${n}`);
+      expect(problemsOf(tool, { file: ['x.yaml'], approval })).toBe('');
+      const uses = [
+        tokens.redeem(approval, 'another call', `${n}`),
+        tokens.redeem(approval, 'a call', `${n}`),
+      ];
+      expect([...uses, tokens.redeem(approval, 'a call', `${n}`)]).toEqual([false, true, false]);
+    }
   });
 });
 
