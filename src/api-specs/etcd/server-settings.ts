@@ -151,6 +151,24 @@ const known = new Set(flags.map(variableOf));
  */
 export const isServerVariable = (name: string): boolean =>
   known.has(name) || name.startsWith('ETCD_EXPERIMENTAL_');
+export const FILE_VARIABLE = 'ETCD_CONFIG_FILE';
+/**
+ * Returns whether this version reads the configuration file of the variable. 3.4 is the first one, so the
+ * settings of the file take effect with the upgrade to 3.4 (seen on real servers).
+ */
+export const readsFileOfVariable = (minor: Minor): boolean => compareVersions(minor, '3.4') >= 0;
+/**
+ * Returns the configuration file that a server of this version reads instead of all flags and variables;
+ * undefined if it reads flags and variables. `variable` is the value of ETCD_CONFIG_FILE. The servers ignore
+ * empty names. An unknown version counts as a version that reads the file of the variable.
+ */
+export const findServerFile = (
+  flags: ReadonlyMap<string, string>,
+  variable: string | undefined,
+  minor: Minor | undefined,
+): string | undefined =>
+  flags.get('config-file') ||
+  (minor === undefined || readsFileOfVariable(minor) ? variable || undefined : undefined);
 /** Its value may be relative to the server's working directory. */
 export const isPathVariable = (name: string): boolean => /^ETCD_(DATA_DIR|WAL_DIR|(\w+_)?FILE)$/.test(name);
 

@@ -24,7 +24,7 @@ import {
   withRunningPrograms,
   type Opened,
 } from './prepare.ts';
-import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
 
 export const plan = defineCommand({
   path: ['kv', 'plan'],
@@ -208,6 +208,17 @@ const report = ({ log }: Context, values: Given, { left, unseen, processes }: Dr
       `no process of ${unseen.join(', ')} found on this machine; for members on other hosts use --driver ssh`,
     );
 };
+/** The version of the member at this URL; undefined without a response. */
+const minorAt = async ({ access }: Opened, url: string | undefined): Promise<Minor | undefined> =>
+  url === undefined
+    ? undefined
+    : access
+        .store(url)
+        .versions()
+        .then(
+          ({ server }) => minorOf(server),
+          () => undefined,
+        );
 export const init = defineCommand({
   path: ['kv', 'init'],
   noDryRun: 'without --out the file is only printed',
@@ -237,6 +248,7 @@ export const init = defineCommand({
       driver: values.driver,
       newBinary: values['new-binary'],
       oldBinary: values['old-binary'],
+      minorOf: ({ client_urls: [url] }) => minorAt(opened, url),
     });
     const { members, left, processes } = draft;
     report(context, values, draft);

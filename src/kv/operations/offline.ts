@@ -46,7 +46,7 @@ const copyData: OperationStepHandler = async (operation, step): Promise<Detail> 
   const { from, to } = wayOf(operation);
   const spec = memberOf(checking, memberStep(step));
   const ending = `.before-offline-${from}-${plan.id}`;
-  const walDir = walDirOf(spec, hostOf(operation, spec.name));
+  const walDir = walDirOf(spec, hostOf(operation, spec.name), from);
   const { path, files, bytes } = await checking.driver.copyData(spec, ending, walDir);
   const placement = await checking.driver.stage(spec, { from, to, run: plan.id });
   say(`copied the data of ${spec.name} to ${path} (${files} files, ${mebibytes(bytes)})`);

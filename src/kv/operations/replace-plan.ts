@@ -1,10 +1,11 @@
 import { type Advice, after, next, adviceText } from '../../core/next.ts';
-import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
+import { FILE_VARIABLE, findServerFile } from '../../api-specs/etcd/server-settings.ts';
+import { type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { holdText } from '../engine/locks.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../engine/model.ts';
 import { argvOf } from '../../core/shell.ts';
-import { FILE_VARIABLE, flagsOf, namesFile } from '../upgrade/configuration/configuration.ts';
+import { flagsOf } from '../upgrade/configuration/configuration.ts';
 import { quorumOf } from '../upgrade/guards/membership.ts';
 import { alarmMessages } from '../upgrade/guards/store.ts';
 import type { Which } from '../upgrade/supervisors/driver.ts';
@@ -37,18 +38,27 @@ const withFlag = (words: readonly string[], flag: string, value: string): string
   const isOne = (words[at] as string).includes('=');
   return [...words.slice(0, at), `--${flag}=${value}`, ...words.slice(at + (isOne ? 1 : 2))];
 };
+/** The version of the other members, which the replaced member will run. */
+const minorOfOthers = ({ members }: Observation, name: string): Minor | undefined =>
+  minorOf(members.find((one) => one.name !== name && one.is_healthy)?.server_version);
 /**
  * How the settings reach the server. A server with a configuration file ignores flags and environment
  * variables.
  */
 export type JoinBy = 'file' | 'command' | undefined;
-export const joinsBy = (cluster: ClusterFile, member: MemberSpec, which: Which): JoinBy => {
+export const joinsBy = (
+  { cluster, member, observation }: Pick<ReplaceInput, 'cluster' | 'member' | 'observation'>,
+  which: Which,
+): JoinBy => {
   if (member.config_file !== undefined) return 'file';
   const by = cluster.driver === 'ssh' ? (cluster.ssh?.then ?? 'local') : (cluster.driver ?? 'local');
   const words = wordsOf(member, which);
   if (by !== 'local' || words === undefined) return undefined;
-  const isByFile = flagsOf(words.slice(1)).has('config-file') || namesFile(member.env?.[FILE_VARIABLE]);
-  return isByFile ? undefined : 'command';
+  // The new process inherits the environment of its predecessor.
+  const environment = observation.members.find(({ name }) => name === member.name)?.host?.environment;
+  const variable = member.env?.[FILE_VARIABLE] ?? environment?.[FILE_VARIABLE];
+  const minor = minorOfOthers(observation, member.name);
+  return findServerFile(flagsOf(words.slice(1)), variable, minor) === undefined ? 'command' : undefined;
 };
 /**
  * Returns the member for this single start. The server rejects a setting that is both a flag and a variable,
@@ -106,7 +116,7 @@ const peerUrlsOf = (input: ReplaceInput): readonly string[] => {
 /** Returns which command starts the version of the other members. */
 const startsOf = (input: ReplaceInput): Which | undefined => {
   const { host } = seenOf(input);
-  const minor = minorOf(othersOf(input).find(({ is_healthy }) => is_healthy)?.server_version);
+  const minor = minorOfOthers(input.observation, input.member.name);
   if (minor === undefined) return undefined;
   if (minorOf(host?.old_binary_version) === minor) return 'old';
   return minorOf(host?.new_binary_version) === minor ? 'new' : undefined;
@@ -190,7 +200,7 @@ const needsOf = (input: ReplaceInput): Need[] => {
     {
       guard: 'join-is-possible',
       good: 'opsctl can start it with --initial-cluster-state existing',
-      isMet: joinsBy(cluster, member, which ?? 'old') !== undefined,
+      isMet: joinsBy(input, which ?? 'old') !== undefined,
       message: `driver ${cluster.driver ?? 'local'} starts ${name} with flags that opsctl cannot change`,
       hint: after(
         'add config_file to the cluster file, or',
@@ -297,7 +307,10 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
   const isLearner = othersOf(input).every(
     ({ server_version, is_reachable }) => !is_reachable || rowOf(server_version)?.can.learners === true,
   );
-  const [listed, walDir] = [listedOf(input), walDirOf(member, seenOf(input).host)];
+  const [listed, walDir] = [
+    listedOf(input),
+    walDirOf(member, seenOf(input).host, minorOfOthers(observation, member.name)),
+  ];
   return buildPlan({
     id,
     operation: 'replace-member',

@@ -154,7 +154,7 @@ const startIt = async (operation: Operation, name: string): Promise<void> => {
   const started = startSettings(await listedNow(operation), await addedMember(operation), name);
   const settings = joinSettings(started['ETCD_INITIAL_CLUSTER'] as string);
   const { driver } = checking;
-  if (joinsBy(cluster, member, which) !== 'file') {
+  if (joinsBy({ cluster, member, observation: plan.observation }, which) !== 'file') {
     await driver.start(joiningMember(member, which, settings), which);
     return;
   }

@@ -1,5 +1,11 @@
 import { basename, dirname, join, resolve } from 'node:path';
-import { isPathVariable, isServerVariable } from '../../../api-specs/etcd/server-settings.ts';
+import {
+  FILE_VARIABLE,
+  findServerFile,
+  isPathVariable,
+  isServerVariable,
+} from '../../../api-specs/etcd/server-settings.ts';
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import {
   childPath,
   type FileName,
@@ -88,10 +94,11 @@ const settingsOf = async (
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
   cwd: string,
+  minor: Minor | undefined,
 ): Promise<Settings> => {
   const flags = flagsOf(argv.slice(1));
-  const given = flags.get('config-file') ?? env['ETCD_CONFIG_FILE'];
-  if (given === undefined || given === '')
+  const given = findServerFile(flags, env[FILE_VARIABLE], minor);
+  if (given === undefined)
     return { get: (key) => flags.get(key) ?? env[`ETCD_${key.toUpperCase().replaceAll('-', '_')}`] };
   const config_file = resolve(cwd, given);
   const text = await host.files.read(config_file).catch(() => undefined);
@@ -204,14 +211,18 @@ const isBelievable = async (host: Host, { pid, uid }: Running, urls: readonly st
   uid === undefined || uid === 0 || uid === host.uid || servesUrl(host, { pid, uid }, urls);
 /**
  * Finds the process of a member on this machine: its flags, environment or configuration file contain the
- * member's client URL.
+ * member's client URL. The version of the member decides which of them its process has read.
  */
-export const findProcess = async (host: Host, listed: ListedMember): Promise<FoundProcess | undefined> => {
+export const findProcess = async (
+  host: Host,
+  listed: ListedMember,
+  minor: Minor | undefined,
+): Promise<FoundProcess | undefined> => {
   for (const one of await running(host)) {
     if (!(await isBelievable(host, one, listed.client_urls))) continue;
     const cwd = (await host.files.realPath(`/proc/${one.pid}/cwd`).catch(() => undefined)) ?? '/';
     const env = environmentOf(host, one, cwd);
-    const settings = await settingsOf(host, one.argv, env, cwd);
+    const settings = await settingsOf(host, one.argv, env, cwd, minor);
     if (isMember(settings, listed)) return describeRunningMember(host, one, settings, env, cwd, listed.name);
   }
   return undefined;
@@ -234,15 +245,21 @@ export type Describing = {
   readonly driver?: Driver | undefined;
   readonly newBinary?: string | undefined;
   readonly oldBinary?: string | undefined;
+  /** Requests the version that a member runs; undefined if it does not respond. */
+  readonly minorOf?: ((listed: ListedMember) => Promise<Minor | undefined>) | undefined;
 };
 /**
  * Finds the processes on this machine. If no driver is named, their units decide how opsctl stops and starts
  * them.
  */
-const seenHere = async (host: Host, listed: readonly ListedMember[], named: Driver | undefined) => {
+const seenHere = async (
+  host: Host,
+  listed: readonly ListedMember[],
+  { driver: named, minorOf }: Pick<Describing, 'driver' | 'minorOf'>,
+) => {
   const isLooked = named === undefined || named === 'local' || named === 'systemd';
   const found = await Promise.all(
-    listed.map(async (member) => (isLooked ? findProcess(host, member) : undefined)),
+    listed.map(async (member) => (isLooked ? findProcess(host, member, await minorOf?.(member)) : undefined)),
   );
   const units = found.flatMap((one) => (one === undefined ? [] : [one.unit !== undefined]));
   const driver: Driver = named ?? (units.length > 0 && units.every(Boolean) ? 'systemd' : 'local');
@@ -370,7 +387,7 @@ export const describeMembers = async (
 ): Promise<{ readonly driver: Driver; readonly members: readonly ClusterDescription[] }> => {
   refuseNeverStarted(listed);
   refuseWrongNames(listed);
-  const { found, driver } = await seenHere(host, listed, describing.driver);
+  const { found, driver } = await seenHere(host, listed, describing);
   const stems = fileStems(listed);
   const filesOf = (stem: string): Files => ({
     directory: describing.directory,

@@ -1,4 +1,5 @@
 import { type Advice, after } from '../../../core/next.ts';
+import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import {
   previousMinor,
   rowOf,
@@ -242,7 +243,7 @@ export const accessInFlags = (
   versions: Versions,
 ): ConfigFinding[] => {
   // With a configuration file a server reads no other flag, but still exits at an unknown flag.
-  const isFile = flags.has('config-file');
+  const isFile = findServerFile(flags, env[FILE_VARIABLE], versions.to) !== undefined;
   const found = givenFindings(
     {
       has: (key) => flags.has(key),

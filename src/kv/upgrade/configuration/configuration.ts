@@ -1,5 +1,10 @@
-import { settingNames, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
-import { type Minor, compareVersions, rowOf } from '../../../api-specs/etcd/versions.ts';
+import {
+  FILE_VARIABLE,
+  findServerFile,
+  refusedValues,
+  settingNames,
+} from '../../../api-specs/etcd/server-settings.ts';
+import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -193,14 +198,6 @@ export const lintFile = (given: Settings, to: Minor, from?: Minor): ConfigFindin
     ...fileFindings36(file, to).filter(isRead),
   ];
 };
-export const FILE_VARIABLE = 'ETCD_CONFIG_FILE';
-/**
- * Returns whether this version reads the configuration file of the variable. 3.4 is the first one, so the
- * settings of the file take effect with the upgrade to 3.4 (seen on real servers).
- */
-export const readsFileOfVariable = (minor: Minor): boolean => compareVersions(minor, '3.4') >= 0;
-/** Returns whether an environment names a configuration file. The servers ignore an empty variable. */
-export const namesFile = (value: string | undefined): boolean => value !== undefined && value !== '';
 /** Flags of a command line by name, without the dashes. */
 export const flagsOf = (words: readonly string[]): ReadonlyMap<string, string> => parseWords(words).flags;
 /** Finds values of the retention that version `to` does not read. */
@@ -249,6 +246,7 @@ export const lintFlags = (
   env: Readonly<Record<string, string>> = {},
 ): ConfigFinding[] => {
   const [flags, beside] = [flagsOf(words), settingsOf(env)];
+  const hasFile = findServerFile(flags, env[FILE_VARIABLE], to) !== undefined;
   const found = (rowOf(`${to}.0`)?.removed ?? [])
     .filter(({ key }) => flags.has(key))
     .map(({ flag, instead }) =>
@@ -274,7 +272,7 @@ export const lintFlags = (
     ...[
       ...unknownFlags(flags, to),
       ...strayFindings(words),
-      ...valuesGiven(flags, to, { isVariable: false, hasFile: flags.has('config-file'), beside }),
+      ...valuesGiven(flags, to, { isVariable: false, hasFile, beside }),
       ...earlierFindings(words, to),
     ].filter(isNew),
   ];
@@ -399,7 +397,7 @@ export const lintEnvironment = (
   to: Minor,
   from?: Minor,
 ): ConfigFinding[] => {
-  if (flags.has('config-file')) return [];
+  if (findServerFile(flags, env[FILE_VARIABLE], to) !== undefined) return [];
   const removed = (rowOf(to)?.removed ?? [])
     .filter(({ key }) => env[variableOf(key)] !== undefined)
     .map(({ key, instead }) => finding('warn', variableOf(key), `is ignored from ${to} on`, instead));

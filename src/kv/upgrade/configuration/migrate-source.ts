@@ -1,7 +1,12 @@
-import { gatedIn36, renamedIn36 } from '../../../api-specs/etcd/server-settings.ts';
-import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
 import {
   FILE_VARIABLE,
+  findServerFile,
+  gatedIn36,
+  readsFileOfVariable,
+  renamedIn36,
+} from '../../../api-specs/etcd/server-settings.ts';
+import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
+import {
   type Origin,
   type ServerStart,
   escapeText,
@@ -9,7 +14,6 @@ import {
   lintEnvironment,
   lintFile,
   lintFlags,
-  readsFileOfVariable,
 } from './configuration.ts';
 import type { ConfigFinding } from './access.ts';
 import type { Migrated } from './migrate.ts';
@@ -37,7 +41,7 @@ const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
   const isUnread = isFileOfVariable === true && !readsFileOfVariable(to);
   const file = isUnread ? undefined : start.file;
   const flags = flagsOf(words);
-  const hasFile = flags.has('config-file') || file !== undefined;
+  const hasFile = file !== undefined || findServerFile(flags, env[FILE_VARIABLE], to) !== undefined;
   const own = hasPrefix(env);
   const isSet = (key: string): boolean =>
     hasFile

@@ -1,5 +1,10 @@
 import type { sourceFormats } from './access.ts';
-import { fileSections, settingNames } from '../../../api-specs/etcd/server-settings.ts';
+import {
+  FILE_VARIABLE,
+  fileSections,
+  findServerFile,
+  settingNames,
+} from '../../../api-specs/etcd/server-settings.ts';
 import { AppError } from '../../../core/problem.ts';
 import { wordsOf } from '../../../core/shell.ts';
 import {
@@ -136,16 +141,16 @@ const expandWords = (line: string, env: Readonly<Record<string, string>>, unread
 const repeatNotes = (repeats: readonly RepeatedKey[] = []) =>
   repeats.map((one) => ({ key: one.key, ...repeatText(one) }));
 const withConfigFile = async (start: ServerStart, reader: SourceReader): Promise<ServerStart> => {
-  const path = parseWords(start.words).flags.get('config-file') ?? start.env['ETCD_CONFIG_FILE'];
-  // A server ignores an empty name.
-  if (path === undefined || path === '') return start;
+  const { flags } = parseWords(start.words);
+  const path = findServerFile(flags, start.env[FILE_VARIABLE], undefined);
+  if (path === undefined) return start;
   const text = await reader.read(path);
   const parsed = text === undefined ? undefined : await parseConfig(text);
   if (text === undefined || parsed === undefined || !('file' in parsed))
     return { ...start, unread: [...start.unread, `configuration file ${path}`] };
   const origins = new Map([...start.origins, ...keyOrigins(text, path)]);
   const notes = [...(start.notes ?? []), ...repeatNotes(parsed.repeats)];
-  return parseWords(start.words).flags.has('config-file')
+  return findServerFile(flags, undefined, undefined) !== undefined
     ? { ...start, file: parsed.file, origins, notes }
     : { ...start, file: parsed.file, origins, notes, isFileOfVariable: true };
 };

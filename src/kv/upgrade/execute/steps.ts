@@ -1,3 +1,4 @@
+import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { next } from '../../../core/next.ts';
 import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -73,7 +74,8 @@ export const checkData: StepHandler = async (run, { member: name }) => {
 const nameOf = (step: Step): string => step.member as string;
 const copyData: StepHandler = async (run, step) => {
   const member = memberOf(run, nameOf(step));
-  const walDir = walDirOf(member, getMemberStatus(run.plan.observation, member.name).host);
+  const seen = getMemberStatus(run.plan.observation, member.name);
+  const walDir = walDirOf(member, seen.host, minorOf(seen.server_version));
   const ending = `.before-${run.plan.to}-${run.id}`;
   const { path, files, bytes } = await run.driver.copyData(member, ending, walDir);
   return { copy: path, copied: `${files} files, ${mebibytes(bytes)}` };

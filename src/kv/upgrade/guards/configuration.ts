@@ -1,15 +1,9 @@
 import { after } from '../../../core/next.ts';
 import { resolve } from 'node:path';
+import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
-import {
-  FILE_VARIABLE,
-  flagsOf,
-  lintEnvironment,
-  lintFile,
-  lintFlags,
-  readsFileOfVariable,
-} from '../configuration/configuration.ts';
+import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { changedDefaults } from '../configuration/values.ts';
@@ -30,8 +24,12 @@ type Start = {
 };
 export const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
   const named = argvOf(member.new_command, member.new_binary);
-  if (isLocal || member.new_command !== undefined)
-    return { words: named ?? [], env: member.env ?? {}, inWords: 'in new_command', inEnv: 'in env' };
+  if (isLocal || member.new_command !== undefined) {
+    // A successor inherits the environment of the running process, and `env` overrides it.
+    const file = host?.environment?.[FILE_VARIABLE];
+    const env = { ...(file === undefined ? {} : { [FILE_VARIABLE]: file }), ...member.env };
+    return { words: named ?? [], env, inWords: 'in new_command', inEnv: 'in env' };
+  }
   return host?.command === undefined || host.environment === undefined
     ? undefined
     : {
@@ -96,11 +94,11 @@ const checkFileOfVariable = (
 ): void => {
   const { to, isLocal } = way;
   const start = startOf(member, seen?.host, isLocal);
-  // A successor inherits the environment of the running process, and `env` overrides it.
-  const path = { ...seen?.host?.environment, ...start?.env }[FILE_VARIABLE] ?? '';
-  if (path === '' || flagsOf(start?.words ?? []).has('config-file')) return;
+  const fileOf = (minor: Minor | undefined): string | undefined =>
+    findServerFile(flagsOf(start?.words ?? []), start?.env[FILE_VARIABLE], minor);
   const from = minorOf(seen?.server_version) ?? way.from ?? previousMinor(to);
-  if (from === undefined || readsFileOfVariable(from) || !readsFileOfVariable(to)) return;
+  const path = fileOf(to);
+  if (path === undefined || path === fileOf(from)) return;
   const isStartedByFile = isLocal || member.new_command !== undefined;
   log.fail({
     member: member.name,
@@ -176,12 +174,17 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
  * If a configuration file exists, only the file counts, otherwise flags and variables. Undefined: no
  * configuration was read.
  */
-const isKeySet = (start: Start | undefined, host: MemberHost, key: string): boolean | undefined => {
+const isKeySet = (
+  start: Start | undefined,
+  host: MemberHost,
+  key: string,
+  to: Minor,
+): boolean | undefined => {
   if (host?.config !== undefined) return host.config[key] !== undefined;
   const flags = flagsOf(start?.words ?? []);
   if (
     start === undefined ||
-    flags.has('config-file') ||
+    findServerFile(flags, start.env[FILE_VARIABLE], to) !== undefined ||
     (flags.size === 0 && Object.keys(start.env).length === 0)
   )
     return undefined;
@@ -195,7 +198,7 @@ const checkDefaults = ({ cluster, observation }: GuardInput, { from, to, isLocal
   const open = cluster.members.flatMap((member) => {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
     const start = startOf(member, host, isLocal);
-    const isSet = (key: string): boolean => isKeySet(start, host, key) !== false;
+    const isSet = (key: string): boolean => isKeySet(start, host, key, to) !== false;
     return changedDefaults(isSet, to, from).map((found) => ({ ...found, member: member.name }));
   });
   const [first] = open;

@@ -1,10 +1,11 @@
 import { type Advice, after, next } from '../../../core/next.ts';
+import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import { compareVersions, type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../../core/shell.ts';
-import { FILE_VARIABLE, flagsOf, namesFile, readsFileOfVariable } from '../configuration/configuration.ts';
+import { flagsOf } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
 import { guard, type Log, mebibytes, memberFacts } from './guard.ts';
 
@@ -290,10 +291,8 @@ const tokenOf = ({ host, server_version }: MemberStatus): string | undefined => 
   if (host?.command === undefined) return undefined;
   const flags = flagsOf(host.command.slice(1));
   // If the configuration file was not read, it may contain the setting.
-  const minor = minorOf(server_version);
-  const isNamed =
-    (minor === undefined || readsFileOfVariable(minor)) && namesFile(host.environment?.[FILE_VARIABLE]);
-  if (flags.has('config-file') || isNamed) return undefined;
+  const file = findServerFile(flags, host.environment?.[FILE_VARIABLE], minorOf(server_version));
+  if (file !== undefined) return undefined;
   return flags.get('auth-token') ?? host.environment?.['ETCD_AUTH_TOKEN'] ?? simple;
 };
 /** A member keeps simple tokens in its memory. Signed tokens are valid on every member, and a certificate needs no token. */

@@ -1,3 +1,4 @@
+import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import { after, next } from '../../../core/next.ts';
 import { countText } from '../../../core/text.ts';
 import {
@@ -221,7 +222,9 @@ const startsV2 = (input: GuardInput, name: string): boolean => {
   // If a configuration file exists, only the file counts.
   if (host?.config !== undefined) return isTrue(host.config['enable-v2']);
   // A flag overrides the variable, a flag without a value is true, and servers ignore an empty variable.
-  const flag = flagsOf(start?.words ?? []).get('enable-v2');
+  const flags = flagsOf(start?.words ?? []);
+  if (findServerFile(flags, start?.env[FILE_VARIABLE], input.to) !== undefined) return false;
+  const flag = flags.get('enable-v2');
   return flag === '' || isTrue(flag ?? start?.env['ETCD_ENABLE_V2']);
 };
 const mostAddresses = 5;

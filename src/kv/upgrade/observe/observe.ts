@@ -1,4 +1,5 @@
 import { seeHold } from '../../engine/locks.ts';
+import { readsFileOfVariable } from '../../../api-specs/etcd/server-settings.ts';
 import { compareVersions, type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host, Files } from '../../../platform/host.ts';
@@ -11,7 +12,6 @@ import type {
   Observation,
   DirectoryStatus,
 } from '../../engine/model.ts';
-import { readsFileOfVariable } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { ownCertificate, seeCertificates, seeUnreached } from './see-connections.ts';
 import { seeMember, type InspectedMember, type MemberMetrics, seeMetrics, seeV2 } from './see-member.ts';
@@ -278,9 +278,11 @@ const seeWithHosts = async ({
   driver,
   sizes = false,
 }: ObserveOptions): Promise<InspectedMember[]> => {
+  const members = seeMembers(host, cluster, access);
+  const minor = async (at: number) => minorOf((await members)[at]?.server_version);
   const [seen, facts] = await Promise.all([
-    seeMembers(host, cluster, access),
-    Promise.all(cluster.members.map((spec) => driver?.facts(spec, { sizes }))),
+    members,
+    Promise.all(cluster.members.map((spec, at) => driver?.facts(spec, { sizes, minor: () => minor(at) }))),
   ]);
   return seen.map((member, i) =>
     withReadFile({ ...member, ...(facts[i] === undefined ? {} : { host: facts[i] }) }),

@@ -61,8 +61,8 @@ const isSameMember = (listed: ListedMember, member: MemberSpec, { members }: Obs
 const peerUrl = (member: MemberSpec, observation: Observation): string | undefined =>
   member.peer_url ?? observation.listed.find((one) => isSameMember(one, member, observation))?.peer_urls[0];
 /** A log inside the data directory moves with it, but the ctl program does not build it there. */
-const logOf = (member: MemberSpec, host: HostFacts | undefined): Pick<RestoreStep, 'wal_dir'> => {
-  const wal_dir = walDirOf(member, host);
+const logOf = (member: MemberSpec, host: HostFacts | undefined, to: Minor): Pick<RestoreStep, 'wal_dir'> => {
+  const wal_dir = walDirOf(member, host, to);
   if (wal_dir === undefined) return {};
   if (!wal_dir.startsWith('/'))
     throw new AppError(
@@ -162,7 +162,7 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
       return {
         name: member.name,
         aside: `${beside}.before-restore-${run}`,
-        ...logOf(member, host),
+        ...logOf(member, host, to),
         words: listWords(
           { cluster, snapshot, run, bump },
           { name: member.name, all, peer: peer as string, beside },
@@ -375,7 +375,7 @@ export const findRestoreProblem = async (
   if (member.data_dir === undefined) return 'the cluster file has no data_dir';
   try {
     await refuseWrongCtl(shell, { ctl, to });
-    const { wal_dir } = logOf(member, host);
+    const { wal_dir } = logOf(member, host, to);
     const done = await shell.run(sh`${locate(member)}
 ${placedLog(wal_dir)}
 ${refusals(wal_dir)}`);

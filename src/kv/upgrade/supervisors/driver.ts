@@ -1,3 +1,4 @@
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Exit, Finished, Host } from '../../../platform/host.ts';
@@ -37,15 +38,22 @@ export type ProcessState =
   | { readonly state: 'starting'; readonly awaits: string; readonly pid?: number }
   | { readonly state: 'running'; readonly pid?: number }
   | { readonly state: 'unknown'; readonly reason: string };
-/** `isPatient`: opsctl restores a dropped connection within the grace period. */
-type WantedFacts = { readonly sizes: boolean; readonly isPatient?: true };
+/**
+ * `isPatient`: opsctl restores a dropped connection within the grace period. `minor`: the version that runs, if
+ * the member reports it; it decides which configuration the process has read.
+ */
+export type FactsRequest = {
+  readonly sizes: boolean;
+  readonly isPatient?: true;
+  readonly minor?: () => Promise<Minor | undefined>;
+};
 /** The copy and its source have the same number and total size of files. */
 export type DataCopy = { readonly path: string; readonly files: number; readonly bytes: number };
 /** How opsctl inspects, stops and starts one kind of installation. Drivers make no decisions. */
 export type Driver = {
   readonly kind: DriverKind;
   /** Read-only, never throws; unknown facts are absent. */
-  facts(member: MemberSpec, want: WantedFacts): Promise<HostFacts>;
+  facts(member: MemberSpec, want: FactsRequest): Promise<HostFacts>;
   /** Never throws. */
   process(member: MemberSpec): Promise<ProcessState>;
   /**
@@ -116,7 +124,7 @@ export type Service = {
   /** Replaces `look` if one script is not sufficient. */
   readonly processOf?: (member: MemberSpec, ask: ScriptRunner) => Promise<ProcessState>;
   /** Facts about a member's host that only this kind of service provides. */
-  readonly facts?: (member: MemberSpec, ask: ScriptRunner) => Promise<HostFacts>;
+  readonly facts?: (member: MemberSpec, ask: ScriptRunner, want: FactsRequest) => Promise<HostFacts>;
   /** Settings from this kind of service that a successor would lose. */
   readonly problems?: (member: MemberSpec, ask: ScriptRunner) => Promise<readonly string[]>;
   /**

@@ -1,4 +1,5 @@
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { messageOf } from '../../../core/problem.ts';
 import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
@@ -16,7 +17,7 @@ import {
   type Which,
 } from './driver.ts';
 import { placeFrom, placeScript, seePlace } from './path-status.ts';
-import { serverVariables, wordsIn } from './process-record.ts';
+import { type ProcessInfo, serverVariables, wordsIn } from './process-record.ts';
 import { isTrustRefusal, trustFunctions, trustScript } from './member-process.ts';
 import { walFacts } from './wal-directory.ts';
 
@@ -110,9 +111,19 @@ export const directoryFacts = async (
 /** The configuration file for the new version: from the cluster file, otherwise from the new command. */
 export const configPath = (member: MemberSpec): string | undefined =>
   member.config_file ?? flagsOf(argvOf(member.new_command, member.new_binary) ?? []).get('config-file');
-export const configFacts = async (files: Pick<Files, 'read'>, member: MemberSpec): Promise<HostFacts> => {
-  const path = configPath(member);
-  if (path === undefined) return {};
+/**
+ * The file of ETCD_CONFIG_FILE, which the successor of a process inherits; `env` of the cluster file overrides
+ * it. Undefined if the cluster file names a configuration file.
+ */
+export const findVariableFile = (
+  member: MemberSpec,
+  server: Pick<ProcessInfo, 'env' | 'cwd'> | undefined,
+): string | undefined => {
+  const named = member.env?.[FILE_VARIABLE] ?? server?.env.get(FILE_VARIABLE);
+  const path = configPath(member) === undefined ? findServerFile(new Map(), named, undefined) : undefined;
+  return path === undefined ? undefined : resolve(server?.cwd ?? '/', path);
+};
+const readConfig = async (files: Pick<Files, 'read'>, path: string): Promise<HostFacts> => {
   const text = await files.read(path).catch((error: unknown) => ({ unreadable: messageOf(error) }));
   if (typeof text === 'object')
     return { config_error: `cannot read the configuration file ${path}: ${text.unreadable}` };
@@ -122,6 +133,14 @@ export const configFacts = async (files: Pick<Files, 'read'>, member: MemberSpec
     ? { config_error: `${path} is not a configuration file: ${read.broken}` }
     : { config: read.file, ...(read.repeats === undefined ? {} : { config_repeats: true }) };
 };
+export const configFacts = async (
+  files: Pick<Files, 'read'>,
+  path: string | undefined,
+  isOfVariable = false,
+): Promise<HostFacts> =>
+  path === undefined
+    ? {}
+    : { ...(await readConfig(files, path)), ...(isOfVariable ? { is_config_of_variable: true } : {}) };
 
 const directoryScript = (path: string, wantsSizes: boolean): ShellScript => sh`${placeScript(path)}
 D=$R

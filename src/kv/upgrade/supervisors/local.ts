@@ -1,3 +1,4 @@
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { limits } from '../../../core/limits.ts';
 import { after } from '../../../core/next.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -12,14 +13,23 @@ import {
   goInText,
   localShell,
   versionInText,
+  type FactsRequest,
   type Which,
   failureReason,
   killWithinMs,
 } from './driver.ts';
-import { configFacts, directoryFacts, placeProblems, startedProgram } from './host-facts.ts';
+import {
+  configFacts,
+  configPath,
+  directoryFacts,
+  findVariableFile,
+  placeProblems,
+  startedProgram,
+} from './host-facts.ts';
 import {
   commandFacts,
   commandOf,
+  findMinor,
   identityOf,
   identityProblem,
   isOperatorVariable,
@@ -138,7 +148,7 @@ export const localDriver = (host: Host): Driver => {
   const versionOf = versionsOfBinaries(host);
   return {
     kind: 'local',
-    facts: (member, { sizes }) => facts(host, member, sizes, versionOf),
+    facts: (member, want) => facts(host, member, want, versionOf),
     process: async (member) => {
       const pid = await pidOf(host, member);
       return pid === undefined ? { state: 'gone' } : { state: 'running', pid };
@@ -191,18 +201,26 @@ const copyData = async (
     code: 'COMMAND_FAILED',
   });
 };
+const configOf = (
+  { files }: Host,
+  member: MemberSpec,
+  server: ProcessInfo | undefined,
+): Promise<HostFacts> => {
+  const file = findVariableFile(member, server);
+  return configFacts(files, configPath(member) ?? file, file !== undefined);
+};
 const facts = async (
   host: Host,
   member: MemberSpec,
-  sizes: boolean,
+  { sizes, minor }: FactsRequest,
   versionOf: Versions,
 ): Promise<HostFacts> => {
   const table = localProcesses(host);
   const found = await memberProcess(table, member);
   const running = await processesOf(table, member, found);
   const [first, server] = [running[0], running.at(-1)];
-  const config = await configFacts(host.files, member);
-  const wal = walDirectoryOf(member, config.config, server);
+  const [config, runs] = [await configOf(host, member, server), await findMinor(member, server, minor)];
+  const wal = walDirectoryOf(member, config.config, server, runs);
   const walDir = wal?.startsWith('/') === true ? wal : undefined;
   const [directory, versions, places, place] = await Promise.all([
     directoryFacts(host.files, member.data_dir, sizes, walDir).catch(
@@ -216,7 +234,7 @@ const facts = async (
     ...(directory.problems ?? []),
     ...(found.problem === undefined ? [] : [found.problem]),
     ...places,
-    ...(await successorProblems(host, member, first, server)),
+    ...(await successorProblems(host, member, [first, server], runs)),
     ...(await trustProblems(host, member, [server?.uid ?? directory.data_place?.uid ?? host.uid])),
   ];
   return {
@@ -270,10 +288,10 @@ const starterHere = async (host: Host): Promise<Starter> => ({
 const successorProblems = async (
   host: Host,
   member: MemberSpec,
-  first: ProcessInfo | undefined,
-  server: ProcessInfo | undefined,
+  [first, server]: readonly [ProcessInfo | undefined, ProcessInfo | undefined],
+  minor: Minor | undefined,
 ): Promise<string[]> => {
-  const problems = processProblems(member, first, server, host.uid);
+  const problems = processProblems(member, first, server, host.uid, minor);
   // The process of another user cannot be read.
   if (first === undefined || identityProblem(first, host.uid) !== undefined) return problems;
   const [found, own] = await Promise.all([readProcess(host, first.pid), starterHere(host)]);

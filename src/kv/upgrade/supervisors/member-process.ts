@@ -1,9 +1,10 @@
 import { basename, resolve } from 'node:path';
-import { isPathVariable } from '../../../api-specs/etcd/server-settings.ts';
+import { FILE_VARIABLE, findServerFile, isPathVariable } from '../../../api-specs/etcd/server-settings.ts';
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import type { HostFacts, Identity, MemberSpec, Move, PathStatus } from '../../engine/model.ts';
 import { argvOf, sh, shellLines, type ShellScript } from '../../../core/shell.ts';
-import { FILE_VARIABLE, flagsOf, namesFile } from '../configuration/configuration.ts';
-import type { Which } from './driver.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import type { FactsRequest, Which } from './driver.ts';
 import { placeText } from './path-status.ts';
 import type { ProcessInfo, ProcessTable } from './process-record.ts';
 
@@ -47,14 +48,38 @@ const directoryOf = (
 /** Its configuration file, or the configuration file in its command line. */
 const configOf = ({ config_file, old_command, old_binary }: MemberSpec): string | undefined =>
   config_file ?? flagsOf(argvOf(old_command, old_binary) ?? []).get('config-file');
+/** The file that the process may read. Its version is unknown here, so the file of the variable counts. */
+const findFileOf = (member: MemberSpec, running: ProcessInfo): string | undefined => {
+  const variable = isProgram(member, running) ? running.env.get(FILE_VARIABLE) : undefined;
+  return findServerFile(flagsOf(running.words.slice(1)), variable, undefined);
+};
 const hasOwnConfig = async (
   table: ProcessTable,
   member: MemberSpec,
   running: ProcessInfo,
 ): Promise<boolean> => {
   const own = await ownPath(table, configOf(member));
-  const named = settingOf(member, running, 'config-file', 'ETCD_CONFIG_FILE');
+  const named = findFileOf(member, running);
   return own !== undefined && own === (await pathOf(table, running, named));
+};
+/**
+ * The file that a server reads, if it is not one of the files that the cluster file names for this member. A
+ * relative path of a command depends on the directory of its start, so it proves no difference.
+ */
+const otherFile = async (
+  table: ProcessTable,
+  member: MemberSpec,
+  running: ProcessInfo,
+): Promise<string | undefined> => {
+  const named = isProgram(member, running) ? findFileOf(member, running) : undefined;
+  const flags = (['old', 'new'] as const).map((which) =>
+    flagsOf(argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []).get('config-file'),
+  );
+  const own = [member.config_file, ...flags].filter((path) => path !== undefined);
+  if (named === undefined || own.length === 0 || !own.every((path) => path.startsWith('/'))) return undefined;
+  const path = await pathOf(table, running, named);
+  const real = await Promise.all(own.map((one) => ownPath(table, one)));
+  return real.includes(path) ? undefined : path;
 };
 const isNamedLike = (words: readonly string[], member: MemberSpec): boolean => {
   const marks = [member.data_dir, member.client_url, member.config_file].filter((mark) => mark !== undefined);
@@ -74,8 +99,13 @@ const otherwise = async (
     directoryOf(table, member, running),
     ownPath(table, member.data_dir),
   ]);
-  if (directory !== undefined && own !== undefined)
-    return directory === own ? undefined : `which runs on the data directory ${directory}`;
+  if (directory !== undefined && own !== undefined) {
+    if (directory === own) return undefined;
+    // With a configuration file, the server ignores its flags and variables, such as the ETCD_DATA_DIR of a package.
+    if (findFileOf(member, running) === undefined) return `which runs on the data directory ${directory}`;
+  }
+  const file = await otherFile(table, member, running);
+  if (file !== undefined) return `which reads the configuration file ${file}`;
   // A script of the operator does not identify the member, but the server below it does.
   const isOurs =
     isNamedLike(running.words, member) ||
@@ -102,7 +132,8 @@ const isServer = async (table: ProcessTable, member: MemberSpec, running: Proces
     directoryOf(table, member, running),
     ownPath(table, member.data_dir),
   ]);
-  if (directory !== undefined) return directory === own;
+  if (directory !== undefined && directory === own) return true;
+  if (directory !== undefined && findFileOf(member, running) === undefined) return false;
   return (
     (await hasOwnConfig(table, member, running)) ||
     (member.config_file !== undefined &&
@@ -174,14 +205,27 @@ export const identityProblem = (running: ProcessInfo | undefined, ownUid: number
     ? undefined
     : `its process runs as uid ${running.uid}; opsctl runs as uid ${ownUid} and could not start it with that uid`;
 const ownVariable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
+/** Requests the running version only if a variable names a file, because only then it decides what the process read. */
+export const findMinor = async (
+  { env }: MemberSpec,
+  running: Pick<ProcessInfo, 'env'> | undefined,
+  request: FactsRequest['minor'],
+): Promise<Minor | undefined> => {
+  const variable = running?.env.get(FILE_VARIABLE) ?? env?.[FILE_VARIABLE] ?? '';
+  return variable === '' ? undefined : request?.();
+};
 /**
  * Settings from the environment of the running process that its successor would lose. With a configuration
  * file a server reads neither flags nor environment.
  */
-export const environmentProblems = (member: MemberSpec, running: ProcessInfo | undefined): string[] => {
+export const environmentProblems = (
+  member: MemberSpec,
+  running: ProcessInfo | undefined,
+  minor: Minor | undefined,
+): string[] => {
   if (running === undefined || running.words.length === 0) return [];
-  if (flagsOf(running.words.slice(1)).has('config-file') || namesFile(running.env.get(FILE_VARIABLE)))
-    return [];
+  const variable = running.env.get(FILE_VARIABLE);
+  if (findServerFile(flagsOf(running.words.slice(1)), variable, minor) !== undefined) return [];
   const flags = (['old', 'new'] as const).map((which) =>
     flagsOf(argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? []),
   );
@@ -190,8 +234,13 @@ export const environmentProblems = (member: MemberSpec, running: ProcessInfo | u
     const isFlag = flags.every((one) => one.has(flag));
     const whole = (text: string | undefined): string | undefined =>
       text !== undefined && isPathVariable(name) ? resolve(running.cwd ?? '/', text) : text;
-    const isEmptyFile = name === FILE_VARIABLE && !namesFile(value);
-    if (name === ownVariable || isFlag || isEmptyFile || whole(member.env?.[name]) === whole(value))
+    // Either empty or not read by this version; configuration-fits compares it with the new version.
+    if (
+      name === ownVariable ||
+      name === FILE_VARIABLE ||
+      isFlag ||
+      whole(member.env?.[name]) === whole(value)
+    )
       return [];
     // The value may be a secret or the path of a secret, so the message does not contain it.
     return [
@@ -211,9 +260,10 @@ export const processProblems = (
   first: ProcessInfo | undefined,
   server: ProcessInfo | undefined,
   ownUid: number,
+  minor: Minor | undefined,
 ): string[] => {
   const identity = identityProblem(first, ownUid);
-  return [...(identity === undefined ? [] : [identity]), ...environmentProblems(member, server)];
+  return [...(identity === undefined ? [] : [identity]), ...environmentProblems(member, server, minor)];
 };
 /** The start of the running server, as facts for the start of its successor. */
 export const commandFacts = (server: ProcessInfo | undefined): HostFacts =>

@@ -3,11 +3,18 @@ import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts
 import type { FileInfo } from '../../../platform/host.ts';
 import type { HostFacts, Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import { type ScriptRunner, versionScript, type MakeService, type Which } from './driver.ts';
-import { type FileProbes, placeProblems } from './host-facts.ts';
+import {
+  type ScriptRunner,
+  versionScript,
+  type MakeService,
+  type FactsRequest,
+  type Which,
+} from './driver.ts';
+import { configFacts, type FileProbes, findVariableFile, placeProblems } from './host-facts.ts';
 import {
   commandFacts,
   commandOf,
+  findMinor,
   identityOf,
   identityProblem,
   memberProcess,
@@ -259,7 +266,11 @@ const successorProblems = async (
   const missing = script === undefined ? '' : await ask(script);
   return [...recordProblems(found, own), ...missingProblems(missing)];
 };
-const facts = async (member: MemberSpec, ask: ScriptRunner): Promise<HostFacts> => {
+const readThere = async (ask: ScriptRunner, path: string): Promise<string | undefined> => {
+  const output = await ask(sh`[ ! -r ${path} ] || { echo file; base64 < ${path}; }; exit 0`);
+  return output.startsWith('file\n') ? Buffer.from(output.slice(5), 'base64').toString() : undefined;
+};
+const facts = async (member: MemberSpec, ask: ScriptRunner, { minor }: FactsRequest): Promise<HostFacts> => {
   const [table, files] = await Promise.all([
     remoteProcesses(member, ask),
     remoteFiles(namedPaths(member), ask),
@@ -270,15 +281,17 @@ const facts = async (member: MemberSpec, ask: ScriptRunner): Promise<HostFacts> 
   const problems = [
     ...(problem === undefined ? [] : [problem]),
     ...(await placeProblems(files, member, first?.cwd ?? '/')),
-    ...processProblems(member, first, server, table.ownUid),
+    ...processProblems(member, first, server, table.ownUid, await findMinor(member, server, minor)),
     ...(await successorProblems(ask, member, first, table.ownUid)),
   ];
+  const file = findVariableFile(member, server);
   return {
     is_running: first !== undefined,
     ...(first === undefined ? {} : { pid: first.pid }),
     ...(process?.state === 'T' ? { is_suspended: true } : {}),
     ...(await placeFacts(table, member, first)),
     ...commandFacts(server),
+    ...(file === undefined ? {} : await configFacts({ read: (path) => readThere(ask, path) }, file, true)),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };

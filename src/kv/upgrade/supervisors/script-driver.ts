@@ -13,6 +13,7 @@ import {
   type Service,
   type Shell,
   valuesIn,
+  type FactsRequest,
 } from './driver.ts';
 import { factsFrom, factsScript } from './host-facts.ts';
 import { keptConfig } from './member-process.ts';
@@ -217,7 +218,7 @@ type Parts = {
 const lookAt = async (
   { host, service, must, work }: Parts,
   member: MemberSpec,
-  sizes: boolean,
+  want: FactsRequest,
 ): Promise<HostFacts> => {
   const what = 'the check of the host';
   const fromMs = host.now();
@@ -225,8 +226,8 @@ const lookAt = async (
   try {
     // A service that provides more facts also reports whether the process exists.
     const [done, own, lost] = await Promise.all([
-      must(member, what, factsScript(service, member, sizes), factsMs),
-      service.facts?.(member, ask),
+      must(member, what, factsScript(service, member, want.sizes), factsMs),
+      service.facts?.(member, ask, want),
       service.problems?.(member, ask),
     ]);
     const asked = { fromMs, untilMs: host.now() };
@@ -235,7 +236,7 @@ const lookAt = async (
     const facts = await factsFrom(done.stdout, member, asked, state);
     const problems = [...(facts.problems ?? []), ...(own?.problems ?? []), ...(lost ?? [])];
     const seen = { ...facts, ...own, ...(problems.length === 0 ? {} : { problems }) };
-    return { ...seen, ...(await startedFacts(member, seen, sizes, ask)) };
+    return { ...seen, ...(await startedFacts(member, seen, want, ask)) };
   } catch (error) {
     const reason = messageOf(error);
     return {
@@ -257,7 +258,7 @@ export const scriptDriver = (
   const work = processWork(service, shellFor, must);
   return {
     kind: cluster.driver ?? 'local',
-    facts: (member, { sizes }) => lookAt({ host, service, must, work }, member, sizes),
+    facts: (member, want) => lookAt({ host, service, must, work }, member, want),
     ...work,
     ...placementWork(service, must),
     ...fileWork(must),

@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
+import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
+import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
-import { FILE_VARIABLE, flagsOf, namesFile } from '../configuration/configuration.ts';
-import { type ScriptRunner, type DataCopy, valuesIn } from './driver.ts';
-import { ownerFacts } from './member-process.ts';
+import { flagsOf } from '../configuration/configuration.ts';
+import { type ScriptRunner, type DataCopy, type FactsRequest, valuesIn } from './driver.ts';
+import { findMinor, ownerFacts } from './member-process.ts';
 import { isPartOf, placeFrom, placeFunctions, placeScript } from './path-status.ts';
 import { wordsIn } from './process-record.ts';
 
@@ -19,27 +21,30 @@ const text = (value: unknown): string | undefined =>
 /**
  * The directory of the write-ahead log from the first source that contains it: the cluster file, the running
  * process, the command, the environment of the cluster file, or the configuration file. Undefined: the log is
- * part of the data directory. Pure.
+ * part of the data directory. `minor` is the version that runs. Pure.
  */
 export const walDirectoryOf = (
   member: MemberSpec,
   config: HostFacts['config'],
-  running?: StartedWith,
+  running: StartedWith | undefined,
+  minor: Minor | undefined,
 ): string | undefined => {
   const flags = [
     flagsOf(running?.words.slice(1) ?? []),
     flagsOf(argvOf(member.old_command, member.old_binary) ?? []),
   ];
-  // With a configuration file a server reads neither flags nor environment.
-  const isByFile = flags.some((one) => one.has('config-file')) || namesFile(running?.env.get(FILE_VARIABLE));
-  const given = isByFile
+  const variable = running?.env.get(FILE_VARIABLE) ?? member.env?.[FILE_VARIABLE];
+  const given = flags.some((one) => findServerFile(one, variable, minor) !== undefined)
     ? []
     : [
         ...flags.map((one) => one.get('wal-dir')),
         running?.env.get('ETCD_WAL_DIR'),
         member.env?.['ETCD_WAL_DIR'],
       ];
-  const named = [member.wal_dir, ...given, config?.['wal-dir']].map(text).find((one) => one !== undefined);
+  // This version ignores the variable and therefore the settings of its file.
+  const isIgnored = given.length > 0 && (variable ?? '') !== '';
+  const content = isIgnored ? undefined : config?.['wal-dir'];
+  const named = [member.wal_dir, ...given, content].map(text).find((one) => one !== undefined);
   if (named === undefined || named.startsWith('/') || running?.cwd === undefined) return named;
   return resolve(running.cwd, named);
 };
@@ -47,8 +52,12 @@ export const walDirectoryOf = (
  * The directory of a member's log from the facts of its host; undefined if the log is part of the data
  * directory.
  */
-export const walDirOf = (member: MemberSpec, host: HostFacts | undefined): string | undefined => {
-  const named = walDirectoryOf(member, host?.config);
+export const walDirOf = (
+  member: MemberSpec,
+  host: HostFacts | undefined,
+  minor: Minor | undefined,
+): string | undefined => {
+  const named = walDirectoryOf(member, host?.config, undefined, minor);
   // A relative path was resolved in the working directory of the process.
   const seen = host?.wal_place?.path;
   if (seen !== undefined && (named === undefined || !named.startsWith('/'))) return seen;
@@ -107,13 +116,13 @@ exit 0`;
 export const startedFacts = async (
   member: MemberSpec,
   facts: HostFacts,
-  wantsSizes: boolean,
+  { sizes: wantsSizes, minor }: FactsRequest,
   ask: ScriptRunner,
 ): Promise<HostFacts> => {
   const { pid, data_place: data, config } = facts;
   const seen = pid === undefined ? undefined : startedFrom(await ask(startedScript(pid)));
   const owner = facts.owner_mismatch === undefined ? ownerFacts(seen?.uid, data) : {};
-  const named = walDirectoryOf(member, config, seen?.started);
+  const named = walDirectoryOf(member, config, seen?.started, await findMinor(member, seen?.started, minor));
   if (named === undefined || !named.startsWith('/')) return owner;
   const isGiven = member.wal_dir !== undefined;
   const output = await ask(sharedScript(named, isGiven ? undefined : pid, wantsSizes));

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import { findProcess } from '../../../../src/kv/upgrade/cluster/draft.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { covers } from '../../../support/covers.ts';
@@ -14,7 +15,12 @@ const words = (...all: string[]): string => `${all.join('\0')}\0`;
 const cwd = '/srv/n1';
 
 /** A machine with process 71, which this command line started in /srv/n1. */
-const found = (argv: string[], files: Record<string, string> = {}, links: Record<string, string> = {}) => {
+const found = (
+  argv: string[],
+  files: Record<string, string> = {},
+  links: Record<string, string> = {},
+  minor: Minor = '3.4',
+) => {
   const host = fakeHost({
     files: { '/proc/1/cmdline': words('/sbin/init'), '/proc/71/cmdline': words(...argv), ...files },
   });
@@ -22,6 +28,7 @@ const found = (argv: string[], files: Record<string, string> = {}, links: Record
   return findProcess(
     { ...host, files: { ...host.files, realPath: async (path: string) => known[path] } },
     listed,
+    minor,
   );
 };
 
@@ -129,6 +136,20 @@ it.each<[string, string[], Record<string, string>]>([
   expect(await found(argv, files)).toBeUndefined();
 });
 
+it('3.3 does not read the file of ETCD_CONFIG_FILE, but its flags and variables', async () => {
+  const [url, file] = ['http://10.0.0.1:2379', '/srv/other.yml'];
+  const environ = words(`ETCD_CONFIG_FILE=${file}`, 'ETCD_DATA_DIR=/var/real');
+  const text = `name: n1\ndata-dir: /var/other\nadvertise-client-urls: ${url}\n`;
+  const files = { '/proc/71/environ': environ, [file]: text };
+  const at = (minor: Minor) => found(['etcd', '--advertise-client-urls', url], files, {}, minor);
+  expect(await at('3.3')).toMatchObject({ data_dir: '/var/real' });
+  expect(await at('3.3')).not.toHaveProperty('config_file');
+  expect(await at('3.4')).toMatchObject({ data_dir: '/var/other', config_file: file });
+  // The client URL of an unread file identifies no process.
+  expect(await found(['etcd'], files, {}, '3.3')).toBeUndefined();
+  expect(await found(['etcd'], files, {}, '3.4')).toBeDefined();
+});
+
 describe('the unit of a member', () => {
   const group = (text: string) => ({ '/proc/71/cgroup': text });
   const argv = ['etcd', '--name', 'n1', '--advertise-client-urls', 'http://10.0.0.1:2379'];
@@ -142,6 +163,7 @@ describe('the unit of a member', () => {
       await findProcess(
         { ...host, files: { ...host.files, realPath: async (path: string) => known[path] } },
         listed,
+        '3.4',
       )
     )?.unit;
   };

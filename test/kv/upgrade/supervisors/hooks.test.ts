@@ -184,16 +184,16 @@ it('the configuration that the new version will read is that of the cluster file
   expect(configPath(named)).toBe('/c.yml');
   expect(configPath(member)).toBeUndefined();
   const { files } = fakeHost({ files: { '/c.yml': 'name: n1\n', '/broken.yml': 'name: [\n' } });
-  expect(await configFacts(files, member)).toEqual({});
-  expect(await configFacts(files, named)).toEqual({ config: { name: 'n1' } });
-  expect(await configFacts(files, { ...member, config_file: '/none.yml' })).toEqual({
+  expect(await configFacts(files, configPath(member))).toEqual({});
+  expect(await configFacts(files, configPath(named))).toEqual({ config: { name: 'n1' } });
+  expect(await configFacts(files, '/none.yml')).toEqual({
     config_error: naming('/none.yml', 'configuration'),
   });
   const closed = { read: () => Promise.reject(new Error('EACCES: permission denied')) };
-  expect(await configFacts(closed, named)).toEqual({
+  expect(await configFacts(closed, '/c.yml')).toEqual({
     config_error: naming('EACCES', 'configuration', 'permission'),
   });
-  expect((await configFacts(files, { ...member, config_file: '/broken.yml' })).config_error).toEqual(
+  expect((await configFacts(files, '/broken.yml')).config_error).toEqual(
     naming('/broken.yml', 'sequence', 'block', 'column'),
   );
 });

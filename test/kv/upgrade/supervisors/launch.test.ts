@@ -10,6 +10,7 @@ import {
 } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
 import { launchWords } from '../../../../src/kv/upgrade/supervisors/successor.ts';
 import type { ProcessInfo } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
+import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { naming } from '../../../support/facts.ts';
 
@@ -53,8 +54,8 @@ describe('inherited properties of a successor', () => {
     expect([problem(undefined, 5), problem(5, 5), problem(5, 0)]).toEqual([undefined, undefined, undefined]);
     expect(problem(5, 6)).toEqual(naming('5', '6', 'process', 'uid'));
     expect(identityProblem(undefined, 6)).toBeUndefined();
-    expect(processProblems(member, running({ uid: 5 }), undefined, 6)).toEqual([problem(5, 6)]);
-    expect(processProblems(member, undefined, undefined, 6)).toEqual([]);
+    expect(processProblems(member, running({ uid: 5 }), undefined, 6, '3.4')).toEqual([problem(5, 6)]);
+    expect(processProblems(member, undefined, undefined, 6, '3.4')).toEqual([]);
   });
   it('settings of the operator stay with the operator', () => {
     expect(['ETCD_NAME', 'ETCDCTL_API', 'OPSCTL_HOME'].map(isOperatorVariable)).toEqual([true, true, true]);
@@ -63,10 +64,16 @@ describe('inherited properties of a successor', () => {
 });
 
 describe('settings that a process has from its environment', () => {
-  const said = (env: Record<string, string>, patch: Partial<MemberSpec> = {}, words = running().words) =>
+  const said = (
+    env: Record<string, string>,
+    patch: Partial<MemberSpec> = {},
+    words = running().words,
+    minor: Minor = '3.4',
+  ) =>
     environmentProblems(
       { ...member, ...patch },
       running({ words, env: new Map(Object.entries(env)), cwd: '/srv' }),
+      minor,
     );
   const missing = naming('process', 'ETCD_LOG_LEVEL', 'environment', 'env', 'cluster file', 'no');
   it('settings of the environment must be in the cluster file, with the same value', () => {
@@ -81,7 +88,7 @@ describe('settings that a process has from its environment', () => {
     expect(said({ ETCD_DATA_DIR: 'data' }, { env })).toEqual([]);
     expect(said({ ETCD_LOG_LEVEL: 'data' }, { env })).toHaveLength(1);
     const nowhere = running({ env: new Map([['ETCD_DATA_DIR', 'data']]) });
-    expect(environmentProblems({ ...member, env: { ETCD_DATA_DIR: '/data' } }, nowhere)).toEqual([]);
+    expect(environmentProblems({ ...member, env: { ETCD_DATA_DIR: '/data' } }, nowhere, '3.4')).toEqual([]);
   });
   it('do not count where both command lines have the flag, nor what every start sets', () => {
     expect(said({ ETCD_NAME: 'other' })).toEqual([]);
@@ -93,13 +100,18 @@ describe('settings that a process has from its environment', () => {
     const env = { ETCD_LOG_LEVEL: 'debug' };
     expect(said(env, {}, ['/old', '--config-file', '/c'])).toEqual([]);
     expect(said({ ...env, ETCD_CONFIG_FILE: '/c' })).toEqual([]);
+    // 3.3 does not read the file of the variable, so its settings come from the environment.
+    const both = { ...env, ETCD_CONFIG_FILE: '/c' };
+    expect(said(both, {}, running().words, '3.3')).toEqual([missing]);
+    expect(said(both, { env }, running().words, '3.3')).toEqual([]);
+    expect(said(both, {}, ['/old', '--config-file', '/c'], '3.3')).toEqual([]);
     // The servers ignore an empty variable.
     expect(said({ ...env, ETCD_CONFIG_FILE: '' })).toEqual([missing]);
     // The first argument is the program.
     expect(said(env, {}, ['--config-file'])).toEqual([missing]);
   });
   it('settings are unknown for an invisible process', () => {
-    expect(environmentProblems(member, undefined)).toEqual([]);
+    expect(environmentProblems(member, undefined, '3.4')).toEqual([]);
     expect(said({ ETCD_LOG_LEVEL: 'debug' }, {}, [])).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import {
 import { localDriver } from '../../../../src/kv/upgrade/supervisors/local.ts';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Host } from '../../../../src/platform/host.ts';
+import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { naming } from '../../../support/facts.ts';
@@ -306,6 +307,50 @@ describe('the facts of this machine', () => {
       owner_mismatch: naming('1000', '5', 'directory', 'uid', 'process'),
       problems: [naming('5', '1000', 'start', 'process', 'uid')],
     });
+  });
+  it('the file of ETCD_CONFIG_FILE is read, unless the cluster file overrides it', async () => {
+    const environ = 'ETCD_CONFIG_FILE=/c.yml\0';
+    const files = { ...named.files, '/proc/7/environ': environ, '/c.yml': 'wal-dir: /c' };
+    const some = machine({ 7: { words: server } }, { files: { ...files, '/d.yml': 'wal-dir: /d' } });
+    const seen = async (patch: Partial<MemberSpec> = {}, minor: Minor = '3.4') =>
+      some.driver.facts({ ...member, ...patch }, { sizes: false, minor: async () => minor });
+    const read = async (patch: Partial<MemberSpec>) => {
+      const { config, is_config_of_variable: isOfVariable } = await seen(patch);
+      return [config?.['wal-dir'], isOfVariable];
+    };
+    expect(await read({})).toEqual(['/c', true]);
+    expect(await read({ env: { ETCD_CONFIG_FILE: '/d.yml' } })).toEqual(['/d', true]);
+    expect(await read({ env: { ETCD_CONFIG_FILE: '' } })).toEqual([undefined, undefined]);
+    expect(await read({ config_file: '/d.yml' })).toEqual(['/d', undefined]);
+    expect(await read({ new_command: ['/new/etcd', '--config-file=/d.yml'] })).toEqual(['/d', undefined]);
+    expect((await seen({ env: { ETCD_CONFIG_FILE: '/none' } })).config_error).toEqual(
+      naming('/none', 'configuration'),
+    );
+  });
+  it('the variables of a process count for a version that does not read the file', async () => {
+    const environ = 'ETCD_CONFIG_FILE=/c.yml\0ETCD_WAL_DIR=/e\0';
+    const files = {
+      ...named.files,
+      '/proc/7/environ': environ,
+      '/c.yml': 'wal-dir: /c',
+      '/e/x': '',
+      '/c/x': '',
+    };
+    const { driver } = machine({ 7: { words: server } }, { files });
+    const seen = async (minor: Minor | undefined) => {
+      const { wal_place, problems = [] } = await driver.facts(member, {
+        sizes: false,
+        minor: async () => minor,
+      });
+      return [wal_place?.path, problems.filter((one) => one.includes('ETCD_WAL_DIR')).length];
+    };
+    expect(await Promise.all((['3.3', '3.4', undefined] as const).map(seen))).toEqual([
+      ...[
+        ['/e', 1],
+        ['/c', 0],
+        ['/c', 0],
+      ],
+    ]);
   });
   it('facts contain the problems', async () => {
     const other = await facts(machine({ 7: { words: ['/bin/sleep', '9'] } }, named));

@@ -5,7 +5,12 @@ import { memberDisks } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { placeFrom, placeScript, seePlace } from '../../../../src/kv/upgrade/supervisors/path-status.ts';
 import { localShell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import { walDirectoryOf, walDirOf } from '../../../../src/kv/upgrade/supervisors/wal-directory.ts';
+import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
+import {
+  type StartedWith,
+  walDirectoryOf,
+  walDirOf,
+} from '../../../../src/kv/upgrade/supervisors/wal-directory.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
 
@@ -106,21 +111,37 @@ describe('the directory of the log', () => {
     ...{ words: ['etcd', ...words], env: new Map(Object.entries(env)), cwd: '/srv' },
   });
   it('the log directory is the one of the running process', () => {
-    expect(walDirectoryOf(spec(), { 'wal-dir': '/c' })).toBe('/c');
-    expect(walDirectoryOf(spec(), { 'wal-dir': '/c' }, running(['--wal-dir', '/f']))).toBe('/f');
-    expect(walDirectoryOf(spec(), undefined, running([], { ETCD_WAL_DIR: 'log' }))).toBe('/srv/log');
+    const file = { 'wal-dir': '/c' };
+    expect(walDirectoryOf(spec(), file, undefined, '3.4')).toBe('/c');
+    expect(walDirectoryOf(spec(), file, running(['--wal-dir', '/f']), '3.4')).toBe('/f');
+    expect(walDirectoryOf(spec(), undefined, running([], { ETCD_WAL_DIR: 'log' }), '3.4')).toBe('/srv/log');
     // A server with a configuration file ignores flags and environment variables.
     const byFile = running(['--config-file=/c.yml', '--wal-dir=/f'], { ETCD_WAL_DIR: '/e' });
-    expect(walDirectoryOf(spec(), { 'wal-dir': '/c' }, byFile)).toBe('/c');
-    expect(walDirectoryOf(spec({ wal_dir: '/own' }), {}, byFile)).toBe('/own');
-    expect(walDirectoryOf(spec(), undefined)).toBeUndefined();
+    expect(walDirectoryOf(spec(), file, byFile, '3.3')).toBe('/c');
+    expect(walDirectoryOf(spec({ wal_dir: '/own' }), {}, byFile, '3.3')).toBe('/own');
+    expect(walDirectoryOf(spec(), undefined, undefined, undefined)).toBeUndefined();
+  });
+  it('the file of ETCD_CONFIG_FILE counts only for versions that read it', () => {
+    const [file, named] = [{ 'wal-dir': '/c' }, { ETCD_CONFIG_FILE: '/c.yml' }];
+    const both = running([], { ...named, ETCD_WAL_DIR: '/e' });
+    const of = (minor: Minor | undefined, one: StartedWith | undefined, patch = {}) =>
+      walDirectoryOf(spec(patch), file, one, minor);
+    expect([of('3.3', both), of('3.4', both), of(undefined, both)]).toEqual(['/e', '/c', '/c']);
+    expect([of('3.3', running([], named)), of('3.4', running([], named))]).toEqual([undefined, '/c']);
+    // The cluster file has the variable for a member that does not run.
+    const env = { ...named, ETCD_WAL_DIR: '/e' };
+    expect([of('3.3', undefined, { env }), of('3.4', undefined, { env })]).toEqual(['/e', '/c']);
+    // The servers ignore an empty variable.
+    expect(of('3.4', running([], { ETCD_CONFIG_FILE: '', ETCD_WAL_DIR: '/e' }))).toBe('/e');
   });
   it('the log directory is resolved where the process runs', () => {
     const beside = { path: '/srv/log', is_writable: true };
     const wal_place = { path: '/srv/log', real: '/srv/log', exists: true, beside };
-    expect(walDirOf(spec({ old_command: ['etcd', '--wal-dir=log'] }), { wal_place })).toBe('/srv/log');
-    expect(walDirOf(spec({ old_command: ['etcd', '--wal-dir=log'] }), {})).toBe('log');
-    expect(walDirOf(spec(), { wal_place })).toBe('/srv/log');
+    expect(walDirOf(spec({ old_command: ['etcd', '--wal-dir=log'] }), { wal_place }, undefined)).toBe(
+      '/srv/log',
+    );
+    expect(walDirOf(spec({ old_command: ['etcd', '--wal-dir=log'] }), {}, undefined)).toBe('log');
+    expect(walDirOf(spec(), { wal_place }, undefined)).toBe('/srv/log');
   });
 });
 

@@ -138,6 +138,22 @@ describe('the process that a pid file names', () => {
       await found({ name: 'n1', client_url: 'http://h:1', pid_file: '/run/n1.pid' }, one(7, ['run'])),
     ).toEqual(no('run'));
   });
+  it('a server that reads a file ignores its flags and variables', async () => {
+    // The unit of a package sets ETCD_DATA_DIR, and the operator adds a file with another data directory.
+    const env = new Map([['ETCD_DATA_DIR', '/var/default']]);
+    const words = ['/old/etcd', '--config-file', '/c.yml'];
+    const spec = { ...member, config_file: '/c.yml' };
+    expect(await found(spec, one(7, words, { env }))).toBe(7);
+    expect(await found(spec, one(7, [...words, '--data-dir', '/other']))).toBe(7);
+    const named = new Map([...env, ['ETCD_CONFIG_FILE', '/c.yml']]);
+    expect(await found(spec, one(7, ['/old/etcd'], { env: named }))).toBe(7);
+    // The server of another member has the same program.
+    expect(await found(spec, one(7, ['/old/etcd', '--config-file', '/d.yml']))).toEqual(no('/d.yml'));
+    const next = { ...spec, new_command: ['/new/kvd', '--config-file', '/d.yml'] };
+    expect(await found(next, one(7, ['/new/kvd', '--config-file', '/d.yml']))).toBe(7);
+    const relative = { ...member, old_command: ['/old/etcd', '--config-file', 'c.yml'] };
+    expect(await found(relative, one(7, ['/old/etcd', '--config-file', '/d.yml']))).toBe(7);
+  });
   it('a process is the member if it started its server', async () => {
     const wrapper = one(7, ['/bin/boot']);
     const server = (parent: number, directory = '/data') =>
@@ -170,6 +186,8 @@ describe('a server without a pid file', () => {
     expect(await server(one(9, ['/old/etcd', '--config-file', '/c.yml']), spec)).toBe(9);
     expect(await server(one(9, ['/old/etcd', '--conf=/c.yml']), spec)).toBe(9);
     expect(await server(one(9, ['/old/etcd', '--config-file', '/d']), spec)).toBeUndefined();
+    const env = new Map([['ETCD_DATA_DIR', '/var/default']]);
+    expect(await server(one(9, ['/old/etcd', '--config-file', '/c.yml'], { env }), spec)).toBe(9);
   });
   it('a server without a pid file is stopped, with its children', async () => {
     const all = async (...processes: ProcessInfo[]) =>

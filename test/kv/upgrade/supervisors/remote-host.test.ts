@@ -207,11 +207,23 @@ describe('a process with a pid file on another host', () => {
     expect(service.version({ name: 'n1', client_url: '' }, 'old')).toBeUndefined();
   });
   it('a process on another host has the facts of its host', async () => {
-    const facts = (lines: readonly string[], spec = member) => service.facts?.(spec, host(lines));
+    const facts = (lines: readonly string[], spec = member) =>
+      service.facts?.(spec, host(lines), { sizes: false });
     expect(await facts(here)).toMatchObject({
       ...{ is_running: true, pid: 7, working_directory: '/srv', real_data_dir: '/data' },
     });
     expect(await facts(here)).not.toHaveProperty('is_suspended');
+    const named = here.map((line) =>
+      line.startsWith('process=') ? process(7, server, { env: 'ETCD_CONFIG_FILE=c.yml' }) : line,
+    );
+    const asked: string[] = [];
+    const ask = async (script: unknown) => {
+      asked.push(String(script));
+      return String(script).includes("'/srv/c.yml'") ? `file\n${encoded('name: n1')}` : host(named)(script);
+    };
+    expect(await service.facts?.(member, ask, { sizes: false })).toMatchObject({
+      ...{ config: { name: 'n1' }, is_config_of_variable: true },
+    });
     const gone = await facts([]);
     expect(gone).toMatchObject({ is_running: false });
     for (const key of ['pid', 'owner_mismatch', 'working_directory']) expect(gone).not.toHaveProperty(key);
