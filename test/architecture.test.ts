@@ -318,6 +318,25 @@ test('a list of commands loads no engine: help and completion of a group need no
   expect(wrong).toEqual([]);
 });
 
+test('the forms of an upgrade read the model of the run instead of its events and its journal', () => {
+  const readers: Readonly<Record<string, string>> = {
+    'run-model.ts': 'folds the events',
+    'report.ts': 'stores the events, and converts a journal into events',
+    'live.ts': 'passes each event to the model, and prints it',
+    'status.ts': 'describes a run that may be unfinished, from its journal',
+  };
+  const wrong = files
+    .filter((file) => file.startsWith('kv/upgrade/present/') && !(file.slice(19) in readers))
+    .filter((file) => /\b(UpgradeEvent|EventBody|Unstamped|JournalEntry|FoundRun)\b/.test(text(file)))
+    .map((file) => `${file}: read RunModel of run-model.ts, and add a missing fact there.`);
+  expect(wrong).toEqual([]);
+  const folds = files.filter((file) => /\bcase 'step-started'|=== 'member-down'/.test(text(file)));
+  expect(folds.filter((file) => file.startsWith('kv/upgrade/present/')).sort()).toEqual([
+    'kv/upgrade/present/live.ts',
+    'kv/upgrade/present/run-model.ts',
+  ]);
+});
+
 test('only the host and the entries access the machine', () => {
   const forbidden: readonly [RegExp, string][] = [
     [/\bprocess\.(?!versions)/, 'host.env, host.terminal, host.pid …'],

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pageFrom } from '../../src/kv/upgrade/present/page.ts';
+import { wholeRun } from '../../src/kv/upgrade/present/run-model.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
 import { failedReport, failedRun, goodRun, report } from '../kv/upgrade/events.ts';
 import { makeDirectory } from '../support/directory.ts';
@@ -13,8 +14,8 @@ describe.skipIf(noChromium())('the report in a browser', () => {
   beforeAll(async () => {
     browser = await launchChromium();
     directory = makeDirectory();
-    writeFileSync(join(directory, 'good.html'), pageFrom(report, goodRun));
-    writeFileSync(join(directory, 'failed.html'), pageFrom(failedReport, failedRun));
+    writeFileSync(join(directory, 'good.html'), pageFrom(report, wholeRun(goodRun)));
+    writeFileSync(join(directory, 'failed.html'), pageFrom(failedReport, wholeRun(failedRun)));
   });
   afterAll(async () => {
     await browser.close();

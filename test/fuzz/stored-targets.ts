@@ -20,8 +20,10 @@ import { findRuns } from '../../src/kv/engine/journal.ts';
 import { sharedRun } from '../../src/kv/engine/progress.ts';
 import { placementOf } from '../../src/kv/upgrade/placement.ts';
 import { readRestore, restoreLine } from '../../src/kv/upgrade/restore/execute.ts';
-import { markdownFrom, readReport } from '../../src/kv/upgrade/present/markdown.ts';
+import { markdownFrom } from '../../src/kv/upgrade/present/markdown.ts';
+import { readReport } from '../../src/kv/upgrade/present/report.ts';
 import { pageFrom } from '../../src/kv/upgrade/present/page.ts';
+import { wholeRun } from '../../src/kv/upgrade/present/run-model.ts';
 import { digestOf } from '../../src/labels/lock-entries.ts';
 import { bodyBytes, readCassette } from '../../src/mock-server/cassette/cassette.ts';
 import { liveServer } from '../../src/mock-server/instance-lock.ts';
@@ -280,7 +282,8 @@ export const storedTargets: readonly Target[] = [
     seeds: [report],
     run: async (input) => {
       const stored = await readReport(at('/r/report.json', input), '/r');
-      if (stored !== undefined) [markdownFrom(stored.report), pageFrom(stored.report, stored.events)];
+      if (stored !== undefined)
+        [markdownFrom(stored.report), pageFrom(stored.report, wholeRun(stored.events))];
     },
   },
   {
@@ -291,7 +294,7 @@ export const storedTargets: readonly Target[] = [
     run: async (input) => {
       const host = fakeHost({ files: { '/r/report.json': report, '/r/events.ndjson': text(input) } });
       const stored = await readReport(host, '/r');
-      if (stored !== undefined) pageFrom(stored.report, stored.events);
+      if (stored !== undefined) pageFrom(stored.report, wholeRun(stored.events));
     },
   },
 ];

@@ -524,7 +524,7 @@ export const shownPlan = async (
   plan: Plan,
   stream: 'stdout' | 'stderr',
 ): Promise<string> => {
-  const { planText } = await import('../../kv/upgrade/present/text.ts');
+  const { planText } = await import('../../kv/upgrade/present/plan-text.ts');
   const columns = columnsOf(context.host.terminal[stream]);
   const tookMs = await earlierMs(context, plan.cluster);
   const { upgradeNotes } = await import('../../api-specs/etcd/server-settings.ts');
@@ -549,7 +549,7 @@ const announcedPlan = async (context: Context, plan: Plan, question: string): Pr
   const whole = await shownPlan(context, plan, 'stderr');
   // Some terminals do not know their size and report 0.
   if (context.isVerbose === true || rows === undefined || rows === 0) return whole;
-  const { planSummary, questionRows } = await import('../../kv/upgrade/present/plan-summary.ts');
+  const { planSummary, questionRows } = await import('../../kv/upgrade/present/plan-text.ts');
   const columns = columnsOf(context.host.terminal.stderr);
   // An empty line between the plan and the question.
   const room = rows - questionRows(question, columns) - 1;

@@ -9,7 +9,6 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { ClusterHold, Plan, UpgradeEvent } from '../../kv/engine/model.ts';
-import type { StepNumbers } from '../../kv/upgrade/present/text.ts';
 import type { RehearsalResult } from '../../kv/upgrade/rehearse/rehearse.ts';
 import type { RestorePlan, RestoreSource } from '../../kv/upgrade/restore/plan.ts';
 import { clusterFlags, planFlags } from './flags.ts';
@@ -279,12 +278,10 @@ const rehearsedIn = async (
 ): Promise<RehearsalResult> => {
   const { host, signal, log } = context;
   const { opened, observation, options } = prepared;
-  const [{ rehearse: rehearseRestore }, { lineOf }, { snapshotToRehearse }, { rehearsedVersions }] =
+  const [{ rehearse: rehearseRestore, snapshotToRehearse, rehearsedVersions }, { makeLineFormatter }] =
     await Promise.all([
       import('../../kv/upgrade/rehearse/rehearse.ts'),
-      import('../../kv/upgrade/present/text.ts'),
-      import('../../kv/upgrade/rehearse/rehearse.ts'),
-      import('../../kv/upgrade/rehearse/rehearse.ts'),
+      import('../../kv/upgrade/present/live.ts'),
     ]);
   const { access } = opened;
   const { withTable } = await import('../../kv/upgrade/plan-kind.ts');
@@ -299,9 +296,9 @@ const rehearsedIn = async (
   log.info(
     `rehearsing ${plan.from} → ${options.path?.to ?? plan.to} on ${where}; ${cluster.name} is not changed`,
   );
-  const numbers: StepNumbers = new Map();
+  const lineOf = makeLineFormatter();
   const onEvent = (event: UpgradeEvent): void => {
-    const line = lineOf(event, numbers);
+    const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-started') log.info(`rehearsal: ${line}`);
   };
   const versions = rehearsedVersions(observation, plan);

@@ -10,7 +10,6 @@ import type { Plan, Sink } from '../../kv/engine/model.ts';
 import type { SessionInput, SessionResult } from '../../kv/upgrade/execute/session.ts';
 import { crosses } from '../../kv/upgrade/plan-kind.ts';
 import type { PointOfNoReturn } from '../../kv/upgrade/present/live.ts';
-import type { StepNumbers } from '../../kv/upgrade/present/text.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
 import type { ImpactProbe, Until, Window } from '../../kv/upgrade/window/window.ts';
 import { type CrossingValues, type RunValues, windowFlags, type WindowValues } from './flags.ts';
@@ -61,10 +60,10 @@ const onTable = async (context: Context, conduct: Conduct): Promise<SessionResul
   return conduct(screen.take, screen.pause, context.signal).finally(screen.finish);
 };
 const inLines = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
-  const { lineOf } = await import('../../kv/upgrade/present/text.ts');
-  const numbers: StepNumbers = new Map();
+  const { makeLineFormatter } = await import('../../kv/upgrade/present/live.ts');
+  const lineOf = makeLineFormatter();
   const sink: Sink = (event) => {
-    const line = lineOf(event, numbers);
+    const line = lineOf(event);
     if (line !== undefined && event.event !== 'run-finished')
       context.log.info(`${event.at.slice(11, 19)}Z ${line}`);
   };

@@ -8,7 +8,8 @@ import { findRuns, unfinishedError } from '../engine/journal.ts';
 import { type Lock, ownerOf, takeLocks } from '../engine/locks.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../engine/model.ts';
 import { observe } from '../upgrade/observe/observe.ts';
-import { lineOf } from '../upgrade/present/text.ts';
+import { lineOf } from '../upgrade/present/live.ts';
+import { memberState } from '../upgrade/present/run-model.ts';
 import type { Driver } from '../upgrade/supervisors/driver.ts';
 import { paceOf, startCanary } from '../upgrade/watch/canary.ts';
 import {
@@ -201,11 +202,11 @@ const asStop = (error: unknown, { command }: OperationPlan): AppError => {
 };
 const membersNow = async ({ checking, cluster, host }: Operation): Promise<OperationReport['members']> => {
   const { members } = await observe({ host, cluster, access: checking.access });
-  return members.map(({ name, server_version, is_reachable, is_healthy, db_size_bytes }) => ({
-    name,
-    ...(server_version === undefined ? {} : { version: server_version }),
-    state: is_healthy ? 'up' : is_reachable ? 'unhealthy' : 'down',
-    ...(db_size_bytes === undefined ? {} : { db_size_bytes }),
+  return members.map((member) => ({
+    name: member.name,
+    ...(member.server_version === undefined ? {} : { version: member.server_version }),
+    state: memberState(member),
+    ...(member.db_size_bytes === undefined ? {} : { db_size_bytes: member.db_size_bytes }),
   }));
 };
 const reportOf = async (

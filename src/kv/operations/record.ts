@@ -8,7 +8,9 @@ import { type FoundRun, findRuns } from '../engine/journal.ts';
 import type { Detail, JournalEntry, Outcome, PlanKind } from '../engine/model.ts';
 import { memberOfStep } from '../engine/steps.ts';
 import { durationText, findingsText, sizeText } from '../upgrade/present/text.ts';
-import { type StoredReport, markdownTable } from '../upgrade/present/markdown.ts';
+import { markdownTable } from '../upgrade/present/markdown.ts';
+import type { StoredReport } from '../upgrade/present/report.ts';
+import { wholeRun } from '../upgrade/present/run-model.ts';
 import {
   type OperationEntry,
   type OperationKind,
@@ -379,7 +381,7 @@ export const shownReport = (stored: StoredReport): Shown => ({
   textAs: async (form) => {
     if (form === 'json') return `${JSON.stringify(stored.report, null, 2)}\n`;
     if (form === 'html')
-      return (await import('../upgrade/present/page.ts')).pageFrom(stored.report, stored.events);
+      return (await import('../upgrade/present/page.ts')).pageFrom(stored.report, wholeRun(stored.events));
     return (await import('../upgrade/present/markdown.ts')).markdownFrom(stored.report);
   },
 });

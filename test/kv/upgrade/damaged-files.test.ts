@@ -11,7 +11,7 @@ import { readFaults } from '../../../src/etcd-sim/forms.ts';
 import { placementOf, recordPlacement } from '../../../src/kv/upgrade/placement.ts';
 import { migrateConfig } from '../../../src/kv/upgrade/configuration/migrate.ts';
 import { findOperations } from '../../../src/kv/operations/journal.ts';
-import { readReport } from '../../../src/kv/upgrade/present/markdown.ts';
+import { readReport } from '../../../src/kv/upgrade/present/report.ts';
 import { readRestore } from '../../../src/kv/upgrade/restore/execute.ts';
 import { opsctl } from '../../support/program.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';

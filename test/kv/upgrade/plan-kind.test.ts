@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/kv/upgrade/decide.ts';
 import { nextSteps } from '../../../src/kv/upgrade/execute/session.ts';
-import { planText } from '../../../src/kv/upgrade/present/text.ts';
+import { planText } from '../../../src/kv/upgrade/present/plan-text.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 import { isRefusal, planFrom } from '../../../src/kv/upgrade/plan.ts';
 import { runningView, viewFor } from '../../../src/kv/upgrade/plan-kind.ts';

@@ -3,17 +3,29 @@ import { cutToWidth, AppError, type Category } from '../../../core/problem.ts';
 import type { Result } from '../../../core/result.ts';
 import { wrap } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
-import type { Observation, Plan, Report, Sink, StepKind, UpgradeEvent } from '../../engine/model.ts';
+import type {
+  MemberStatus,
+  Observation,
+  Plan,
+  Report,
+  Sink,
+  Step,
+  StepKind,
+  UpgradeEvent,
+} from '../../engine/model.ts';
 import { mebibytes } from '../guards/guard.ts';
 import {
   type CellState,
-  type LiveMember,
-  type LiveState,
-  emptyState,
-  liveAfter,
-  timeLeftText,
-} from './live-state.ts';
+  type RunMember,
+  type RunModel,
+  emptyRun,
+  memberState,
+  runAfter,
+  stepNames,
+} from './run-model.ts';
 import { eventWithHexIds } from '../../engine/journal.ts';
+import { kindOf } from '../plan-kind.ts';
+import { timeLeftText } from './plan-text.ts';
 import { durationText, errorWithMembers } from './text.ts';
 
 export type LiveView = {
@@ -32,20 +44,6 @@ const codes: Readonly<Record<Exclude<Paint, 'plain'>, readonly [number, number]>
 };
 const paint = (look: LiveView, color: Paint, text: string): string =>
   !look.isColored || color === 'plain' ? text : `\u001b[${codes[color][0]}m${text}\u001b[${codes[color][1]}m`;
-const words: Readonly<Record<StepKind, string>> = {
-  snapshot: 'snapshot',
-  'move-leader': 'leader',
-  stop: 'stop',
-  'copy-data': 'copy',
-  'check-data': 'data',
-  configure: 'config',
-  start: 'start',
-  gate: 'health',
-  settle: 'settle',
-  hold: 'hold',
-  confirm: 'confirm',
-  'enable-downgrade': 'enable',
-};
 const TURNING = ['◐', '◓', '◑', '◒'];
 const mark = (state: CellState | undefined, frame: number): readonly [string, Paint] => {
   if (state === 'running') return [TURNING[frame % TURNING.length] as string, 'blue'];
@@ -58,7 +56,7 @@ type Cell = {
   readonly color: Paint /** Applies colors to `text`. */;
   readonly painted?: string;
 };
-const stepCells = (member: LiveMember, columns: readonly StepKind[], frame: number): Cell[] =>
+const stepCells = (member: RunMember, columns: readonly StepKind[], frame: number): Cell[] =>
   columns.map((kind): Cell => {
     const [text, color] = mark(member.cells[kind], frame);
     return { text, color };
@@ -69,7 +67,7 @@ const inOne = (cells: readonly Cell[], look: LiveView): Cell => ({
   color: 'plain',
   painted: cells.map(({ text, color }) => paint(look, color, text)).join(''),
 });
-const memberCells = (member: LiveMember, steps: readonly Cell[]): Cell[] => {
+const memberCells = (member: RunMember, downMs: number | undefined, steps: readonly Cell[]): Cell[] => {
   const state: Cell = member.isDown
     ? { text: 'down', color: 'red' }
     : member.isLeader
@@ -77,7 +75,7 @@ const memberCells = (member: LiveMember, steps: readonly Cell[]): Cell[] => {
       : member.wasReverted
         ? { text: 'reverted', color: 'yellow' }
         : { text: '', color: 'plain' };
-  const down: Cell = { text: member.downMs === undefined ? '' : `${member.downMs} ms`, color: 'dim' };
+  const down: Cell = { text: downMs === undefined ? '' : `${downMs} ms`, color: 'dim' };
   return [
     { text: member.name, color: 'bold' },
     { text: member.version, color: 'plain' },
@@ -91,25 +89,26 @@ const seconds = (ms: number): string =>
   ms < 60_000
     ? `${(ms / 1000).toFixed(1)} s`
     : `${Math.floor(ms / 60_000)} min ${String(Math.floor((ms % 60_000) / 1000)).padStart(2, '0')} s`;
-const canaryLine = ({ canary }: LiveState): string =>
+const canaryLine = ({ canary }: RunModel): string =>
   canary === undefined
     ? ''
     : `canary writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
-const rowsOf = (state: LiveState, look: LiveView, isNarrow: boolean): Cell[][] => {
-  const steps = isNarrow ? ['steps'] : state.columns.map((kind) => words[kind]);
+const rowsOf = (state: RunModel, look: LiveView, isNarrow: boolean): Cell[][] => {
+  const steps = isNarrow ? ['steps'] : state.columns.map((kind) => stepNames[kind].column);
   const head = ['member', 'version', '', ...steps, 'down for', 'data'].map(
     (text): Cell => ({ text, color: 'dim' }),
   );
   const members = state.members.map((member) => {
     const cells = stepCells(member, state.columns, look.frame);
-    return memberCells(member, isNarrow ? [inOne(cells, look)] : cells);
+    const { downMs } = state.histories[member.name] ?? {};
+    return memberCells(member, downMs, isNarrow ? [inOne(cells, look)] : cells);
   });
   return [head, ...members];
 };
 const widthsOf = (rows: readonly (readonly Cell[])[]): number[] =>
   (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0), i === 2 ? 8 : 0));
 const sum = (widths: readonly number[]): number => widths.reduce((all, width) => all + width + 2, 0);
-const table = (state: LiveState, look: LiveView): string[] => {
+const table = (state: RunModel, look: LiveView): string[] => {
   const wide = rowsOf(state, look, false);
   const rows = sum(widthsOf(wide)) <= look.columns ? wide : rowsOf(state, look, true);
   const widths = widthsOf(rows);
@@ -131,13 +130,13 @@ const table = (state: LiveState, look: LiveView): string[] => {
   );
 };
 /** A requested rollback is not a failure; a run that holds is not finished. */
-const outcomeMark = ({ outcome, isRollback }: LiveState, frame: number): readonly [string, Paint] => {
+const outcomeMark = ({ outcome, isRollback }: RunModel, frame: number): readonly [string, Paint] => {
   if (outcome === undefined) return mark('running', frame);
   if (outcome === 'held') return ['!', 'yellow'];
   return mark(outcome === 'done' || (outcome === 'rolled-back' && isRollback) ? 'done' : 'failed', frame);
 };
 /** The current lines of the table. Pure. */
-export const liveLines = (state: LiveState, look: LiveView): string[] => {
+export const liveLines = (state: RunModel, look: LiveView): string[] => {
   if (state.title === '') return [];
   const [turn, color] = outcomeMark(state, look.frame);
   const confirm =
@@ -160,6 +159,58 @@ export const liveLines = (state: LiveState, look: LiveView): string[] => {
         ]),
     `${paint(look, color, turn)} ${cutToWidth(state.now, look.columns - 14)}  ${paint(look, 'dim', seconds(state.elapsedMs))}`,
   ];
+};
+
+const stepTime = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+/**
+ * Formats one event as a plain line; undefined for events that only a table or a report shows. `run`: the model
+ * after this event. Steps overlap, so each line of a step names its place in the plan.
+ */
+export const lineOf = (event: UpgradeEvent, run: RunModel = emptyRun): string | undefined => {
+  const start = ({ id }: Step): string => {
+    const place = run.steps[id]?.place;
+    return place === undefined ? '     ' : `[${place}]`;
+  };
+  switch (event.event) {
+    case 'run-started':
+      return `${event.action === 'upgrade' ? kindOf(event.plan) : event.action} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
+    case 'step-started':
+      return `${start(event.step)} ${event.step.title}`;
+    case 'step-finished':
+      if (event.was_done_before === true) return undefined;
+      return `${start(event.step)} ${event.step.title}: done in ${stepTime(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
+    case 'step-failed':
+      return `${start(event.step)} ${event.step.title}: failed: ${event.reason}`;
+    case 'member-up':
+      return `      ${event.member} is healthy again after ${stepTime(event.down_ms)}`;
+    case 'leader-changed':
+      return `      elected leader: ${event.to}`;
+    case 'gate-check':
+      return event.ok === true ? undefined : `      ${event.member}: ${event.check}: ${event.detail}`;
+    case 'log-line':
+      return event.expected ? undefined : `      log of ${event.member}: ${event.line}`;
+    case 'waiting':
+      return `${start(event.step)} ${event.step.title}: ${stepTime(event.remaining_ms)} left`;
+    case 'reverting':
+      return `${event.member} is rolled back: ${event.reason}`;
+    case 'reverted':
+      return `${event.member} runs its old version again after ${stepTime(event.duration_ms)}`;
+    case 'note':
+      return event.text;
+    case 'run-finished':
+      return `${event.outcome}: ${event.message}`;
+    default:
+      return undefined;
+  }
+};
+
+/** Formats the events of a run in their order, with the model of the run. */
+export const makeLineFormatter = (): ((event: UpgradeEvent) => string | undefined) => {
+  let run = emptyRun;
+  return (event) => {
+    run = runAfter(run, event);
+    return lineOf(event, run);
+  };
 };
 
 const FRAME_MS = 100;
@@ -194,7 +245,7 @@ const widthOf = ({ columns }: { readonly columns: number }): number => Math.max(
 /** The member × step table on a terminal. */
 export const liveScreen = (host: Host, look: ScreenLook): Screen => {
   const { stderr } = host.terminal;
-  let state: LiveState = emptyState;
+  let state: RunModel = emptyRun;
   let drawn: readonly string[] = [];
   let [frame, saidBefore, isPaused, startedAt] = [0, 0, false, host.elapsed()];
   const over = new AbortController();
@@ -213,7 +264,7 @@ export const liveScreen = (host: Host, look: ScreenLook): Screen => {
   return {
     take: (event) => {
       if (event.event === 'run-started') startedAt = host.elapsed() - event.elapsed_ms;
-      state = liveAfter(state, event);
+      state = runAfter(state, event);
     },
     finish: async () => {
       over.abort();
@@ -330,14 +381,10 @@ export type PointOfNoReturn = {
   readonly goodForMs: number;
   readonly observation: Observation;
 };
-const memberText = ({
-  name,
-  is_reachable,
-  is_healthy,
-  server_version,
-  is_leader,
-}: PointOfNoReturn['observation']['members'][number]): string =>
-  `${name} ${server_version ?? 'no response'}${is_leader ? ', leader' : ''}${is_reachable && is_healthy ? '' : is_reachable ? ', unhealthy' : ', down'}`;
+const memberText = (member: MemberStatus): string => {
+  const state = memberState(member);
+  return `${member.name} ${member.server_version ?? 'no response'}${member.is_leader ? ', leader' : ''}${state === 'up' ? '' : `, ${state}`}`;
+};
 /** The question with the current state of the members and the consequences of yes and no. Pure. */
 export const crossingText = (
   { from, to, cluster }: Pick<Plan, 'from' | 'to' | 'cluster'>,

@@ -1,14 +1,15 @@
-import { after } from '../../../core/next.ts';
-import { join } from 'node:path';
-import { childPath, pathPart } from '../../../core/file-name.ts';
 import { momentText } from '../../../core/format.ts';
-import { shapeBy } from '../../../core/shape.ts';
-import { storedLines, storedObject } from '../../../core/text.ts';
-import type { Host } from '../../../platform/host.ts';
-import { currentEvent, withCurrentFindings } from '../../engine/journal.ts';
-import type { Report, UpgradeEvent } from '../../engine/model.ts';
-import { durationText, gateText, outcomeText, runTitle, runWay, sizeText } from './text.ts';
-import { pageFrom } from './page.ts';
+import type { Report } from '../../engine/model.ts';
+import {
+  durationText,
+  memberTexts,
+  outcomeText,
+  ownerText,
+  runTitle,
+  runWay,
+  sizeText,
+  stepDuration,
+} from './text.ts';
 
 const cell = (text: string | number | undefined): string =>
   String(text ?? '–')
@@ -60,27 +61,21 @@ const headLines = (report: Report): string[] => [
   report.message,
   '',
   `- Run ${report.run}, ${momentText(report.started_at)} to ${momentText(report.finished_at)} (${durationText(report.duration_ms)} of active time)`,
-  `- By ${report.owner.user ?? 'unknown user'} on ${report.owner.host}, process ${report.owner.pid}`,
+  `- By ${ownerText(report.owner)}`,
   `- Cluster version ${report.cluster_version_before ?? 'unknown'} before, ${report.cluster_version_after ?? 'unknown'} after`,
   `- Plan digest ${report.plan_digest}`,
   `- Journal ${report.journal}`,
   '',
 ];
-const memberRow = (member: Report['members'][number]): (string | undefined)[] => [
-  member.name,
-  member.version_before,
-  member.version_after,
-  member.down_ms === undefined ? undefined : durationText(member.down_ms),
-  member.was_leader ? 'yes' : '',
-  gateText(member.gate),
-  member.snapshot === undefined
-    ? undefined
-    : `revision ${member.snapshot.revision}, ${sizeText(member.snapshot.size_bytes)}`,
-];
+const memberRow = (member: Report['members'][number]): (string | undefined)[] => {
+  const { name, version_before, version_after, was_leader } = member;
+  const { unavailable, health, snapshot } = memberTexts(member);
+  return [name, version_before, version_after, unavailable, was_leader ? 'yes' : '', health, snapshot];
+};
 const stepRow = (step: Report['steps'][number]): (string | undefined)[] => [
   step.id,
   step.title,
-  step.outcome === 'skipped' ? undefined : durationText(step.duration_ms),
+  stepDuration(step),
   step.outcome,
 ];
 /** Formats the report for an issue or a change record. Pure. */
@@ -119,74 +114,4 @@ export const markdownFrom = (report: Report): string => {
     ...section('Findings before the start', ['Level', 'Guard', 'Member', 'Finding'], said),
   ];
   return `${lines.join('\n').trimEnd()}\n`;
-};
-
-/** Writes report.json, report.md, report.html and their events to the directory of the run. */
-export const writeReports = async (
-  host: Host,
-  directory: string,
-  report: Report,
-  events: readonly UpgradeEvent[],
-): Promise<void> => {
-  // The last event contains the report, which has a separate file.
-  const lines = events
-    .filter((event) => event.event !== 'run-finished')
-    .map((event) => `${JSON.stringify(event)}\n`);
-  const texts = {
-    'events.ndjson': lines.join(''),
-    'report.json': `${JSON.stringify(report, null, 2)}\n`,
-    'report.md': markdownFrom(report),
-    'report.html': pageFrom(report, events),
-  };
-  for (const [name, text] of Object.entries(texts))
-    await host.files.replace(childPath(directory, pathPart(name)), text, 0o600);
-};
-export type StoredReport = {
-  readonly report: Report;
-  readonly events: readonly UpgradeEvent[];
-  /** The last line of the events was cut off. */
-  readonly isTorn?: true;
-};
-/** The fields that every page needs. */
-const shape = {
-  run: 'text',
-  cluster: 'text',
-  from: 'text',
-  to: 'text',
-  outcome: 'text',
-  message: 'text',
-  started_at: 'text',
-  finished_at: 'text',
-  owner: { host: 'text' },
-  members: [{ name: 'text', gate: ['record'] }],
-  steps: ['record'],
-  snapshots: ['record'],
-  unexpected_log_lines: ['record'],
-  findings: ['record'],
-} as const;
-const ofStep = { step: { id: 'text' } } as const;
-const eventShape = shapeBy('event', {
-  'run-started': { plan: { observation: 'record' } },
-  observed: { observation: 'record' },
-  'step-started': ofStep,
-  'step-finished': ofStep,
-  'step-failed': ofStep,
-  'snapshot-saved': { snapshot: 'record' },
-});
-const anotherWay = [after('move it away:', ['kv', 'report'], 'then makes the report from the journal')];
-/**
- * Reads the report of a finished run; undefined if it does not exist. A run of an earlier version may have no
- * events.
- */
-export const readReport = async (host: Host, directory: string): Promise<StoredReport | undefined> => {
-  const paths = [join(directory, 'report.json'), join(directory, 'events.ndjson')] as const;
-  const [text, lines] = await Promise.all(paths.map((path) => host.files.read(path)));
-  if (text === undefined) return undefined;
-  const report = storedObject<Report>(paths[0], text, shape, anotherWay);
-  const { values, isTorn } = storedLines(paths[1], lines ?? '', anotherWay, eventShape);
-  return {
-    report: withCurrentFindings(report),
-    events: values.map((value) => currentEvent(value) as UpgradeEvent),
-    ...(isTorn ? { isTorn } : {}),
-  };
 };

@@ -1,16 +1,19 @@
 import { escapeHtml } from '../../../core/text.ts';
 import { momentText } from '../../../core/format.ts';
-import type { Report, UpgradeEvent } from '../../engine/model.ts';
+import type { Report } from '../../engine/model.ts';
 import {
   durationText,
-  gateText,
+  memberTexts,
   outcomeStyle,
   outcomeText,
+  ownerText,
   runTitle,
   sizeText,
+  stepDuration,
   versionNames,
   versionChange,
 } from './text.ts';
+import type { WholeRun } from './run-model.ts';
 import { timelineFrom, timelineSvg } from './timeline.ts';
 
 /**
@@ -79,13 +82,15 @@ const section = (title: string, body: string): string =>
   `<section><h2>${escapeHtml(title)}</h2>${body}</section>`;
 const foldSection = (title: string, body: string): string =>
   `<details><summary>${escapeHtml(title)}</summary>${body}</details>`;
-const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefined): string => {
+const cards = (report: Report, { gaps: [gap], pauses }: WholeRun): string => {
   const { canary, members } = report;
+  // The gap of the drawing, so that both show the same value.
+  const longestGapMs = gap === undefined ? canary?.longest_gap_ms : gap.toMs - gap.fromMs;
   const downMs = members.flatMap((member) => member.down_ms ?? []);
   const longest = downMs.length === 0 ? undefined : durationText(Math.max(...downMs));
   const all: readonly (readonly [string | number | undefined, string])[] = [
     [versionChange(report), `cluster version now ${report.cluster_version_after ?? 'unknown'}`],
-    [durationText(report.duration_ms), isInParts ? 'active time without pauses' : 'whole run'],
+    [durationText(report.duration_ms), pauses.length > 0 ? 'active time without pauses' : 'whole run'],
     [report.snapshots.length, 'verified snapshots'],
     [longest, 'longest unavailability of a member'],
     [
@@ -93,7 +98,7 @@ const cards = (report: Report, isInParts: boolean, longestGapMs: number | undefi
       canary === undefined ? '' : `failed of ${canary.writes} canary writes`,
     ],
     [
-      canary === undefined ? undefined : durationText(longestGapMs ?? canary.longest_gap_ms),
+      canary === undefined || longestGapMs === undefined ? undefined : durationText(longestGapMs),
       'longest gap between writes',
     ],
   ];
@@ -116,17 +121,16 @@ const membersTable = (report: Report): string =>
   table(
     ['Member', 'Before', 'After', 'Unavailable', 'Health check', 'Snapshot', 'Copy of the data directory'],
     report.members.map((member) => {
+      const { unavailable, health, snapshot } = memberTexts(member);
       return [
         {
           html: `<b>${escapeHtml(member.name)}</b>${member.was_leader ? ' <span class="badge good">was leader</span>' : ''}<br><code>${escapeHtml(member.client_url)}</code>`,
         },
         member.version_before,
         member.version_after,
-        member.down_ms === undefined ? undefined : durationText(member.down_ms),
-        member.gate.length === 0 ? undefined : badge('good', gateText(member.gate)),
-        member.snapshot === undefined
-          ? undefined
-          : `revision ${member.snapshot.revision}, ${sizeText(member.snapshot.size_bytes)}`,
+        unavailable,
+        member.gate.length === 0 ? undefined : badge('good', health),
+        snapshot,
         member.data_copy === undefined ? undefined : code(member.data_copy),
       ];
     }),
@@ -136,7 +140,7 @@ const stepsTable = (report: Report): string =>
     ['Step', 'Took', 'Outcome'],
     report.steps.map((step) => [
       { html: `${escapeHtml(step.title)}<br><code>${escapeHtml(step.id)}</code>` },
-      step.outcome === 'skipped' ? undefined : durationText(step.duration_ms),
+      stepDuration(step),
       step.outcome === 'skipped' ? undefined : badge(step.outcome === 'done' ? 'good' : 'bad', step.outcome),
     ]),
   );
@@ -169,7 +173,7 @@ const facts = (report: Report): string => {
   const rows = [
     ['Run', report.run],
     ['From, to', `${momentText(report.started_at)} – ${momentText(report.finished_at)}`],
-    ['By', `${report.owner.user ?? 'unknown user'} on ${report.owner.host}, process ${report.owner.pid}`],
+    ['By', ownerText(report.owner)],
     ['Plan', report.plan_digest],
     ['Journal', report.journal],
   ];
@@ -185,9 +189,9 @@ const snapshotsTable = (report: Report): string =>
       { html: `<code>${escapeHtml(one.path)}</code><br><code>${escapeHtml(one.file_sha256)}</code>` },
     ]),
   );
-const drawing = (report: Report, events: readonly UpgradeEvent[]): string => {
-  if (events.length === 0) return '';
-  const timeline = timelineFrom(report, events);
+const drawing = (report: Report, run: WholeRun): string => {
+  if (run.endMs === undefined) return '';
+  const timeline = timelineFrom(report, run);
   return section(
     'Timeline',
     `<div class="scroll">${timelineSvg(report, timeline)}</div>${legend(report, timeline.pauses.length > 0)}`,
@@ -210,23 +214,14 @@ ${body.join('\n')}
 </main></body>
 </html>
 `;
-/** Uses the gap of the drawing, so that both show the same value. */
-const longestGap = (report: Report, events: readonly UpgradeEvent[]): number | undefined => {
-  const [longest] = timelineFrom(report, events).gaps;
-  return longest === undefined ? undefined : longest.toMs - longest.fromMs;
-};
 /** Creates the report as one page without external files. Without events the page has no drawing. Pure. */
-export const pageFrom = (report: Report, events: readonly UpgradeEvent[]): string => {
+export const pageFrom = (report: Report, run: WholeRun): string => {
   const title = runTitle(report);
   return pageWith(`${title}: ${outcomeText[report.outcome]}`, [
     `<header><h1>${escapeHtml(title)}</h1>${cellHtml(badge(outcomeStyle[report.outcome], outcomeText[report.outcome]))}</header>`,
     `<p class="message">${escapeHtml(report.message)}</p>`,
-    cards(
-      report,
-      events.some((event, i) => i > 0 && event.event === 'run-started'),
-      longestGap(report, events),
-    ),
-    drawing(report, events),
+    cards(report, run),
+    drawing(report, run),
     section('Members', membersTable(report)),
     section('Snapshots', report.snapshots.length === 0 ? '<p>none</p>' : snapshotsTable(report)),
     oddLines(report),

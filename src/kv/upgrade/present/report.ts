@@ -1,12 +1,15 @@
-import { type Advice, next } from '../../../core/next.ts';
+import { join } from 'node:path';
+import { childPath, pathPart } from '../../../core/file-name.ts';
+import { type Advice, after, next } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
+import { shapeBy } from '../../../core/shape.ts';
+import { storedLines, storedObject } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
-import type { FoundRun } from '../../engine/journal.ts';
+import { type FoundRun, currentEvent, withCurrentFindings } from '../../engine/journal.ts';
 import type {
   CanaryReport,
   JournalEntry,
   MemberReport,
-  MemberStatus,
   Observation,
   Outcome,
   Owner,
@@ -19,7 +22,10 @@ import type {
 } from '../../engine/model.ts';
 import { stepId } from '../../engine/steps.ts';
 import { stepIn, stepNumber } from '../decide.ts';
-import { readReport, type StoredReport } from './markdown.ts';
+import { quantilesOf } from '../watch/canary.ts';
+import { markdownFrom } from './markdown.ts';
+import { pageFrom } from './page.ts';
+import { type WholeRun, memberState, wholeRun } from './run-model.ts';
 import { detailText } from './text.ts';
 
 export type ReportInput = {
@@ -40,98 +46,74 @@ export type ReportInput = {
   readonly snapshots: readonly SnapshotRecord[];
   readonly next?: readonly Advice[];
 };
-const stateOf = ({ is_reachable, is_healthy }: MemberStatus): NonNullable<MemberReport['state']> =>
-  !is_reachable ? 'down' : is_healthy ? 'up' : 'unhealthy';
-const memberReport = ({ plan, events, after, snapshots }: ReportInput, name: string): MemberReport => {
+const memberReport = ({ plan, after, snapshots }: ReportInput, run: WholeRun, name: string): MemberReport => {
   const before = plan.observation.members.find((member) => member.name === name);
   const seen = after?.members.find((member) => member.name === name);
-  const up = events.findLast((event) => event.event === 'member-up' && event.member === name);
-  const copied = events.find(
-    (event) => event.event === 'step-finished' && event.step.id === stepId(name, 'copy-data'),
-  );
   const snapshot = snapshots.findLast((row) => row.member === name);
-  // Uses the last start of the member: an earlier attempt may have failed and been reverted.
-  const began = events.findLastIndex(
-    (event) => event.event === 'step-started' && event.step.id === stepId(name, 'gate'),
-  );
-  const gate = events
-    .slice(Math.max(0, began))
-    .flatMap((event) =>
-      event.event === 'gate-check' && event.member === name
-        ? [{ check: event.check, ok: event.ok, detail: event.detail }]
-        : [],
-    );
+  const { downMs, dataCopy, checks = [] } = run.histories[name] ?? {};
   return {
     name,
     client_url: before?.client_url ?? '',
     version_before: before?.server_version,
     version_after: seen?.server_version,
-    ...(seen === undefined ? {} : { state: stateOf(seen) }),
+    ...(seen === undefined ? {} : { state: memberState(seen) }),
     was_leader: before?.is_leader ?? false,
-    ...(up?.event === 'member-up' ? { down_ms: up.down_ms } : {}),
+    ...(downMs === undefined ? {} : { down_ms: downMs }),
     ...(snapshot === undefined ? {} : { snapshot }),
-    ...(copied?.event === 'step-finished' && copied.detail !== undefined
-      ? { data_copy: copied.detail.replace(/^copy /, '').replace(/, copied \d+ files?, .*$/, '') }
-      : {}),
-    gate,
+    ...(dataCopy === undefined
+      ? {}
+      : { data_copy: dataCopy.replace(/^copy /, '').replace(/, copied \d+ files?, .*$/, '') }),
+    gate: checks,
   };
 };
 /** The steps of the plan, and each step that the run added, before the step that has its number. */
-const allSteps = ({ plan, events }: Pick<ReportInput, 'plan' | 'events'>): Step[] => {
+const allSteps = (plan: Plan, run: WholeRun): Step[] => {
   const planned = new Set<string>(plan.steps.map(({ id }) => id));
-  const added = new Map<string, Step>();
-  for (const event of events)
-    if (event.event === 'step-started' && !planned.has(event.step.id)) added.set(event.step.id, event.step);
-  return plan.steps.flatMap((step, at) => [
-    ...[...added.values()].filter((one) => stepNumber(plan, one) === at + 1),
-    step,
-  ]);
+  const added = Object.values(run.steps).flatMap(({ step, startedMs }) =>
+    startedMs === undefined || planned.has(step.id) ? [] : [step],
+  );
+  return plan.steps.flatMap((step, at) => [...added.filter((one) => stepNumber(plan, one) === at + 1), step]);
 };
-const stepRows = ({ plan, events }: Pick<ReportInput, 'plan' | 'events'>): Report['steps'] =>
-  allSteps({ plan, events }).map((step) => {
-    const started = events.findLast((event) => event.event === 'step-started' && event.step.id === step.id);
-    const ended = events.findLast(
-      (event) =>
-        (event.event === 'step-finished' || event.event === 'step-failed') && event.step.id === step.id,
-    );
-    const outcome = ended === undefined ? 'skipped' : ended.event === 'step-finished' ? 'done' : 'failed';
-    const duration_ms =
-      started === undefined || ended === undefined ? 0 : ended.elapsed_ms - started.elapsed_ms;
+const stepRows = (plan: Plan, run: WholeRun): Report['steps'] =>
+  allSteps(plan, run).map(({ id, title }) => {
+    const { startedAt = '', startedMs, ended } = run.steps[id] ?? {};
+    const duration_ms = startedMs === undefined || ended === undefined ? 0 : ended.atMs - startedMs;
     return {
-      id: step.id,
-      title: step.title,
-      started_at: started?.at ?? '',
+      id,
+      title,
+      started_at: startedAt,
       duration_ms: Math.round(duration_ms),
-      outcome,
+      outcome: ended === undefined ? 'skipped' : ended.isDone ? 'done' : 'failed',
     };
   });
 /** Creates the report of a run from its events. Pure. */
-export const reportFrom = (input: ReportInput): Report => ({
-  run: input.run,
-  ...(input.plan.kind === undefined ? {} : { kind: input.plan.kind }),
-  cluster: input.plan.cluster,
-  from: input.plan.from,
-  to: input.plan.to,
-  outcome: input.outcome,
-  message: input.message,
-  owner: input.owner,
-  started_at: input.startedAt,
-  finished_at: input.finishedAt,
-  duration_ms: Math.round(input.durationMs),
-  plan_digest: input.plan.digest,
-  cluster_version_before: input.plan.observation.cluster_version,
-  cluster_version_after: input.after?.cluster_version,
-  members: input.plan.observation.members.map(({ name }) => memberReport(input, name)),
-  steps: stepRows(input),
-  snapshots: input.snapshots,
-  ...(input.canary === undefined ? {} : { canary: input.canary }),
-  unexpected_log_lines: input.events.flatMap((event) =>
-    event.event === 'log-line' && !event.expected ? [{ member: event.member, line: event.line }] : [],
-  ),
-  journal: input.journal,
-  findings: input.plan.findings,
-  ...(input.next === undefined ? {} : { next: input.next }),
-});
+export const reportFrom = (input: ReportInput): Report => {
+  const run = wholeRun(input.events);
+  return {
+    run: input.run,
+    ...(input.plan.kind === undefined ? {} : { kind: input.plan.kind }),
+    cluster: input.plan.cluster,
+    from: input.plan.from,
+    to: input.plan.to,
+    outcome: input.outcome,
+    message: input.message,
+    owner: input.owner,
+    started_at: input.startedAt,
+    finished_at: input.finishedAt,
+    duration_ms: Math.round(input.durationMs),
+    plan_digest: input.plan.digest,
+    cluster_version_before: input.plan.observation.cluster_version,
+    cluster_version_after: input.after?.cluster_version,
+    members: input.plan.observation.members.map(({ name }) => memberReport(input, run, name)),
+    steps: stepRows(input.plan, run),
+    snapshots: input.snapshots,
+    ...(input.canary === undefined ? {} : { canary: input.canary }),
+    unexpected_log_lines: run.oddLines,
+    journal: input.journal,
+    findings: input.plan.findings,
+    ...(input.next === undefined ? {} : { next: input.next }),
+  };
+};
 
 type Opened = Extract<JournalEntry, { kind: 'opened' }>;
 const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
@@ -238,6 +220,76 @@ export const journalEvents = (
     ),
   );
 };
+/** Writes report.json, report.md, report.html and their events to the directory of the run. */
+export const writeReports = async (
+  host: Host,
+  directory: string,
+  report: Report,
+  events: readonly UpgradeEvent[],
+): Promise<void> => {
+  // The last event contains the report, which has a separate file.
+  const lines = events
+    .filter((event) => event.event !== 'run-finished')
+    .map((event) => `${JSON.stringify(event)}\n`);
+  const texts = {
+    'events.ndjson': lines.join(''),
+    'report.json': `${JSON.stringify(report, null, 2)}\n`,
+    'report.md': markdownFrom(report),
+    'report.html': pageFrom(report, wholeRun(events)),
+  };
+  for (const [name, text] of Object.entries(texts))
+    await host.files.replace(childPath(directory, pathPart(name)), text, 0o600);
+};
+export type StoredReport = {
+  readonly report: Report;
+  readonly events: readonly UpgradeEvent[];
+  /** The last line of the events was cut off. */
+  readonly isTorn?: true;
+};
+/** The fields that every page needs. */
+const shape = {
+  run: 'text',
+  cluster: 'text',
+  from: 'text',
+  to: 'text',
+  outcome: 'text',
+  message: 'text',
+  started_at: 'text',
+  finished_at: 'text',
+  owner: { host: 'text' },
+  members: [{ name: 'text', gate: ['record'] }],
+  steps: ['record'],
+  snapshots: ['record'],
+  unexpected_log_lines: ['record'],
+  findings: ['record'],
+} as const;
+const ofStep = { step: { id: 'text' } } as const;
+const eventShape = shapeBy('event', {
+  'run-started': { plan: { observation: 'record' } },
+  observed: { observation: 'record' },
+  'step-started': ofStep,
+  'step-finished': ofStep,
+  'step-failed': ofStep,
+  'snapshot-saved': { snapshot: 'record' },
+});
+const anotherWay = [after('move it away:', ['kv', 'report'], 'then makes the report from the journal')];
+/**
+ * Reads the report of a finished run; undefined if it does not exist. A run of an earlier version may have no
+ * events.
+ */
+export const readReport = async (host: Host, directory: string): Promise<StoredReport | undefined> => {
+  const paths = [join(directory, 'report.json'), join(directory, 'events.ndjson')] as const;
+  const [text, lines] = await Promise.all(paths.map((path) => host.files.read(path)));
+  if (text === undefined) return undefined;
+  const report = storedObject<Report>(paths[0], text, shape, anotherWay);
+  const { values, isTorn } = storedLines(paths[1], lines ?? '', anotherWay, eventShape);
+  return {
+    report: withCurrentFindings(report),
+    events: values.map((value) => currentEvent(value) as UpgradeEvent),
+    ...(isTorn ? { isTorn } : {}),
+  };
+};
+
 /**
  * Creates the report of a run whose process ended before it wrote a report. The report is correct, but has
  * fewer details. Pure.
@@ -309,16 +361,14 @@ const together = (
   events: readonly UpgradeEvent[],
 ): CanaryReport | undefined => {
   if (before === undefined || now === undefined) return now ?? before;
-  const latencies = events
-    .flatMap((event) => (event.event === 'canary' && event.ok ? [event.latency_ms] : []))
-    .sort((a, b) => a - b);
-  const at = (share: number): number | undefined => latencies[Math.floor(latencies.length * share)];
+  const latencies = events.flatMap((event) =>
+    event.event === 'canary' && event.ok ? [event.latency_ms] : [],
+  );
   return {
     writes: before.writes + now.writes,
     failed: before.failed + now.failed,
     longest_gap_ms: Math.max(before.longest_gap_ms, now.longest_gap_ms),
-    median_ms: at(0.5),
-    p99_ms: at(0.99),
+    ...quantilesOf(latencies),
   };
 };
 /**

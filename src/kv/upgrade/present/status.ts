@@ -16,6 +16,7 @@ import { observe } from '../observe/observe.ts';
 import { nextHopOf } from '../plan-kind.ts';
 import { startCanary } from '../watch/canary.ts';
 import { withHexIds } from '../../engine/journal.ts';
+import { memberState } from './run-model.ts';
 
 type TopCanary = {
   readonly writes: number;
@@ -55,8 +56,8 @@ const size = (bytes: number | undefined): string =>
       : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 type Cell = { readonly text: string; readonly color?: Paint };
 const roleOf = (member: MemberStatus): Cell => {
-  if (!member.is_reachable) return { text: 'down', color: 'red' };
-  if (!member.is_healthy) return { text: 'unhealthy', color: 'red' };
+  const state = memberState(member);
+  if (state !== 'up') return { text: state, color: 'red' };
   if (member.is_leader) return { text: 'leader', color: 'green' };
   return { text: member.is_learner ? 'learner' : 'follower' };
 };
@@ -118,6 +119,14 @@ const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   );
   return paint(look, 'red', cutToWidth(`alarm ${texts.join(', ')}`, look.columns));
 };
+/** The step that started last, with its place in the plan. A step that the run added has no title. */
+const lastStarted = (entries: FoundRun['entries']) => {
+  const [first, begun] = [entries[0], entries.findLast((entry) => entry.kind === 'begin')];
+  if (begun?.kind !== 'begin' || first?.kind !== 'opened') return undefined;
+  const { steps } = first.plan;
+  const at = steps.findIndex(({ id }) => id === begun.step);
+  return { id: begun.step, number: at + 1, count: steps.length, title: steps[at]?.title };
+};
 /** One mark for each step of the plan: done, failed, running, pending. */
 const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
   const first = run?.entries[0];
@@ -125,19 +134,18 @@ const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
     return [paint(look, 'dim', cutToWidth('no run yet', look.columns))];
   const last = run.entries.at(-1);
   const { ended: done } = progressOf(run.entries);
-  const begun = run.entries.findLast((entry) => entry.kind === 'begin');
-  const current = begun?.kind === 'begin' && !done.has(begun.step) ? begun.step : undefined;
+  const started = lastStarted(run.entries);
+  const current = started === undefined || done.has(started.id) ? undefined : started;
   const { steps, from, to } = first.plan;
-  const marks = steps.map(({ id }) => (done.has(id) ? '✓' : id === current ? '▶' : '·')).join('');
+  const marks = steps.map(({ id }) => (done.has(id) ? '✓' : id === current?.id ? '▶' : '·')).join('');
   const end = last?.kind === 'closed' ? `${last.outcome}: ${last.message}` : (worker ?? 'interrupted');
-  const title = steps.find(({ id }) => id === current)?.title;
   return [
     cutToWidth(
       `run ${run.run}: ${from} → ${to}, ${done.size} of ${steps.length} steps, ${end}`,
       look.columns,
     ),
     paint(look, 'green', cutToWidth(marks, look.columns)),
-    ...(title === undefined ? [] : [cutToWidth(`now: ${title}`, look.columns)]),
+    ...(current?.title === undefined ? [] : [cutToWidth(`now: ${current.title}`, look.columns)]),
   ];
 };
 const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
@@ -277,14 +285,11 @@ export type RunLine = {
   /** The upgrade over several versions that the run belongs to, while versions are left. */
   readonly path?: { readonly to: string; readonly next: string };
 };
-/** The last started step, with its position in the plan. */
 const whereIn = (entries: FoundRun['entries']): string => {
-  const [first, begun] = [entries[0], entries.findLast((entry) => entry.kind === 'begin')];
-  if (begun?.kind !== 'begin' || first?.kind !== 'opened') return '';
-  const i = first.plan.steps.findIndex(({ id }) => id === begun.step);
-  return i < 0
-    ? ` at ${begun.step}`
-    : ` at step ${i + 1} of ${first.plan.steps.length}: ${first.plan.steps[i]?.title}`;
+  const started = lastStarted(entries);
+  if (started === undefined) return '';
+  const { id, number, count, title } = started;
+  return title === undefined ? ` at ${id}` : ` at step ${number} of ${count}: ${title}`;
 };
 const openText = (
   { run, entries }: FoundRun,

@@ -3,79 +3,19 @@ import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import { wrap } from '../../../core/text.ts';
 import { hexId } from '../../client/messages.ts';
-import { shellLine, wordsOf } from '../../../core/shell.ts';
 import type {
   Detail,
   Finding,
   MemberReport,
   Observation,
   Outcome,
-  Plan,
   PlanKind,
   Report,
-  Step,
-  UpgradeEvent,
 } from '../../engine/model.ts';
-import { pathLines, downgradeLimits, kindOf } from '../plan-kind.ts';
+import { kindOf } from '../plan-kind.ts';
 import { acceptable, mebibytes } from '../guards/guard.ts';
-import { estimateLines } from './live-state.ts';
 import { dirname, join } from 'node:path';
-
-/** Splits a command that is one argument of ssh or a shell into its arguments. Pure. */
-const inner = (words: readonly string[]): string[] => {
-  const last = words.at(-1) ?? '';
-  const isWrapped = words[0] === 'ssh' || words.at(-2) === '-c';
-  return isWrapped && /\s/.test(last) ? inner(wordsOf(last) ?? [last]) : [...words];
-};
-/** Keeps a flag and its value together, so that the reader sees which value belongs to which flag. Pure. */
-const partsOf = (line: string): string[] => {
-  const words = inner(wordsOf(line) ?? line.split(' ')).map((word) => shellLine([word]));
-  const parts: string[] = [];
-  for (const word of words) {
-    const last = parts.at(-1) ?? '';
-    const isValue = /^--?[a-z][a-z-]*$/.test(last) && !word.startsWith('-');
-    if (isValue) parts[parts.length - 1] = `${last} ${word}`;
-    else parts.push(word);
-  }
-  return parts;
-};
-/** Parts of the first list that the second list lacks. A duplicate counts twice. Pure. */
-const without = (all: readonly string[], others: readonly string[]): string[] => {
-  const left = [...others];
-  return all.filter((part) => {
-    const at = left.indexOf(part);
-    if (at >= 0) left.splice(at, 1);
-    return at < 0;
-  });
-};
-/** The differences between the start of the old version and the start of the new version. Pure. */
-const differenceText = (before: string, now: string): string[] => {
-  const [old, fresh] = [partsOf(before), partsOf(now)];
-  const [gone, added] = [without(old, fresh), without(fresh, old)];
-  const same = fresh.length - added.length;
-  const unchanged = same === 1 ? '1 flag or argument is' : `${same} flags and arguments are`;
-  return [
-    ...gone.map((part) => `  - ${part}`),
-    ...added.map((part) => `  + ${part}`),
-    ...(same > 0 ? [`    ${unchanged} unchanged; -v shows the complete command`] : []),
-  ];
-};
-/**
- * The commands of a step as lines to copy. A command that replaces another command is shown as a difference,
- * unless the user requests whole commands. Pure.
- */
-export const commandLines = (
-  { commands, replaces }: Pick<Step, 'commands' | 'replaces'>,
-  isWhole: boolean,
-): string[] => {
-  const isSameCount = replaces !== undefined && replaces.length === commands.length;
-  return commands.flatMap((command, i) => {
-    const before = isSameCount ? replaces[i] : undefined;
-    return isWhole || before === undefined || before === command
-      ? [`  $ ${command}`]
-      : differenceText(before, command);
-  });
-};
+import { memberState } from './run-model.ts';
 
 const marks = { pass: '✓', unknown: '?', warn: '!', fail: '✗' } as const;
 const findingText = ({ level, guard, message, hint }: Finding, columns: number, show: ShowAdvice): string => {
@@ -108,61 +48,6 @@ export const findingsText = (
       return findingText(isSaidBelow ? rest : one, columns, show);
     })
     .join('\n');
-};
-const stepText = (step: Step, number: string, columns: number, isWhole: boolean): string[] => {
-  const { title, why } = step;
-  const indent = ' '.repeat(number.length + 2);
-  const line = `${number}. ${title}  (${why})`;
-  const lines =
-    line.length <= columns
-      ? [line]
-      : [`${number}. ${title}`, `${indent}${wrap(`(${why})`, columns - indent.length, indent)}`];
-  // A command must stay on one line, so that the user can copy it.
-  return [...lines, ...commandLines(step, isWhole).map((line) => `${indent}${line}`)];
-};
-export type PlanLook = {
-  readonly columns?: number;
-  /** Whether to show whole commands. */
-  readonly isWhole?: boolean;
-  /** Durations of the members in earlier runs of this cluster. */
-  readonly tookMs?: readonly number[];
-  readonly show?: ShowAdvice;
-};
-/** The numbered plan, with the commands that will run and the point of no return. */
-export const planText = (
-  plan: Plan,
-  { columns = Number.POSITIVE_INFINITY, isWhole = false, tookMs = [], show = showPlain }: PlanLook = {},
-): string => {
-  const width = String(plan.steps.length).length;
-  const lines = plan.steps.flatMap((step, i) => [
-    ...(step.is_point_of_no_return === true
-      ? [`${' '.repeat(width)}  ── point of no return: after it the cluster stays on ${plan.to} ──`]
-      : []),
-    ...stepText(step, String(i + 1).padStart(width), columns, isWhole),
-  ]);
-  const warnings = plan.findings.filter(({ level }) => level === 'warn');
-  const names = plan.order
-    .map((name) => (name === plan.observation.leader ? `${name} (leader)` : name))
-    .join(', ');
-  const limits =
-    kindOf(plan) === 'downgrade'
-      ? ['Limits of a downgrade:', ...downgradeLimits.map((one) => wrap(`- ${one}`, columns, '  ')), '']
-      : [];
-  const way = kindOf(plan) === 'restart' ? `restart on ${plan.from}` : `${plan.from} → ${plan.to}`;
-  const head = `Plan for ${plan.cluster}: ${way}, ${plan.order.length} of ${plan.observation.members.length} members, in the order ${names}`;
-  const warned = warnings.length === 0 ? [] : [findingsText(warnings, columns, show), ''];
-  const estimate = estimateLines(plan, tookMs).map((line) => wrap(line, columns, '  '));
-  return [
-    wrap(head, columns, '  '),
-    ...pathLines(plan).map((line) => wrap(line, columns, '  ')),
-    ...estimate,
-    '',
-    ...limits,
-    ...lines,
-    '',
-    ...warned,
-    `digest ${plan.digest}`,
-  ].join('\n');
 };
 /** The subject of the check: the versions, and the version of each member. */
 export const wayText = (
@@ -198,9 +83,9 @@ const mixedText = ({ members, highest, lowest }: Observation): string => {
   return ` (mixed: ${count} of ${members.length} members run ${highest})`;
 };
 type Shown = Observation['members'][number];
-const healthText = ({ is_reachable, is_healthy, health_reason }: Shown): string => {
-  if (!is_reachable) return 'unreachable';
-  return is_healthy ? 'healthy' : `unhealthy${health_reason === undefined ? '' : ` (${health_reason})`}`;
+const healthText = (member: Shown): string => {
+  const reason = member.health_reason === undefined ? '' : ` (${member.health_reason})`;
+  return { up: 'healthy', unhealthy: `unhealthy${reason}`, down: 'unreachable' }[memberState(member)];
 };
 /** A narrow terminal omits these columns from the end. */
 const statusColumns: readonly (readonly [string, (member: Shown) => string])[] = [
@@ -314,49 +199,6 @@ export const closing = (
   ];
 };
 
-const seconds = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
-/** The numbers of the steps that have started, by step ID: `[4/13]`. */
-export type StepNumbers = Map<string, string>;
-/**
- * Formats one event as a plain line; undefined for events that only a table or a report shows. Steps overlap, so the closing line of
- * a step repeats the number that `numbers` keeps from its first line.
- */
-export const lineOf = (event: UpgradeEvent, numbers: StepNumbers = new Map()): string | undefined => {
-  const start = (id: string): string => numbers.get(id) ?? '     ';
-  switch (event.event) {
-    case 'run-started':
-      return `${event.action === 'upgrade' ? kindOf(event.plan) : event.action} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
-    case 'step-started':
-      numbers.set(event.step.id, `[${event.number}/${event.count}]`);
-      return `${start(event.step.id)} ${event.step.title}`;
-    case 'step-finished':
-      if (event.was_done_before === true) return undefined;
-      return `${start(event.step.id)} ${event.step.title}: done in ${seconds(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
-    case 'step-failed':
-      return `${start(event.step.id)} ${event.step.title}: failed: ${event.reason}`;
-    case 'member-up':
-      return `      ${event.member} is healthy again after ${seconds(event.down_ms)}`;
-    case 'leader-changed':
-      return `      elected leader: ${event.to}`;
-    case 'gate-check':
-      return event.ok === true ? undefined : `      ${event.member}: ${event.check}: ${event.detail}`;
-    case 'log-line':
-      return event.expected ? undefined : `      log of ${event.member}: ${event.line}`;
-    case 'waiting':
-      return `${start(event.step.id)} ${event.step.title}: ${seconds(event.remaining_ms)} left`;
-    case 'reverting':
-      return `${event.member} is rolled back: ${event.reason}`;
-    case 'reverted':
-      return `${event.member} runs its old version again after ${seconds(event.duration_ms)}`;
-    case 'note':
-      return event.text;
-    case 'run-finished':
-      return `${event.outcome}: ${event.message}`;
-    default:
-      return undefined;
-  }
-};
-
 const titles: Readonly<Record<PlanKind, string>> = {
   upgrade: 'Upgrade',
   downgrade: 'Downgrade',
@@ -406,6 +248,19 @@ export const gateText = (gate: Report['members'][number]['gate']): string => {
   const skipped = count(null);
   return `${count(true)} checks passed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 };
+/** The facts of a member as the report shows them; undefined for a fact that the run does not have. Pure. */
+export const memberTexts = ({ down_ms, gate, snapshot }: Omit<MemberReport, 'name'>) => ({
+  unavailable: down_ms === undefined ? undefined : durationText(down_ms),
+  health: gateText(gate),
+  snapshot:
+    snapshot === undefined ? undefined : `revision ${snapshot.revision}, ${sizeText(snapshot.size_bytes)}`,
+});
+/** The duration of a step; undefined if it did not run. Pure. */
+export const stepDuration = ({ outcome, duration_ms }: Report['steps'][number]): string | undefined =>
+  outcome === 'skipped' ? undefined : durationText(duration_ms);
+/** `ann on host1, process 7`: the operator of a run. Pure. */
+export const ownerText = ({ user, host, pid }: Report['owner']): string =>
+  `${user ?? 'unknown user'} on ${host}, process ${pid}`;
 /** `Upgrade of prod`: the title of a report names the type of the run. Pure. */
 export const runTitle = (report: Pick<Report, 'kind' | 'cluster'>): string =>
   `${titles[kindOf(report)]} of ${report.cluster}`;

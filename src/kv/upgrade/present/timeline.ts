@@ -1,145 +1,55 @@
 import { escapeHtml } from '../../../core/text.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import type { Report, UpgradeEvent } from '../../engine/model.ts';
+import type { Report } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';
+import type { CanaryWrite, MemberHistory, Period, RunModel, WholeRun } from './run-model.ts';
 import { durationText, versionNames } from './text.ts';
 
 /** Times are milliseconds since the start of the run. */
-type Span<K extends string> = { readonly kind: K; readonly fromMs: number; readonly toMs: number };
-type Lane = {
+type Lane = Pick<MemberHistory, 'snapshotsAt' | 'revertedAt'> & {
   readonly name: string;
-  readonly spans: readonly Span<'old' | 'down' | 'new'>[];
-  readonly snapshotsAt: readonly number[];
-  readonly revertedAt: readonly number[];
+  readonly spans: readonly (Period & { readonly kind: 'old' | 'down' | 'new' })[];
 };
-type Point = { readonly atMs: number; readonly latencyMs: number; readonly ok: boolean };
-export type Timeline = {
+export type Timeline = Pick<RunModel, 'gaps' | 'pauses'> & {
   readonly durationMs: number;
   readonly lanes: readonly Lane[];
   /** The leader of each period. */
-  readonly leaders: readonly { readonly name: string; readonly fromMs: number; readonly toMs: number }[];
-  readonly steps: readonly {
-    readonly title: string;
-    readonly fromMs: number;
-    readonly toMs: number;
-    readonly ok: boolean;
-  }[];
-  /** Writes of the canary. The latency of a failed write is the time until its failure. */
-  readonly points: readonly Point[];
-  /** Times without an acknowledged write that were longer than usual. */
-  readonly gaps: readonly { readonly fromMs: number; readonly toMs: number }[];
-  /** Position and length of each pause between two parts of the run. */
-  readonly pauses: readonly { readonly atMs: number; readonly forMs: number }[];
+  readonly leaders: readonly (Period & { readonly name: string })[];
+  readonly points: readonly CanaryWrite[];
 };
-const GAP_MS = 150;
-const MOST_GAPS = 12;
 const laneOf = (
   name: string,
-  events: readonly UpgradeEvent[],
+  { changes = [], snapshotsAt = [], revertedAt = [] }: Partial<MemberHistory>,
   durationMs: number,
   isNewAtStart: boolean,
 ): Lane => {
-  const spans: Span<'old' | 'down' | 'new'>[] = [];
-  let [kind, from]: ['old' | 'down' | 'new', number] = [isNewAtStart ? 'new' : 'old', 0];
-  const change = (next: 'old' | 'down' | 'new', at: number): void => {
-    if (at > from) spans.push({ kind, fromMs: from, toMs: at });
-    [kind, from] = [next, at];
-  };
-  const revertedAt: number[] = [];
-  for (const event of events) {
-    if (event.event === 'member-down' && event.member === name) change('down', event.elapsed_ms);
-    if (event.event === 'member-up' && event.member === name) change('new', event.elapsed_ms);
-    if (event.event === 'reverted' && event.member === name) {
-      revertedAt.push(event.elapsed_ms);
-      change('old', event.elapsed_ms);
-    }
-  }
-  change(kind, durationMs);
-  const snapshotsAt = events.flatMap((event) =>
-    event.event === 'snapshot-saved' && event.snapshot.member === name ? [event.elapsed_ms] : [],
-  );
-  return { name, spans, snapshotsAt, revertedAt };
+  const starts = [{ to: isNewAtStart ? ('new' as const) : ('old' as const), atMs: 0 }, ...changes];
+  const spans = starts.map(({ to: kind, atMs }, i) => ({
+    kind,
+    fromMs: atMs,
+    toMs: starts[i + 1]?.atMs ?? durationMs,
+  }));
+  return { name, spans: spans.filter(({ fromMs, toMs }) => toMs > fromMs), snapshotsAt, revertedAt };
 };
-const leadersOf = (events: readonly UpgradeEvent[], durationMs: number): Timeline['leaders'] => {
-  const found: { name: string; fromMs: number; toMs: number }[] = [];
-  const lead = (name: string | undefined, at: number): void => {
-    const last = found.at(-1);
-    if (last?.name === name) return;
-    if (last !== undefined) last.toMs = Math.min(last.toMs, at);
-    if (name !== undefined) found.push({ name, fromMs: at, toMs: durationMs });
-  };
-  for (const event of events) {
-    if (event.event === 'run-started' && found.length === 0) lead(event.plan.observation.leader, 0);
-    if (event.event === 'observed' && event.observation.leader !== undefined)
-      lead(event.observation.leader, event.elapsed_ms);
-    if (event.event === 'leader-changed' && event.to !== undefined) lead(event.to, event.elapsed_ms);
-  }
-  return found;
-};
-const stepsOf = (events: readonly UpgradeEvent[], durationMs: number): Timeline['steps'] => {
-  const found: { id: string; title: string; fromMs: number; toMs: number; ok: boolean }[] = [];
-  for (const event of events) {
-    if (event.event === 'step-started')
-      found.push({
-        id: event.step.id,
-        title: event.step.title,
-        fromMs: event.elapsed_ms,
-        toMs: durationMs,
-        ok: true,
-      });
-    if (event.event !== 'step-finished' && event.event !== 'step-failed') continue;
-    const open = found.findLast((step) => step.id === event.step.id);
-    if (open === undefined) continue;
-    open.toMs = event.elapsed_ms;
-    open.ok = event.event === 'step-finished';
-  }
-  return found.map(({ title, fromMs, toMs, ok }) => ({ title, fromMs, toMs, ok }));
-};
-const pausesOf = (events: readonly UpgradeEvent[]): Timeline['pauses'] =>
-  events.flatMap((event, i) => {
-    const last = events[i - 1];
-    return event.event === 'run-started' && last !== undefined
-      ? [{ atMs: event.elapsed_ms, forMs: Math.max(0, Date.parse(event.at) - Date.parse(last.at)) }]
-      : [];
-  });
-/**
- * A gap lasts from the start of a write until a write succeeds, as the canary counts. The canary's pause
- * between two writes and the pauses of a run do not count.
- */
-const gapsOf = (points: readonly Point[], pauses: Timeline['pauses']): Timeline['gaps'] => {
-  const found: { fromMs: number; toMs: number }[] = [];
-  let since: number | undefined;
-  for (const { atMs, latencyMs, ok } of points) {
-    since ??= Math.max(0, atMs - latencyMs);
-    if (!ok) continue;
-    found.push({ fromMs: since, toMs: atMs });
-    since = undefined;
-  }
-  const isRest = (fromMs: number, toMs: number): boolean =>
-    pauses.some(({ atMs }) => atMs >= fromMs && atMs <= toMs);
-  const long = found.filter(({ fromMs, toMs }) => toMs - fromMs >= GAP_MS && !isRest(fromMs, toMs));
-  return long.sort((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs)).slice(0, MOST_GAPS);
-};
-/** Collects the data for a drawing of the run from its events. Pure. */
-export const timelineFrom = (report: Report, events: readonly UpgradeEvent[]): Timeline => {
-  const durationMs = Math.max(report.duration_ms, 1, ...events.slice(-1).map((event) => event.elapsed_ms));
-  const points = events.flatMap((event) =>
-    event.event === 'canary' ? [{ atMs: event.elapsed_ms, latencyMs: event.latency_ms, ok: event.ok }] : [],
-  );
-  const pauses = pausesOf(events);
+/** Collects the data for a drawing of the run. Pure. */
+export const timelineFrom = (report: Report, run: WholeRun): Timeline => {
+  const durationMs = Math.max(report.duration_ms, 1, run.endMs ?? 0);
   // A restart keeps the minor version, so the version does not show that a member was already replaced.
   const isNewAtStart = (version: string | undefined): boolean =>
     kindOf(report) !== 'restart' && minorOf(version) === report.to;
   return {
     durationMs,
-    lanes: report.members.map((member) =>
-      laneOf(member.name, events, durationMs, isNewAtStart(member.version_before)),
+    lanes: report.members.map(({ name, version_before }) =>
+      laneOf(name, run.histories[name] ?? {}, durationMs, isNewAtStart(version_before)),
     ),
-    leaders: leadersOf(events, durationMs),
-    steps: stepsOf(events, durationMs),
-    points,
-    gaps: gapsOf(points, pauses),
-    pauses,
+    leaders: run.leaders.map(({ name, fromMs, toMs = durationMs }) => ({
+      name,
+      fromMs,
+      toMs: Math.min(toMs, durationMs),
+    })),
+    points: run.writes,
+    gaps: run.gaps,
+    pauses: run.pauses,
   };
 };
 
@@ -156,8 +66,8 @@ const ticksOf = (durationMs: number): number[] => {
   return Array.from({ length: Math.floor(durationMs / every) + 1 }, (_, i) => i * every);
 };
 /** Returns the slowest write of each time slice, so that a long run draws as fast as a short run. */
-const slowest = (points: readonly Point[], durationMs: number): Point[] => {
-  const buckets = new Map<number, Point>();
+const slowest = (points: readonly CanaryWrite[], durationMs: number): CanaryWrite[] => {
+  const buckets = new Map<number, CanaryWrite>();
   for (const point of points) {
     const at = Math.floor((point.atMs / durationMs) * BUCKETS);
     const known = buckets.get(at);
@@ -243,7 +153,7 @@ const gapMarks = (gaps: Timeline['gaps'], { x }: Scale, top: number): string[] =
       2,
     ),
   );
-const failedMarks = (points: readonly Point[], { x }: Scale, top: number): string[] =>
+const failedMarks = (points: readonly CanaryWrite[], { x }: Scale, top: number): string[] =>
   points
     .filter((point) => !point.ok)
     .map(
@@ -252,7 +162,7 @@ const failedMarks = (points: readonly Point[], { x }: Scale, top: number): strin
     );
 /** Successful writes as a line and the area below it. A single write has no line. */
 const areaOf = (
-  good: readonly Point[],
+  good: readonly CanaryWrite[],
   { x, y, bottom }: Scale & { readonly y: (ms: number) => number; readonly bottom: number },
 ): string[] => {
   const [first, ...rest] = good;

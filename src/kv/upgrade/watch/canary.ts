@@ -31,7 +31,8 @@ export type Canary = { stop(): Promise<CanaryReport> };
 const tenths = (ms: number): number => Math.round(ms * 10) / 10;
 const quantile = (sorted: readonly number[], share: number): number | undefined =>
   sorted.length === 0 ? undefined : tenths(sorted[Math.floor(sorted.length * share)] as number);
-const quantilesOf = (latencies: readonly number[]): Pick<CanaryReport, 'median_ms' | 'p99_ms'> => {
+/** The median and the 99th percentile of the latencies of successful writes. Pure. */
+export const quantilesOf = (latencies: readonly number[]): Pick<CanaryReport, 'median_ms' | 'p99_ms'> => {
   const sorted = latencies.toSorted((a, b) => a - b);
   return { median_ms: quantile(sorted, 0.5), p99_ms: quantile(sorted, 0.99) };
 };

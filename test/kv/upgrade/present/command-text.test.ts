@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { shellLine } from '../../../../src/core/shell.ts';
-import { commandLines, planText } from '../../../../src/kv/upgrade/present/text.ts';
+import { commandLines, planText } from '../../../../src/kv/upgrade/present/plan-text.ts';
 import { planFrom } from '../../../../src/kv/upgrade/plan.ts';
 import type { Plan } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions } from '../../../support/observations.ts';

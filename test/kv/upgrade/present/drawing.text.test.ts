@@ -5,7 +5,7 @@ import { report } from '../events.ts';
 
 /** The duration equals the width of the drawing. The run starts at 96, and 10 ms are one unit. */
 const none: Timeline = {
-  ...{ durationMs: 9280, lanes: [], leaders: [], steps: [], points: [], gaps: [], pauses: [] },
+  ...{ durationMs: 9280, lanes: [], leaders: [], points: [], gaps: [], pauses: [] },
 };
 const linesOf = (patch: Partial<Timeline>): string[] =>
   timelineSvg(report, { ...none, ...patch }).split('\n');

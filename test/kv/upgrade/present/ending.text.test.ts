@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import { closing, endingText, errorWithMembers, lineOf } from '../../../../src/kv/upgrade/present/text.ts';
-import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
+import { emptyRun, runAfter } from '../../../../src/kv/upgrade/present/run-model.ts';
+import { closing, endingText, errorWithMembers } from '../../../../src/kv/upgrade/present/text.ts';
+import { lineOf } from '../../../../src/kv/upgrade/present/live.ts';
 import { storedReport } from '../../../../src/kv/upgrade/present/report.ts';
+import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { readServerFile } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import {
   keepReport,
@@ -164,8 +166,12 @@ it('events as plain lines omit normal results', () => {
   expect(said({ ...done, detail: '' })).toBe('      save and verify a snapshot of n2: done in 999 ms');
   expect(said({ ...done, was_done_before: true })).toBeUndefined();
   // Steps overlap, so the closing line repeats the number of its step.
-  const numbers = new Map<string, string>();
-  const inRun = (event: Unstamped) => lineOf({ ...event, at: '', elapsed_ms: 0 } as UpgradeEvent, numbers);
+  let run = emptyRun;
+  const inRun = (event: Unstamped) => {
+    const stamped = { ...event, at: '', elapsed_ms: 0 } as UpgradeEvent;
+    run = runAfter(run, stamped);
+    return lineOf(stamped, run);
+  };
   const step2 = { ...step, id: 'n3.snapshot', title: 'save and verify a snapshot of n3' };
   expect(
     [

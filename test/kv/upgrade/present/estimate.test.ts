@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest';
-import { estimateLines, estimateMs, waitsMs } from '../../../../src/kv/upgrade/present/live-state.ts';
-import { planText } from '../../../../src/kv/upgrade/present/text.ts';
+import {
+  estimateLines,
+  estimateMs,
+  waitsMs,
+  planText,
+} from '../../../../src/kv/upgrade/present/plan-text.ts';
 import { clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 import { covers } from '../../../support/covers.ts';
 

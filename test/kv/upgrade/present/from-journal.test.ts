@@ -6,6 +6,7 @@ import {
 } from '../../../../src/kv/upgrade/present/report.ts';
 import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
+import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type { JournalEntry, JournalStepId, Plan, Unstamped } from '../../../../src/kv/engine/model.ts';
 import { goodRun, report } from '../events.ts';
 
@@ -79,7 +80,7 @@ describe('a report from the journal alone', () => {
     const made = reportFromJournal(whole, '/j');
     if (made === undefined) throw new Error('expected a report');
     expect(markdownFrom(made.report)).toContain('# Upgrade of shop from 3.2 to 3.3: done');
-    expect(pageFrom(made.report, made.events)).toContain('n2 was unavailable for 5.0 s');
+    expect(pageFrom(made.report, wholeRun(made.events))).toContain('n2 was unavailable for 5.0 s');
   });
   it.each([
     ['downgrade', 'Downgrade of shop from 3.2 to 3.3: done', 'Downgrade of shop'],
@@ -90,7 +91,7 @@ describe('a report from the journal alone', () => {
     const made = reportFromJournal(entries, '/j');
     if (made === undefined) throw new Error('expected a report');
     expect(markdownFrom(made.report).split('\n')[0]).toBe(`# ${heading}`);
-    expect(pageFrom(made.report, made.events)).toContain(`<h1>${title}</h1>`);
+    expect(pageFrom(made.report, wholeRun(made.events))).toContain(`<h1>${title}</h1>`);
   });
   it.each([
     ['3.5.16', '3.5.16', '3.5, restarted', '3.5', '3.5, restarted'],
@@ -107,7 +108,7 @@ describe('a report from the journal alone', () => {
         version_before: before,
         version_after: after,
       }));
-      const page = pageFrom({ ...made.report, members }, made.events);
+      const page = pageFrom({ ...made.report, members }, wholeRun(made.events));
       expect(page).toContain(`<div class="card"><b>${way}</b>`);
       for (const text of [`n2 ran ${old} for`, `n2 ran ${fresh} for`]) expect(page).toContain(text);
       expect(page).not.toContain('3.5 → 3.5');

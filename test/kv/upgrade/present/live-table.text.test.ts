@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type LiveState, emptyState } from '../../../../src/kv/upgrade/present/live-state.ts';
+import { type RunModel, emptyRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import { liveLines } from '../../../../src/kv/upgrade/present/live.ts';
 import type { Outcome } from '../../../../src/kv/engine/model.ts';
 
@@ -7,11 +7,11 @@ const member = {
   ...{ name: 'n1', version: '3.3.25', isLeader: false, isDown: false, wasReverted: false },
   cells: { snapshot: 'done', stop: 'running', start: 'waiting', gate: 'failed' },
 } as const;
-const base: LiveState = {
-  ...{ ...emptyState, title: 'upgrade of test', now: 'stop n1', elapsedMs: 1500 },
+const base: RunModel = {
+  ...{ ...emptyRun, title: 'upgrade of test', now: 'stop n1', elapsedMs: 1500 },
   ...{ columns: ['snapshot', 'stop', 'start', 'gate'], members: [member] },
 };
-const lines = (patch: Partial<LiveState> = {}, look: object = {}): string[] =>
+const lines = (patch: Partial<RunModel> = {}, look: object = {}): string[] =>
   liveLines({ ...base, ...patch }, { columns: 100, isColored: false, frame: 0, ...look });
 const row = (patch: object): string => lines({ members: [{ ...member, ...patch }] })[2] ?? '';
 
@@ -27,8 +27,13 @@ describe('a line of a member', () => {
     expect(row({ ...all, isDown: false, isLeader: false })).toContain(' reverted ');
   });
   it('a line shows the downtime of the member, and its size', () => {
-    expect(row({ downMs: 0, sizeBytes: 0 })).toMatch(/✗ {7}0 ms {6}0 KiB$/);
-    expect(row({ downMs: 250, sizeBytes: 2 ** 21 })).toMatch(/250 ms {4}2\.0 MiB$/);
+    const down = (downMs: number, sizeBytes: number) =>
+      lines({
+        members: [{ ...member, sizeBytes }],
+        histories: { n1: { changes: [], snapshotsAt: [], revertedAt: [], checks: [], downMs } },
+      })[2];
+    expect(down(0, 0)).toMatch(/✗ {7}0 ms {6}0 KiB$/);
+    expect(down(250, 2 ** 21)).toMatch(/250 ms {4}2\.0 MiB$/);
   });
   it('turns the mark of the step under way', () => {
     const marks = [0, 1, 2, 3, 4].map((frame) => /[◐◓◑◒]/.exec(lines({}, { frame })[2] ?? '')?.[0]);
@@ -87,7 +92,7 @@ describe('lines below the table', () => {
 });
 
 describe('colors of the live table', () => {
-  const painted = (patch: Partial<LiveState> = {}, look: object = {}) =>
+  const painted = (patch: Partial<RunModel> = {}, look: object = {}) =>
     lines(patch, { isColored: true, ...look }).map((line) => line.replaceAll('\u001b', '^'));
   it('colors show the states good, bad, active and open', () => {
     const text = painted()[2] ?? '';

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type LiveState, emptyState, liveAfter } from '../../../../src/kv/upgrade/present/live-state.ts';
-import { liveLines, redraw, rowsAt } from '../../../../src/kv/upgrade/present/live.ts';
+import { type RunModel, emptyRun, runAfter } from '../../../../src/kv/upgrade/present/run-model.ts';
+import { liveLines, redraw, rowsAt, lineOf } from '../../../../src/kv/upgrade/present/live.ts';
 import type { Observation, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
-import { lineOf } from '../../../../src/kv/upgrade/present/text.ts';
 import { failedRun, goodRun } from '../events.ts';
 
-const stateAfter = (events: readonly UpgradeEvent[], count = events.length): LiveState =>
-  events.slice(0, count).reduce(liveAfter, emptyState);
-const shown = (state: LiveState, columns = 100): string[] =>
+const stateAfter = (events: readonly UpgradeEvent[], count = events.length): RunModel =>
+  events.slice(0, count).reduce(runAfter, emptyRun);
+const shown = (state: RunModel, columns = 100): string[] =>
   liveLines(state, { columns, isColored: false, frame: 0 });
 const upTo = (events: readonly UpgradeEvent[], event: string, step?: string): readonly UpgradeEvent[] =>
   events.slice(
@@ -18,7 +17,7 @@ const upTo = (events: readonly UpgradeEvent[], event: string, step?: string): re
   );
 
 describe('the live table', () => {
-  it('the live table is empty before the run', () => expect(shown(emptyState)).toEqual([]));
+  it('the live table is empty before the run', () => expect(shown(emptyRun)).toEqual([]));
   it('the live table starts with every step open and the leader marked', () => {
     expect(shown(stateAfter(goodRun, 1))).toEqual([
       'upgrade of shop from 3.2 to 3.3',
@@ -30,7 +29,7 @@ describe('the live table', () => {
     ]);
   });
   it('the live table truncates only lines wider than the terminal', () => {
-    const state = { ...emptyState, title: 'upgrade of shop', now: 'start n2' };
+    const state = { ...emptyRun, title: 'upgrade of shop', now: 'start n2' };
     const at = (columns: number): string[] => shown(state, columns);
     expect(at(15)[0]).toBe('upgrade of shop');
     expect(at(14)[0]).toBe('upgrade of sh…');
@@ -45,9 +44,9 @@ describe('the live table', () => {
       ...observation,
       members: observation.members.map((member) => ({ ...member, db_size_bytes: bytes })),
     });
-    const first = liveAfter(emptyState, { ...begin, plan: { ...begin.plan, observation: sized(20_480) } });
+    const first = runAfter(emptyRun, { ...begin, plan: { ...begin.plan, observation: sized(20_480) } });
     expect(shown(first)[2]).toMatch(/ 20 KiB$/);
-    const later = liveAfter(first, {
+    const later = runAfter(first, {
       ...begin,
       event: 'observed',
       observation: sized(2 ** 31),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { markdownFrom, markdownTable } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
+import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type {
   GateCheck,
   MemberReport,
@@ -36,7 +37,7 @@ const findings: Report['findings'] = [
 ];
 
 const page = (patch: Partial<Report>, events: readonly UpgradeEvent[] = []): string =>
-  pageFrom({ ...bare, ...patch }, events);
+  pageFrom({ ...bare, ...patch }, wholeRun(events));
 /** Returns the part below a heading or a fold. */
 const part = (html: string, title: string): string =>
   html.split(/<section>|<details>|<footer>/).find((one) => one.includes(`>${title}`)) ?? '';

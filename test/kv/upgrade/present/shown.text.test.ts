@@ -1,12 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import {
   commandLines,
+  planText,
+  estimateLines,
+  estimateMs,
+  waitsMs,
+} from '../../../../src/kv/upgrade/present/plan-text.ts';
+import {
   detailText,
   durationText,
   findingsText,
   gateText,
   observationText,
-  planText,
   runTitle,
   runWay,
   sizeText,
@@ -14,17 +19,10 @@ import {
   versionNames,
   wayText,
 } from '../../../../src/kv/upgrade/present/text.ts';
-import {
-  type LiveState,
-  emptyState,
-  estimateLines,
-  estimateMs,
-  liveAfter,
-  waitsMs,
-} from '../../../../src/kv/upgrade/present/live-state.ts';
-import { momentText } from '../../../../src/core/format.ts';
+import { type RunModel, emptyRun, runAfter, wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
 import { joinRuns } from '../../../../src/kv/upgrade/present/report.ts';
+import { momentText } from '../../../../src/core/format.ts';
 import {
   memberDurations,
   neededMs,
@@ -145,7 +143,7 @@ describe('the drawing of a run', () => {
   const canary = (ms: number, ok: boolean, latency_ms = 5) =>
     at(ms, { event: 'canary', ok, latency_ms, member: 'n1' });
   it('the drawing has no gap shorter than 150 ms, the longest first, at most twelve, and none during a rest', () => {
-    const gapsOf = (...events: UpgradeEvent[]) => timelineFrom(report, events).gaps;
+    const gapsOf = (...events: UpgradeEvent[]) => timelineFrom(report, wholeRun(events)).gaps;
     expect(gapsOf(canary(200, true, 149))).toEqual([]);
     expect(gapsOf(canary(200, true, 150))).toEqual([{ fromMs: 50, toMs: 200 }]);
     expect(gapsOf(canary(100, false), canary(300, true), canary(1000, true, 400))).toEqual([
@@ -160,10 +158,12 @@ describe('the drawing of a run', () => {
     const started = (ms: number) =>
       at(ms, { event: 'run-started', run: 'r', action: 'resume', plan, journal: '' });
     expect(gapsOf(canary(100, false), started(200), canary(300, true))).toEqual([]);
-    expect(timelineFrom(report, [started(0), started(500)]).pauses).toEqual([{ atMs: 500, forMs: 500 }]);
+    expect(timelineFrom(report, wholeRun([started(0), started(500)])).pauses).toEqual([
+      { atMs: 500, forMs: 500 },
+    ]);
   });
   it('draws each member by what it ran, and who led', () => {
-    const timeline = timelineFrom(report, [
+    const run = wholeRun([
       at(0, { event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '' }),
       at(100, { event: 'leader-changed', from: 'n1', to: 'n2' }),
       at(200, { event: 'leader-changed', to: 'n2' }),
@@ -173,6 +173,7 @@ describe('the drawing of a run', () => {
       at(500, { event: 'step-failed', step: stepOf('stop'), reason: 'r' }),
       at(600, { event: 'step-finished', step: stepOf('start'), duration_ms: 1 }),
     ]);
+    const timeline = timelineFrom(report, run);
     expect(timeline.leaders).toEqual([
       ...[
         { name: 'n1', fromMs: 0, toMs: 100 },
@@ -186,10 +187,10 @@ describe('the drawing of a run', () => {
       [['old', 'old'], [400]],
       [['new'], []],
     ]);
-    expect(timeline.steps).toEqual([{ title: 'stop n2', fromMs: 450, toMs: 500, ok: false }]);
-    expect(timelineFrom({ ...report, duration_ms: 0 }, []).durationMs).toBe(1);
-    expect(timelineFrom(report, [canary(5000, true)]).durationMs).toBe(5000);
-    expect(timelineFrom({ ...report, kind: 'restart' }, []).lanes[1]?.spans[0]?.kind).toBe('old');
+    expect(run.steps['n2.stop']).toMatchObject({ startedMs: 450, ended: { atMs: 500, isDone: false } });
+    expect(timelineFrom({ ...report, duration_ms: 0 }, wholeRun([])).durationMs).toBe(1);
+    expect(timelineFrom(report, wholeRun([canary(5000, true)])).durationMs).toBe(5000);
+    expect(timelineFrom({ ...report, kind: 'restart' }, wholeRun([])).lanes[1]?.spans[0]?.kind).toBe('old');
   });
   it('two parts are joined: the later one starts at the end of the earlier one, with its own steps', () => {
     const write = (ms: number, latency_ms: number) => canary(ms, true, latency_ms);
@@ -400,10 +401,10 @@ describe('texts about a plan', () => {
 describe('the table of a run, event by event', () => {
   const whole = planned();
   const plan = { ...whole, steps: whole.steps.filter(({ kind }) => kind !== 'move-leader') };
-  const stateAfter = (...events: Unstamped[]): LiveState =>
-    events.reduce((state, event, i) => liveAfter(state, at(i * 1000, event)), emptyState);
+  const stateAfter = (...events: Unstamped[]): RunModel =>
+    events.reduce((state, event, i) => runAfter(state, at(i * 1000, event)), emptyRun);
   const begun: Unstamped = { event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '' };
-  const memberOf = (state: LiveState, name = 'n2') => state.members.find((one) => one.name === name);
+  const memberOf = (state: RunModel, name = 'n2') => state.members.find((one) => one.name === name);
   it('the table starts with the plan', () => {
     const state = stateAfter(begun);
     expect(state.title).toBe('upgrade of test from 3.3 to 3.4');
@@ -429,7 +430,8 @@ describe('the table of a run, event by event', () => {
       { event: 'member-down', member: 'n2', was_leader: false },
       { event: 'member-up', member: 'n2', down_ms: 7 },
     );
-    expect(memberOf(up)).toMatchObject({ isDown: false, downMs: 7, version: '3.3.25' });
+    expect(memberOf(up)).toMatchObject({ isDown: false, version: '3.3.25' });
+    expect(up.histories['n2']?.downMs).toBe(7);
     const check = (ok: boolean | null, detail: string): Unstamped => ({
       event: 'gate-check',
       member: 'n2',

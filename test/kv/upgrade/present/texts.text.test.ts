@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { findingsText, observationText, planText, wayText } from '../../../../src/kv/upgrade/present/text.ts';
+import { findingsText, observationText, wayText } from '../../../../src/kv/upgrade/present/text.ts';
+import { planText } from '../../../../src/kv/upgrade/present/plan-text.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
 import { covers } from '../../../support/covers.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
   type Timing,
-  emptyState,
-  liveAfter,
-  timeLeftText,
+  emptyRun,
+  runAfter,
   timingAfter,
-} from '../../../../src/kv/upgrade/present/live-state.ts';
+} from '../../../../src/kv/upgrade/present/run-model.ts';
+import { timeLeftText } from '../../../../src/kv/upgrade/present/plan-text.ts';
 import { liveLines } from '../../../../src/kv/upgrade/present/live.ts';
 import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { failedRun, goodRun } from '../events.ts';
@@ -32,9 +32,7 @@ describe('the time that is left', () => {
   });
   it('the remaining time is in the table until the run is over', () => {
     const shown = (events: readonly UpgradeEvent[]): string =>
-      liveLines(events.reduce(liveAfter, emptyState), { columns: 120, isColored: false, frame: 0 }).join(
-        '\n',
-      );
+      liveLines(events.reduce(runAfter, emptyRun), { columns: 120, isColored: false, frame: 0 }).join('\n');
     expect(shown(upToFirst)).toContain(' left for 1 member');
     expect(shown(goodRun)).not.toContain(' left for ');
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
+import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type { Report, Step, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { observed, planned } from '../../../support/observations.ts';
 
@@ -17,7 +18,7 @@ const at = (elapsed_ms: number, event: Unstamped): UpgradeEvent => ({
   at: new Date(Date.UTC(2026, 0, 1) + elapsed_ms).toISOString(),
 });
 const drawn = (events: readonly UpgradeEvent[], patch: Partial<Report> = {}) =>
-  timelineFrom(report(patch), events);
+  timelineFrom(report(patch), wholeRun(events));
 const down = (ms: number, name = 'n1') => at(ms, { event: 'member-down', member: name, was_leader: false });
 const up = (ms: number, name = 'n1') => at(ms, { event: 'member-up', member: name, down_ms: 1 });
 
@@ -94,20 +95,28 @@ describe('leaders in the timeline', () => {
 
 describe('the steps', () => {
   const [first, second] = planned().steps as [Step, Step];
-  const begin = (ms: number, step: Step) => at(ms, { event: 'step-started', step, number: 1, count: 2 });
-  const end = (ms: number, step: Step) => at(ms, { event: 'step-finished', step, duration_ms: 1 });
+  const begin = (ms: number, step: Step) => at(ms, { event: 'step-started', step, number: 3, count: 9 });
+  const end = (ms: number, step: Step, more: object = {}) =>
+    at(ms, { event: 'step-finished', step, duration_ms: 1, ...more });
   const fail = (ms: number, step: Step) => at(ms, { event: 'step-failed', step, reason: 'r' });
-  it('steps last until they end, and an unfinished one as long as the run', () =>
-    expect(
-      drawn([
-        ...[end(5, second), begin(10, first), fail(20, first), begin(30, first), end(40, first)],
-        begin(50, second),
-      ]).steps,
-    ).toEqual([
-      { title: first.title, fromMs: 10, toMs: 20, ok: false },
-      { title: first.title, fromMs: 30, toMs: 40, ok: true },
-      { title: second.title, fromMs: 50, toMs: 1000, ok: true },
-    ]));
+  it('the model has the times and the end of the last attempt of each step', () => {
+    const run = wholeRun([
+      begin(10, first),
+      fail(20, first),
+      begin(30, first),
+      end(40, first),
+      begin(50, second),
+    ]);
+    expect(run.steps).toEqual({
+      [first.id]: {
+        ...{ step: first, startedAt: '2026-01-01T00:00:00.030Z', startedMs: 30, place: '3/9' },
+        ended: { atMs: 40, isDone: true },
+      },
+      [second.id]: { step: second, startedAt: '2026-01-01T00:00:00.050Z', startedMs: 50, place: '3/9' },
+    });
+  });
+  it('a step that an earlier part of the run has finished has no times', () =>
+    expect(wholeRun([end(5, first, { was_done_before: true })]).steps).toEqual({}));
 });
 
 describe('gaps and pauses', () => {
@@ -135,15 +144,19 @@ describe('gaps and pauses', () => {
     expect(found).toEqual([212, 211, 210, 209, 208, 207, 206, 205, 204, 203, 202, 201]);
   });
   it('the rest between two parts of a run is a pause and no gap', () => {
-    const events = [wrote(100, 10), resumed(300, '2026-01-01T01:00:00.100Z')];
+    const begun = resumed(0, '2026-01-01T00:00:00.000Z');
+    const events = [begun, wrote(100, 10), resumed(300, '2026-01-01T01:00:00.100Z')];
     expect(drawn(events).pauses).toEqual([{ atMs: 300, forMs: 3_600_000 }]);
-    expect(drawn([resumed(0, '2026-01-01T00:00:00.000Z')]).pauses).toEqual([]);
-    expect(drawn([wrote(100, 10), resumed(300, '2025-01-01T00:00:00.000Z')]).pauses[0]?.forMs).toBe(0);
+    expect(drawn([begun]).pauses).toEqual([]);
+    // A note about the locks precedes the start of the run and is not a part of it.
+    const note = at(0, { event: 'note', level: 'warn', text: 'the lease lock could not be set' });
+    expect(drawn([note, begun]).pauses).toEqual([]);
+    expect(drawn([begun, wrote(100, 10), resumed(300, '2025-01-01T00:00:00.000Z')]).pauses[0]?.forMs).toBe(0);
     expect(gaps(...events, wrote(600, 400))).toEqual([]);
     expect(gaps(...events, wrote(600, 300))).toEqual([]);
     expect(gaps(...events, wrote(600, 299))).toEqual([[301, 600]]);
-    expect(gaps(wrote(300, 250), resumed(300, '2026-01-01T01:00:00.100Z'))).toEqual([]);
-    expect(gaps(wrote(299, 250), resumed(300, '2026-01-01T01:00:00.100Z'))).toEqual([[49, 299]]);
+    expect(gaps(begun, wrote(300, 250), resumed(300, '2026-01-01T01:00:00.100Z'))).toEqual([]);
+    expect(gaps(begun, wrote(299, 250), resumed(300, '2026-01-01T01:00:00.100Z'))).toEqual([[49, 299]]);
   });
 });
 

@@ -4,10 +4,11 @@ import {
   type Part,
   partsBefore,
   reportFromJournal,
+  writeReports,
 } from '../../../../src/kv/upgrade/present/report.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { timelineFrom } from '../../../../src/kv/upgrade/present/timeline.ts';
-import { writeReports } from '../../../../src/kv/upgrade/present/markdown.ts';
+import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type { JournalEntry, Unstamped, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { type RealHost, realHost } from '../../../support/real-host.ts';
 import { goodRun, report } from '../events.ts';
@@ -76,7 +77,7 @@ describe('a run that was held overnight', () => {
     expect(joinRuns({ ...first, canary: undefined }, second).canary).toEqual(second.canary);
   });
   it('the drawing shows the rest, which is not a gap between writes, and the versions of each member', () => {
-    const timeline = timelineFrom({ ...report, duration_ms: whole.durationMs }, whole.events);
+    const timeline = timelineFrom({ ...report, duration_ms: whole.durationMs }, wholeRun(whole.events));
     expect(timeline.pauses).toEqual([{ atMs: 2000, forMs: (night - 2) * 1000 }]);
     expect(timeline.gaps).toEqual([]);
     expect(timeline.lanes.find(({ name }) => name === 'n2')?.spans.map(({ kind }) => kind)).toEqual([
@@ -85,10 +86,10 @@ describe('a run that was held overnight', () => {
       'new',
     ]);
     expect(timeline.leaders.map(({ fromMs }) => fromMs)).toEqual([0]);
-    const page = pageFrom(report, whole.events);
+    const page = pageFrom(report, wholeRun(whole.events));
     expect(page).toContain('the run was paused here for 8 h 20 min');
     expect(page).toContain('active time without pauses');
-    expect(pageFrom(report, first.events)).not.toContain('rested');
+    expect(pageFrom(report, wholeRun(first.events))).not.toContain('rested');
   });
   it('a run in one part stays what it is', () => expect(joinRuns(undefined, second)).toBe(second));
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type LiveState, emptyState, liveAfter } from '../../../../src/kv/upgrade/present/live-state.ts';
+import { type RunModel, emptyRun, runAfter } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type { StepKind, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 
@@ -12,9 +12,9 @@ const event = (one: object, elapsed_ms = 0): UpgradeEvent =>
   ({ at: '', elapsed_ms, ...one }) as unknown as UpgradeEvent;
 const begin = (patch: object = {}) =>
   event({ event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '/j', ...patch });
-const stateOf = (...events: readonly object[]): LiveState =>
-  events.reduce<LiveState>((state, one) => liveAfter(state, event(one)), liveAfter(emptyState, begin()));
-const of = (state: LiveState, name: string) => state.members.find((one) => one.name === name);
+const stateOf = (...events: readonly object[]): RunModel =>
+  events.reduce<RunModel>((state, one) => runAfter(state, event(one)), runAfter(emptyRun, begin()));
+const of = (state: RunModel, name: string) => state.members.find((one) => one.name === name);
 const step = (kind: StepKind, member?: string) => ({
   step: { id: `${member}.${kind}`, kind, member, title: `${kind} of ${member}`, why: '', commands: [] },
 });
@@ -47,10 +47,10 @@ describe('initial state of the live table', () => {
     ]);
   });
   it('a rollback goes in the other direction; one without a last step waits for no step', () => {
-    const back = liveAfter(emptyState, begin({ action: 'rollback' }));
+    const back = runAfter(emptyRun, begin({ action: 'rollback' }));
     expect([back.title, back.isRollback]).toEqual(['rollback of test to 3.3', true]);
     const steps = plan.steps.filter(({ kind }) => kind !== 'confirm');
-    expect(liveAfter(emptyState, begin({ plan: { ...plan, steps } })).confirm).toBe('none');
+    expect(runAfter(emptyRun, begin({ plan: { ...plan, steps } })).confirm).toBe('none');
   });
 });
 
@@ -84,7 +84,8 @@ describe('effects of events on the live table', () => {
     expect(of(stateOf(down), 'n1')).toMatchObject({ isDown: true, isLeader: false });
     expect(of(stateOf(down), 'n2')).toMatchObject({ isDown: false });
     const up = { event: 'member-up', member: 'n1', down_ms: 70 };
-    expect(of(stateOf(down, up), 'n1')).toMatchObject({ isDown: false, downMs: 70, version: '3.3.25' });
+    expect(of(stateOf(down, up), 'n1')).toMatchObject({ isDown: false, version: '3.3.25' });
+    expect(stateOf(down, up).histories['n1']?.downMs).toBe(70);
     expect(of(stateOf(down, { ...up, version: '3.4.9' }), 'n1')?.version).toBe('3.4.9');
     const leaders = stateOf({ event: 'leader-changed', from: 'n1', to: 'n2' }).members;
     expect(leaders.map(({ isLeader }) => isLeader)).toEqual([false, true, false]);
@@ -144,20 +145,21 @@ describe('effects of events on the live table', () => {
   it('the end event shows the outcome', () => {
     const state = stateOf({ event: 'run-finished', outcome: 'held', message: 'held before n1', report: {} });
     expect([state.outcome, state.now]).toEqual(['held', 'held before n1']);
-    expect(stateOf({ event: 'snapshot-saved', snapshot: {} })).toEqual(stateOf());
+    const saved = stateOf({ event: 'snapshot-saved', snapshot: { member: 'n1' } });
+    expect(saved).toEqual({ ...stateOf(), histories: { n1: expect.objectContaining({ snapshotsAt: [0] }) } });
   });
   it('the time never goes back', () => {
-    const first = liveAfter(stateOf(), event({ event: 'note', level: 'info', text: 'a' }, 700));
+    const first = runAfter(stateOf(), event({ event: 'note', level: 'info', text: 'a' }, 700));
     expect(first.elapsedMs).toBe(700);
-    expect(liveAfter(first, event({ event: 'note', level: 'info', text: 'b' }, 600)).elapsedMs).toBe(700);
+    expect(runAfter(first, event({ event: 'note', level: 'info', text: 'b' }, 600)).elapsedMs).toBe(700);
   });
 });
 
 describe('the canary of the live table', () => {
   const writes = (...rows: readonly (readonly [elapsed: number, ms: number, ok: boolean])[]) =>
-    rows.reduce<LiveState>(
+    rows.reduce<RunModel>(
       (state, [elapsed, latency_ms, ok]) =>
-        liveAfter(state, event({ event: 'canary', ok, latency_ms, member: 'n1' }, elapsed)),
+        runAfter(state, event({ event: 'canary', ok, latency_ms, member: 'n1' }, elapsed)),
       stateOf(),
     ).canary;
   it('the canary has its writes, the last one and the longest gap', () => {

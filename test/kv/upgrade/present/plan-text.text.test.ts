@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { planSummary, questionRows } from '../../../../src/kv/upgrade/present/plan-summary.ts';
+import { planSummary, questionRows } from '../../../../src/kv/upgrade/present/plan-text.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
 
 const plan = planned();
