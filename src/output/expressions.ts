@@ -1,15 +1,18 @@
 import {
   areChecked,
   jsonOfAnyDepth,
+  markChecked,
   parseExactJson,
   parseJsonRows,
   restoreNumbers,
   shownValue,
 } from '../core/json.ts';
+import { BACKSLASH, CLOSE_LIST, NOWHERE, OPEN_LIST, OPEN_RECORD, QUOTE } from '../core/json-scan.ts';
 import { AppError, type Problem, invalidArguments, problem, messageOf } from '../core/problem.ts';
 import type { Bytes, Host, JqRun } from '../platform/host.ts';
 import { type Rows, batchesOf, formatOf } from './formats.ts';
 import { type OutputFormat, isJsonStream, formatRow } from '../core/format.ts';
+import { isPlainNumber, Output, PLAIN, scalarEnd, stringEnd, textOf, valueEnd, Values } from './row-bytes.ts';
 import { type OutputOptions, cellText } from './types.ts';
 
 /** Text without quotes, any other value as JSON on one line. */
@@ -71,6 +74,8 @@ type Source = { readonly data: unknown } | Rows;
 export type Reading = {
   readonly format: OutputFormat;
   readonly read?: ((value: unknown) => unknown) | undefined;
+  /** Rows before the first one that jq reads: its messages count lines. */
+  readonly skipped?: number;
 };
 
 const jsonTextOf = (value: unknown, read: Reading['read']): string =>
@@ -84,14 +89,14 @@ const encodedRow = (row: Bytes, read: Reading['read']): Bytes => {
 /** The JSON that jq reads: one document, or under -o ndjson one a row, so that long lists stream. */
 async function* jsonOf(
   source: Source,
-  { format, read }: Reading,
+  { format, read, skipped = 0 }: Reading,
   onRepeated: (key: string) => void,
 ): AsyncGenerator<string | Bytes> {
   if ('data' in source) {
     yield jsonTextOf(source.data ?? null, read);
     return;
   }
-  const [open, between, close] = isJsonStream(format) ? ['', '\n', '\n'] : ['[', ',', ']'];
+  const [open, between, close] = isJsonStream(format) ? ['\n'.repeat(skipped), '\n', '\n'] : ['[', ',', ']'];
   const separator = Buffer.from(between);
   let before = open;
   // One piece for each burst: jq would answer each row before it reads the next one.
@@ -122,18 +127,26 @@ const feed = async (
   }
 };
 
-/** Results of a filter over a record or rows, as they come. Messages of `debug` and the like go to `note`. */
+/**
+ * Results of a filter over a record or rows, as they come. Messages of `debug` and the like go to `note`. `held` has
+ * results of earlier rows that are printed only if all rows arrive.
+ */
 export async function* jqPieces(
   run: JqRun,
   source: Source,
   reading: Reading,
   note: (text: string) => Promise<void>,
   onRepeated: (key: string) => void = () => undefined,
+  { held = '', hasOutput: hadOutput = false } = {},
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   const fed = feed(run, jsonOf(source, reading, onRepeated));
-  let hasOutput = false;
+  let hasOutput = hadOutput;
   try {
+    if (held !== '' && (await fed) === undefined) {
+      hasOutput = true;
+      yield held;
+    }
     for await (const bytes of run.output()) {
       hasOutput = true;
       yield decoder.decode(bytes, { stream: true });
@@ -145,6 +158,264 @@ export async function* jqPieces(
   } finally {
     await run.kill();
   }
+}
+
+/** One step of a path: the value of a key, or each element of a list. */
+type Step = Values | 'each';
+const STEP = /\.?\[\]|\.[A-Za-z_]\w*/y;
+const SPACES = /^[ \t\r\n]+|[ \t\r\n]+$/g;
+const segmentsOf = (program: string): readonly string[] =>
+  program.split('|').map((segment) => segment.replace(SPACES, ''));
+/** The steps between two pipes; undefined if there is anything else. */
+const stepsIn = (segment: string): readonly string[] | undefined => {
+  if (segment === '.') return [];
+  if (!segment.startsWith('.')) return undefined;
+  const names: string[] = [];
+  for (let at = 0; at < segment.length; at = STEP.lastIndex) {
+    STEP.lastIndex = at;
+    const [name] = STEP.exec(segment) ?? [];
+    if (name === undefined) return undefined;
+    names.push(name);
+  }
+  return names;
+};
+/** The steps of a program that only follows a path, such as `.name` or `.[] | .labels[].id`; undefined for any other. */
+const stepsOf = (program: string): readonly Step[] | undefined => {
+  const names: string[] = [];
+  for (const segment of segmentsOf(program)) {
+    const found = stepsIn(segment);
+    if (found === undefined) return undefined;
+    names.push(...found);
+  }
+  if (names.length === 0) return undefined;
+  return names.map((name) => (name.endsWith('[]') ? 'each' : new Values([name.slice(1)])));
+};
+const isTotal = (program: string): boolean => ['length', '.|length'].includes(segmentsOf(program).join('|'));
+/** True for a program that opsctl evaluates from the bytes of the rows, in a fraction of the time and memory of jq. */
+const isDirect = (program: string, format: OutputFormat): boolean =>
+  stepsOf(program) !== undefined || (isTotal(program) && !isJsonStream(format));
+
+const NULL = 'null';
+/**
+ * Follows a path through JSON without white space between its tokens and without repeated keys. It writes what jq would
+ * write, or refuses: a value whose text jq may write in another way, and everything that jq reports as an error.
+ */
+class PathFilter {
+  readonly #steps: readonly Step[];
+  readonly #out = new Output();
+  constructor(steps: readonly Step[]) {
+    this.#steps = steps;
+  }
+  /** Adds the results of one value; false if jq must read it. */
+  add(row: Bytes): boolean {
+    const before = this.#out.length;
+    this.#out.reserve(6 * row.length + 6);
+    if (this.#follow(row, 0, 0)) return true;
+    this.#out.length = before;
+    return false;
+  }
+  take(): string {
+    return this.#out.take();
+  }
+  #follow(row: Bytes, at: number, number: number): boolean {
+    const step = this.#steps[number];
+    if (step === undefined) return this.#put(row, at);
+    if (step === 'each') return row[at] === OPEN_LIST && this.#followEach(row, at, number + 1);
+    if (step.find(row, at)) {
+      const from = step.starts[0] ?? NOWHERE;
+      return from === NOWHERE ? this.#putNull(number + 1) : this.#follow(row, from, number + 1);
+    }
+    return row[at] === NULL_SIGN && this.#putNull(number + 1);
+  }
+  #followEach(row: Bytes, from: number, number: number): boolean {
+    if (row[from + 1] === CLOSE_LIST) return true;
+    for (let at = from; row[at] !== CLOSE_LIST; at = valueEnd(row, at + 1))
+      if (!this.#follow(row, at + 1, number)) return false;
+    return true;
+  }
+  /** A key of null is null, and null has no elements. */
+  #putNull(number: number): boolean {
+    if (this.#steps.indexOf('each', number) !== -1) return false;
+    this.#out.text(`${NULL}\n`);
+    return true;
+  }
+  #put(row: Bytes, from: number): boolean {
+    const out = this.#out;
+    const first = row[from];
+    if (first === OPEN_LIST || first === OPEN_RECORD) return false;
+    if (first === QUOTE) return this.#putText(row, from);
+    const end = scalarEnd(row, from);
+    // jq keeps the digits of a whole number of this length.
+    const isWord = first === NULL_SIGN || first === TRUE_SIGN || first === FALSE_SIGN;
+    if (!isWord && (!isPlainNumber(row, from, end) || row.subarray(from, end).includes(POINT))) return false;
+    out.copy(row, from, end);
+    out.put(LINE_END);
+    return true;
+  }
+  #putText(row: Bytes, from: number): boolean {
+    const out = this.#out;
+    const before = out.length;
+    const at = out.copyWhile(row, from + 1, PLAIN);
+    if (row[at] === BACKSLASH) {
+      out.length = before;
+      const text = textOf(row, from, stringEnd(row, from));
+      if (text.includes('\\u')) return false;
+      out.text(JSON.parse(text) as string);
+    }
+    out.put(LINE_END);
+    return true;
+  }
+}
+const LINE_END = 0x0a;
+const POINT = 0x2e;
+const NULL_SIGN = 0x6e;
+const TRUE_SIGN = 0x74;
+const FALSE_SIGN = 0x66;
+
+/** The bytes of one value without white space between its tokens. */
+const compactRow = (row: unknown, isEncoded: boolean | undefined): Bytes =>
+  isEncoded === true ? (row as Bytes) : Buffer.from(jsonTextOf(shownValue(row ?? null), undefined));
+
+/** Rows of a source: those that are read already, and the others. */
+type Rest = {
+  readonly source: Rows;
+  readonly skipped: number;
+  readonly held: string;
+  readonly hasOutput: boolean;
+};
+/** Evaluates a path over rows. Yields the results as they come, or all at the end if the rows are one document. */
+class DirectRows {
+  readonly #source: Rows;
+  readonly #isStream: boolean;
+  readonly #filter: PathFilter;
+  #held: string[] = [];
+  #hasOutput = false;
+  #count = 0;
+  /** The rows from the first one that jq must read. */
+  rest: Rest | undefined;
+
+  constructor(source: Rows, isStream: boolean, steps: readonly Step[]) {
+    this.#source = source;
+    this.#isStream = isStream;
+    this.#filter = new PathFilter(steps);
+  }
+  async *pieces(): AsyncGenerator<string> {
+    const bursts = batchesOf(this.#source)[Symbol.asyncIterator]();
+    let isOver = false;
+    try {
+      for (let step = await bursts.next(); !step.done; step = await bursts.next()) {
+        const done = this.#addRows(step.value);
+        yield* this.#show();
+        if (done === step.value.length) continue;
+        isOver = true;
+        this.#leave(step.value, done, bursts);
+        return;
+      }
+      isOver = true;
+    } catch (error) {
+      isOver = true;
+      throw partial(error, this.#hasOutput);
+    } finally {
+      if (!isOver) await bursts.return?.();
+    }
+    if (this.#held.length > 0) yield this.#held.join('');
+  }
+  /** Returns the number of rows that are evaluated. */
+  #addRows(burst: readonly unknown[]): number {
+    const { encoded } = this.#source;
+    if (encoded === true && !areChecked(burst as Bytes[])) return 0;
+    const at = burst.findIndex((row) => !this.#filter.add(compactRow(row, encoded)));
+    const done = at === -1 ? burst.length : at;
+    this.#count += done;
+    return done;
+  }
+  *#show(): Generator<string> {
+    const text = this.#filter.take();
+    if (text === '') return;
+    if (!this.#isStream) this.#held.push(text);
+    else {
+      this.#hasOutput = true;
+      yield text;
+    }
+  }
+  #leave(burst: unknown[], done: number, bursts: AsyncIterator<unknown[]>): void {
+    const left = burst.slice(done);
+    if (areChecked(burst as Bytes[])) markChecked(left as Bytes[]);
+    const { encoded } = this.#source;
+    this.rest = {
+      source: {
+        rows: continueRows(left, bursts),
+        inBatches: true,
+        ...(encoded === undefined ? {} : { encoded }),
+      },
+      skipped: this.#count,
+      held: this.#held.join(''),
+      hasOutput: this.#hasOutput,
+    };
+  }
+}
+async function* continueRows(first: unknown[], bursts: AsyncIterator<unknown[]>): AsyncGenerator<unknown[]> {
+  try {
+    yield first;
+    for (let step = await bursts.next(); !step.done; step = await bursts.next()) yield step.value;
+  } finally {
+    await bursts.return?.();
+  }
+}
+/** The number of rows. Each row is checked, because a damaged list has no number. */
+async function* countPieces(source: Rows, onRepeated: (key: string) => void): AsyncGenerator<string> {
+  let count = 0;
+  for await (const burst of batchesOf(source)) {
+    if (source.encoded === true && !areChecked(burst as Bytes[])) parseJsonRows(burst as Bytes[], onRepeated);
+    count += burst.length;
+  }
+  yield `${count}\n`;
+}
+type Filtering = {
+  readonly program: string;
+  readonly reading: Reading;
+  readonly start: () => Promise<JqRun>;
+  readonly note: (text: string) => Promise<void>;
+  readonly onRepeated: (key: string) => void;
+};
+async function* pathPieces(
+  source: Source,
+  steps: readonly Step[],
+  { reading, start, note, onRepeated }: Filtering,
+): AsyncGenerator<string> {
+  if ('data' in source) {
+    const filter = new PathFilter(steps);
+    if (filter.add(compactRow(source.data, false))) yield filter.take();
+    else yield* jqPieces(await start(), source, reading, note, onRepeated);
+    return;
+  }
+  const isStream = isJsonStream(reading.format);
+  // All rows are one document: a path through it must begin with its elements.
+  if (!isStream && steps[0] !== 'each') {
+    yield* jqPieces(await start(), source, reading, note, onRepeated);
+    return;
+  }
+  const direct = new DirectRows(source, isStream, isStream ? steps : steps.slice(1));
+  yield* direct.pieces();
+  const { rest } = direct;
+  if (rest !== undefined)
+    yield* jqPieces(
+      await start(),
+      rest.source,
+      { ...reading, skipped: rest.skipped },
+      note,
+      onRepeated,
+      rest,
+    );
+}
+/** Results of --jq. jq starts only for what opsctl does not evaluate itself. */
+export async function* filterPieces(source: Source, filtering: Filtering): AsyncGenerator<string> {
+  const { program, reading, start, note, onRepeated } = filtering;
+  const steps = reading.read === undefined ? stepsOf(program) : undefined;
+  const isStream = isJsonStream(reading.format);
+  if (steps !== undefined) yield* pathPieces(source, steps, filtering);
+  else if ('rows' in source && isTotal(program) && !isStream) yield* countPieces(source, onRepeated);
+  else yield* jqPieces(await start(), source, reading, note, onRepeated);
 }
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */
@@ -189,8 +460,9 @@ export const checkOutput = async (options: OutputOptions, host: Host): Promise<v
   const problems = outputProblems(options);
   if (problems.length > 0) throw invalidArguments(problems);
   if (options.template !== undefined) await checkTemplate(options.template);
-  if (options.jq === undefined) return;
-  const run = await startFilter(host, options.jq, formatOf(options, host));
+  const format = formatOf(options, host);
+  if (options.jq === undefined || isDirect(options.jq, format)) return;
+  const run = await startFilter(host, options.jq, format);
   if (options.filter === undefined) await run.kill();
   else options.filter.run = run;
 };

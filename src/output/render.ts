@@ -149,11 +149,15 @@ async function* filterRows(
   program: string,
   { options, format, host, warn, noteRepeated }: Environment,
 ): AsyncGenerator<string> {
-  const { jqPieces, startFilter } = await import('./expressions.ts');
-  const run = options.filter?.run ?? (await startFilter(host, program, format));
+  const { filterPieces, startFilter } = await import('./expressions.ts');
+  const { filter = {} } = options;
+  const start = async () => (filter.run ??= await startFilter(host, program, format));
   const read =
     options.maskSecrets === true ? (await import('../core/redact-secrets.ts')).redactedResult : undefined;
-  yield* jqPieces(run, result, { format, read }, warn, noteRepeated);
+  yield* filterPieces(result, {
+    ...{ program, reading: { format, read }, start },
+    ...{ note: warn, onRepeated: noteRepeated },
+  });
 }
 const recordPiece = async (data: unknown, view: View, around: Environment): Promise<string> => {
   const { options, format, host } = around;

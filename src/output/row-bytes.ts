@@ -26,12 +26,12 @@ const LAST_ASCII = 0x7e;
 const isDigit = (byte: number): boolean => byte >= ZERO && byte <= 0x39;
 const isOpen = (byte: number | undefined): boolean => byte === OPEN_RECORD || byte === OPEN_LIST;
 const isClose = (byte: number | undefined): boolean => byte === CLOSE_RECORD || byte === CLOSE_LIST;
-const textOf = (row: Bytes, from: number, end: number): string =>
+export const textOf = (row: Bytes, from: number, end: number): string =>
   Buffer.from(row.buffer, row.byteOffset + from, end - from).toString();
 const parseValue = (row: Bytes, from: number, end: number): unknown => parseExactJson(textOf(row, from, end));
 
 /** The position after a string that begins at `from`. */
-const stringEnd = (row: Bytes, from: number): number => {
+export const stringEnd = (row: Bytes, from: number): number => {
   let at = from + 1;
   while (row[at] !== QUOTE) at += row[at] === BACKSLASH ? 2 : 1;
   return at + 1;
@@ -51,18 +51,18 @@ const compoundEnd = (row: Bytes, from: number): number => {
   }
 };
 /** The end of a number or a word, which is also the end of a row of one value. */
-const scalarEnd = (row: Bytes, from: number): number => {
+export const scalarEnd = (row: Bytes, from: number): number => {
   let at = from;
   while (at < row.length && row[at] !== COMMA && !isClose(row[at])) at += 1;
   return at;
 };
-const valueEnd = (row: Bytes, from: number): number => {
+export const valueEnd = (row: Bytes, from: number): number => {
   if (row[from] === QUOTE) return stringEnd(row, from);
   return isOpen(row[from]) ? compoundEnd(row, from) : scalarEnd(row, from);
 };
 /** A number of at most 15 digits that JavaScript writes with the same digits. */
 const MOST_DIGITS = 15;
-const isPlainNumber = (row: Bytes, from: number, end: number): boolean => {
+export const isPlainNumber = (row: Bytes, from: number, end: number): boolean => {
   if (end - from > MOST_DIGITS) return false;
   const first = row[from] === MINUS ? from + 1 : from;
   let points = 0;
@@ -75,7 +75,7 @@ const isPlainNumber = (row: Bytes, from: number, end: number): boolean => {
 };
 
 /** The bytes of an output piece. A caller reserves room before it puts single bytes. */
-class Output {
+export class Output {
   #bytes = Buffer.allocUnsafe(65_536);
   length = 0;
 
@@ -149,7 +149,7 @@ class Output {
 const tableOf = (isCopied: (byte: number) => boolean): Uint8Array =>
   Uint8Array.from({ length: 256 }, (_, byte) => Number(isCopied(byte)));
 const isPlain = (byte: number): boolean => byte !== QUOTE && byte !== BACKSLASH;
-const PLAIN = tableOf(isPlain);
+export const PLAIN = tableOf(isPlain);
 const ASCII = tableOf((byte) => isPlain(byte) && byte <= LAST_ASCII);
 /** A comma needs quotes in a CSV field. Line ends and quotes have an escape in JSON, so their text is parsed. */
 const ASCII_FIELD = tableOf((byte) => isPlain(byte) && byte <= LAST_ASCII && byte !== COMMA);
@@ -248,7 +248,7 @@ export const makeIndentedRows = (parse: (row: unknown) => string): ((rows: reado
 };
 
 /** Finds the values of some keys in a row. Rows of a list have their keys in the same order, so each key is compared once. */
-class Values {
+export class Values {
   readonly starts: Int32Array;
   readonly #columns: ReadonlyMap<string, number>;
   readonly #order: Key[] = [];
@@ -257,12 +257,12 @@ class Values {
     this.#columns = new Map(columns.map((column, i) => [column, i]));
     this.starts = new Int32Array(columns.length);
   }
-  /** False for a row that is not an object. A key that it does not have is `NOWHERE`. */
-  find(row: Bytes): boolean {
+  /** False if the value at this position is not an object. A key that it does not have is `NOWHERE`. */
+  find(row: Bytes, start = 0): boolean {
     this.starts.fill(NOWHERE);
-    if (row[0] !== OPEN_RECORD) return false;
+    if (row[start] !== OPEN_RECORD) return false;
     let left = this.#columns.size;
-    for (let at = 1, i = 0; row[at] === QUOTE && left > 0; i++) {
+    for (let at = start + 1, i = 0; row[at] === QUOTE && left > 0; i++) {
       const { key, column } = this.keyAt(row, at, i);
       const from = at + key.length;
       if (column !== NOWHERE) {
