@@ -137,6 +137,26 @@ const signIns = (words: readonly string[]): Candidate[] =>
     });
   });
 
+const EXTENSION = /^[a-z][a-z0-9-]{0,63}$/;
+const directoriesOfPath = (): string[] =>
+  (process.env.PATH ?? '').split(':').filter((directory) => directory.startsWith('/'));
+const installedExtensions = (): string => `${directory('config', process.env.XDG_CONFIG_HOME)}/extensions`;
+/** Names of the programs `opsctl-NAME` in these directories, as src/cli/aliases.ts finds them. */
+const extensionsIn = (directories: readonly string[]): Candidate[] => {
+  const found = directories.flatMap((each) => {
+    try {
+      return fs
+        .readdirSync(each)
+        .filter((file) => file.startsWith('opsctl-') && EXTENSION.test(file.slice('opsctl-'.length)))
+        .filter((file) => (fs.statSync(`${each}/${file}`).mode & 0o111) !== 0)
+        .map((file) => file.slice('opsctl-'.length));
+    } catch {
+      return [];
+    }
+  });
+  return [...new Set(found)].sort().map((word) => ({ word, about: 'Extension' }));
+};
+
 /** Reads a file of the build. The single executable has another reader. */
 export type ReadBuild = (path: string) => string;
 const besideProgram: ReadBuild = (path) => fs.readFileSync(new URL(path, import.meta.url), 'utf8');
@@ -149,6 +169,8 @@ const readCached = (source: string, words: readonly string[], read: ReadBuild): 
       word,
       about: word === 'mock' ? 'The embedded services' : 'Profile',
     }));
+  if (source === 'alias') return [...readAliases()].map(([word, about]) => ({ word, about }));
+  if (source === 'extension') return extensionsIn([installedExtensions()]);
   if (source === 'explainable') return plain(treePart<string[]>(read, 'explainable'));
   if (source === 'sign-in') return signIns(words);
   if (source === 'kv-run') return plain(runs(clusterFile(words)));
@@ -160,6 +182,7 @@ const readCached = (source: string, words: readonly string[], read: ReadBuild): 
 const sourcesFor = (settings: readonly string[], words: readonly string[], read: ReadBuild): Sources => ({
   tree: (path) => treePart(read, path.join('.')),
   aliases: readAliases(),
+  extensions: words.length > 1 ? [] : extensionsIn([installedExtensions(), ...directoriesOfPath()]),
   listCached: (source) => {
     try {
       return source === 'setting' ? plain(settings) : readCached(source, words, read);
@@ -176,13 +199,34 @@ const oneLine = (text: string): string => text.replaceAll(/[\r\n\t]+/g, ' ');
  * candidate, a tab and its description; the last line specifies whether the shell may offer files. Loads only
  * the needed parts of the command tree.
  */
-export const complete = (words: readonly string[], isDescribed = false, read = besideProgram): void => {
+export const complete = (
+  words: readonly string[],
+  isDescribed = false,
+  read = besideProgram,
+): void | Promise<void> => {
   const line = words.length === 0 ? [''] : words;
   const root = treePart<Root & { readonly settings: readonly string[] }>(read, 'root');
-  const { candidates, files = 'none' } = completions(root, line, sourcesFor(root.settings, line, read));
+  const sources = sourcesFor(root.settings, line, read);
+  const name = extensionOf(root, line, sources.aliases ?? new Map());
+  const isAsked = (each: string): boolean => fs.existsSync(`${each}/opsctl_complete-${name}`);
+  if (name === undefined || !directoriesOfPath().some(isAsked))
+    return print(completions(root, line, sources), isDescribed);
+  return askExtension(name, line.slice(1))
+    .catch(() => '')
+    .then((text) => print(parseExtensionOutput(text, line.at(-1) ?? ''), isDescribed));
+};
+/** Loads the program, so a line without an extension does not wait for it. */
+const askExtension = async (name: string, words: readonly string[]): Promise<string> => {
+  const [{ completeExtension }, { nodeHost }] = await Promise.all([
+    import('./cli/aliases.ts'),
+    import('./platform/node/host.ts'),
+  ]);
+  return (await completeExtension(nodeHost(), name, words)) ?? '';
+};
+const print = ({ candidates, files }: CompletionResult, isDescribed: boolean): void => {
   const usable = candidates.filter(({ word }) => word !== '' && !/[\r\n]/.test(word));
   const text = isDescribed
-    ? [...usable.map(({ word, about = '' }) => `${word}\t${oneLine(about)}`), `:${files}`]
+    ? [...usable.map(({ word, about = '' }) => `${word}\t${oneLine(about)}`), `:${files ?? 'none'}`]
     : usable.map(({ word }) => word);
   try {
     fs.writeSync(1, text.map((one) => `${one}\n`).join(''));
@@ -190,6 +234,49 @@ export const complete = (words: readonly string[], isDescribed = false, read = b
     // A shell that reads no longer, or cannot: TAB never complains.
     if (!['EPIPE', 'ENOSPC'].includes((error as { code?: string }).code ?? '')) throw error;
   }
+};
+
+/** The extension that the line starts with; undefined for a command, an alias and the first word itself. Pure. */
+const extensionOf = (
+  root: Root,
+  [name = '', ...more]: readonly string[],
+  aliases: Aliases,
+): string | undefined =>
+  more.length > 0 &&
+  EXTENSION.test(name) &&
+  name !== 'help' &&
+  !Object.hasOwn(root.sub, name) &&
+  !aliases.has(name)
+    ? name
+    : undefined;
+/** Bits of the last line `:N`, as programs made with Cobra print it. */
+const [FAILED, NO_FILES, ONLY_DIRECTORIES] = [1, 4, 16];
+const filesOf = (directive: string): CompletionResult['files'] => {
+  if (directive === 'file' || directive === 'directory') return directive;
+  const bits = /^\d+$/.test(directive) ? Number(directive) : NO_FILES;
+  if ((bits & FAILED) !== 0) return undefined;
+  if ((bits & ONLY_DIRECTORIES) !== 0) return 'directory';
+  return (bits & NO_FILES) === 0 ? 'file' : undefined;
+};
+const MOST_WORDS = 1_000;
+/** Reads the output of `opsctl_complete-NAME`: a candidate, a tab and its description in each line; `:file` or Cobra's `:N` last. Pure. */
+export const parseExtensionOutput = (text: string, current: string): CompletionResult => {
+  const rows = text.split('\n').filter((row) => row !== '' && !row.startsWith('_activeHelp_ '));
+  const last = rows.at(-1) ?? '';
+  const directive = last.startsWith(':') ? last.slice(1) : undefined;
+  const files = directive === undefined ? undefined : filesOf(directive);
+  if (files !== undefined) return { candidates: [], files };
+  const shown = rows
+    .slice(0, directive === undefined ? MOST_WORDS : Math.min(MOST_WORDS, rows.length - 1))
+    .map((row) => {
+      const [word = '', about = ''] = row.split('\t');
+      return { word, about };
+    });
+  // A name with a leading dash is offered only if a flag is completed.
+  const usable = shown.filter(
+    ({ word }) => isShown(word) && word.startsWith('-') === current.startsWith('-'),
+  );
+  return { candidates: starting(usable, current) };
 };
 
 type Aliases = ReadonlyMap<string, string>;
@@ -227,6 +314,8 @@ export type CompletionResult = {
 export type Sources = {
   /** Lines by the names of aliases. */
   readonly aliases?: Aliases;
+  /** Programs that can be the first word. */
+  readonly extensions?: readonly Candidate[];
   listCached(source: string): readonly Candidate[];
   /** The commands below these words, if they are in a separate file. */
   tree(path: readonly string[]): Tree;
@@ -341,7 +430,7 @@ const argumentValues = ({ at, args }: Walked, current: string, sources: Sources)
 const completeLine = (
   root: Root,
   line: readonly string[],
-  { aliases = new Map(), ...sources }: Sources,
+  { aliases = new Map(), extensions = [], ...sources }: Sources,
 ): CompletionResult => {
   const current = line.at(-1) ?? '';
   if (line[0] === 'help' && line.length > 1) return helpWords(root, line.slice(1), sources);
@@ -356,7 +445,8 @@ const completeLine = (
   }
   if (current.startsWith('-')) return { candidates: flagNames(flags, current) };
   if (at.sub && args === 0) {
-    const named = [...aliases].map(([word, about]) => ({ word, about: `Alias: ${about}` }));
+    const programs = extensions.filter(({ word }) => !aliases.has(word) && !Object.hasOwn(root.sub, word));
+    const named = [...[...aliases].map(([word, about]) => ({ word, about: `Alias: ${about}` })), ...programs];
     const more =
       at.sub === root.sub ? [{ word: 'help', about: 'Help about commands and topics' }, ...named] : [];
     const values = argumentValues(walked, current, sources);

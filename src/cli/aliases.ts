@@ -8,7 +8,12 @@ import { readJsonText } from '../core/json.ts';
 import { misfit } from '../core/shape.ts';
 import { decodeUtf8, endOfQuotes, type JsonFault } from '../core/text.ts';
 import type { Host, Finished } from '../platform/host.ts';
-import { assertTrusted, assertTrustedProgram, findTrustProblem } from '../platform/trust.ts';
+import {
+  assertTrusted,
+  assertTrustedProgram,
+  findProgramTrustProblem,
+  findTrustProblem,
+} from '../platform/trust.ts';
 import type { Group } from './command.ts';
 
 /** Command lines by their short names. */
@@ -204,6 +209,24 @@ export const extensionCode = async (
   if (groups.some(({ name }) => name === word)) return undefined;
   const ended = await runAttended(host, [await extensionProgram(host, word), ...args]);
   return ended.startError === undefined ? codeOf(ended) : undefined;
+};
+
+/** TAB stops waiting for a program after this time. */
+const COMPLETE_MS = 1_000;
+/**
+ * Returns the output of `opsctl_complete-NAME` for the words behind the name, as kubectl runs `kubectl_complete-NAME`; undefined
+ * if the program failed or other users can replace it. The extension itself never runs: not every one knows that word.
+ */
+export const completeExtension = async (
+  host: Host,
+  name: string,
+  words: readonly string[],
+): Promise<string | undefined> => {
+  const program = `opsctl_complete-${name}`;
+  if ((await findProgramTrustProblem(host, [program])) !== undefined) return undefined;
+  const options = { timeoutMs: COMPLETE_MS, maxBytes: 1_000_000, input: '' };
+  const { code, stdout } = await host.processes.run(program, words, options);
+  return code === 0 ? stdout : undefined;
 };
 
 export type ExtensionRow = {

@@ -281,7 +281,9 @@ const identify = async (
     return { service, account, detail, ...known, ...own };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { service, account: null, detail: error.message, ...known };
+    const hint = error.detail.tryThis?.[0]?.toString();
+    const detail = hint?.startsWith('opsctl ') === true ? `${error.message}; try: ${hint}` : error.message;
+    return { service, account: null, detail, ...known };
   }
 };
 const readTrackerMember = async (context: Context) => {

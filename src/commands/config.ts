@@ -226,7 +226,7 @@ const aliasUnset = defineCommand({
   path: ['alias', 'unset'],
   noDryRun: 'opsctl alias list shows all aliases',
   summary: 'Remove an alias',
-  args: [aliasArgument],
+  args: [{ ...aliasArgument, complete: 'alias' }],
   run: async ({ host }, { alias: name }) => {
     await withConfigLock(host, async () => {
       const { [name]: line, ...others } = await readAliases(host);

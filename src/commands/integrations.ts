@@ -244,13 +244,14 @@ const extensionArgument = {
   effects: [],
   field: str(64, { pattern: `^${extensionName}$` }),
   summary: 'Name of the extension, without opsctl-',
+  complete: 'extension',
 } as const;
 const extensionListOver = (groups: readonly Group[]): Command =>
   defineCommand({
     path: ['extension', 'list'],
     summary: 'List extensions and why a program does not run',
     about:
-      'An extension is a program called opsctl-NAME. It runs as opsctl NAME with all arguments, and opsctl exits with its exit code. opsctl searches the installed extensions, then the directories of PATH. A command of opsctl is never replaced.',
+      'An extension is a program called opsctl-NAME. It runs as opsctl NAME with all arguments, and opsctl exits with its exit code. opsctl searches the installed extensions, then the directories of PATH. A command of opsctl is never replaced. TAB behind the name runs the program opsctl_complete-NAME on the PATH with the words of the line: it prints one candidate per line.',
     examples: [{ line: 'opsctl extension list', says: 'Print each extension with its state and path' }],
     run: async ({ host }) =>
       rowsResult(await listExtensions(host, groups), {

@@ -97,7 +97,7 @@ const pageVersion = async ({ host, signal }: Query, url: string, limitMs: number
   throw fail('the page has no version in the fields version and tag_name');
 };
 /** Returns the newest version, from the page of `update_url` if it is set, and otherwise from npm. */
-export const latestVersion = (query: Query, limitMs: number): Promise<string> => {
+export const latestVersion = async (query: Query, limitMs: number): Promise<string> => {
   const page = query.settings.get('update_url');
   return page === undefined ? npmVersion(query, limitMs) : pageVersion(query, page.value, limitMs);
 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { completions } from '../../src/complete.ts';
+import { completions, parseExtensionOutput } from '../../src/complete.ts';
 
 const root = {
   topics: { output: 'Formats' },
@@ -103,4 +103,40 @@ test.each<[string[], string[]]>([
 ])('with aliases, %j completes to %j', (line, expected) => {
   const { candidates } = completions(root, line, { ...sources, aliases });
   expect(candidates.map(({ word }) => word)).toEqual(expected);
+});
+
+test('the first word can be an extension, unless a command or an alias has its name', () => {
+  const extensions = ['standup', 'tracker', 'mine'].map((word) => ({ word, about: 'Extension' }));
+  const aliases = new Map([['mine', 'tracker epics list']]);
+  const found = completions(root, [''], { ...sources, extensions, aliases }).candidates;
+  expect(found.map(({ word, about }) => [word, about])).toEqual([
+    ['tracker', undefined],
+    ['help', 'Help about commands and topics'],
+    ['mine', 'Alias: tracker epics list'],
+    ['standup', 'Extension'],
+  ]);
+});
+
+test.each<[string, string, string, string[], string | undefined]>([
+  ['candidates with descriptions', 'ana\tAna Ortiz\nben\n', '', ['ana', 'ben'], undefined],
+  ['only words with the start', 'ana\nben\n', 'b', ['ben'], undefined],
+  ['the last line of Cobra', 'ana\n:4\n', '', ['ana'], undefined],
+  ['files, as Cobra requests them', ':0\n', '', [], 'file'],
+  ['directories, as Cobra requests them', ':16\n', '', [], 'directory'],
+  ['nothing after an error of Cobra', ':1\n', '', [], undefined],
+  ['files', ':file\n', '', [], 'file'],
+  ['directories', ':directory\n', '', [], 'directory'],
+  ['no hints of Cobra', '_activeHelp_ choose one\nana\n:4\n', '', ['ana'], undefined],
+  ['no flag unless one is typed', '--force\nana\n', '', ['ana'], undefined],
+  ['flags', '--force\n--from\nana\n', '--fo', ['--force'], undefined],
+  ['no control characters', 'a\u001b]0;x\u0007\nb\u202e\nok\n', '', ['ok'], undefined],
+  ['nothing', '', '', [], undefined],
+])('the program of an extension completes %s', (_, text, current, words, files) => {
+  const found = parseExtensionOutput(text, current);
+  expect([found.candidates.map(({ word }) => word), found.files]).toEqual([words, files]);
+});
+
+test('the program of an extension completes at most 1,000 words', () => {
+  const text = Array.from({ length: 5000 }, (_, at) => `word-${at}\n`).join('');
+  expect(parseExtensionOutput(text, '').candidates).toHaveLength(1000);
 });

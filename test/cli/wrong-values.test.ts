@@ -268,6 +268,7 @@ const lineFor = (key: string): readonly string[] | undefined => {
     labels: ['labels', 'create', '--title', 'x', '--label-type', 'SHARED'],
     auth: ['auth', 'token'],
     api: ['media', 'get', '/x'],
+    update_url: ['version', '--check'],
   };
   return key === 'access_token' ? ['media', 'get', '/x'] : (lines[service] ?? writeLine);
 };

@@ -118,6 +118,16 @@ describe('update notice', () => {
     }
     expect(own.asked).toHaveLength(1);
   });
+  it('an invalid update_url never fails another command', async () => {
+    const own = pageHost(newest);
+    const env = { ...on, OPSCTL_UPDATE_URL: 'notaurl' };
+    const home = makeDirectory();
+    for (const _again of [1, 2])
+      expect(await runAt(own, { home, env })).toMatchObject({ code: 0, stderr: '' });
+    expect(own.asked).toEqual([]);
+    const check = await opsctl(['version', '--check'], { home, env });
+    expect([check.code, check.stderr]).toEqual([3, expect.stringContaining('OPSCTL_UPDATE_URL')]);
+  });
   it('an update notice does not follow an error, and its check ends with the command', async () => {
     const own = pageHost(({ signal }) => new Promise((_, fail) => signal?.addEventListener('abort', fail)));
     const { code, stderr } = await opsctl(['explain', 'NOTHING'], {
@@ -261,7 +271,10 @@ describe('whoami', () => {
           server: 'http://127.0.0.1:9',
           token: 'environment OPSCTL_TRACKER_TOKEN',
         }),
-        expect.objectContaining({ service: 'sign-in', account: null, server: null, token: null }),
+        expect.objectContaining({
+          ...{ service: 'sign-in', account: null, server: null, token: null },
+          detail: 'not signed in; try: opsctl login',
+        }),
       ],
     ]);
     expect(stdout).not.toContain('secret-of-the-test');

@@ -86,7 +86,7 @@ describe('resolution of the services', () => {
       await get(tracker.baseUrl, '/api/v3/labels', tracker.headers),
       await get(labels.baseUrl, '/v2beta/labels', labels.headers),
     ]).toEqual([true, 200, 200]);
-    expect(said).toEqual([expect.stringContaining('using the embedded mock server; its state is in ')]);
+    expect(said).toEqual([expect.stringContaining('using the embedded mock server (state: ')]);
     await close();
     expect(
       await machine.host.network.canConnect('127.0.0.1', Number(new URL(tracker.baseUrl).port), 500),

@@ -1,5 +1,5 @@
 /** Tab completion in real shells, in a directory with files and with two profiles. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
@@ -40,6 +40,53 @@ afterAll(async () => {
 
 const words = async (...line: string[]): Promise<string[]> =>
   (await home.run(['__complete', ...line])).stdout.split('\n').filter(Boolean);
+
+describe('extensions', () => {
+  let bin: string;
+  const put = (name: string, text: string, mode = 0o755): void => {
+    writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`);
+    chmodSync(join(bin, name), mode);
+  };
+  const describe = async (...line: string[]): Promise<string[]> =>
+    (
+      await home.run(['__describe', ...line], { env: { PATH: `${bin}:${process.env['PATH']}` } })
+    ).stdout.split('\n');
+  beforeAll(() => {
+    bin = makeDirectory();
+    put('opsctl-standup', `touch ${bin}/extension-ran`);
+  });
+  test('TAB offers the name of an extension, and its own program completes the words behind it', async () => {
+    put('opsctl_complete-standup', 'printf "[%s]\\tWords: $#\\n" "$@"; echo --flag; echo :4');
+    expect(await describe('stand')).toEqual(['standup\tExtension', ':none', '']);
+    expect(await describe('standup', 'two words', '')).toEqual([
+      '[two words]\tWords: 2',
+      '[]\tWords: 2',
+      ':none',
+      '',
+    ]);
+    expect(await describe('standup', '--f')).toEqual(['--flag\t', ':none', '']);
+    put('opsctl_complete-tracker', `touch ${bin}/replaced`);
+    expect(await describe('tracker', 'labels', 'li')).toEqual([
+      expect.stringMatching(/^list\t/),
+      ':none',
+      '',
+    ]);
+    expect([existsSync(join(bin, 'replaced')), existsSync(join(bin, 'extension-ran'))]).toEqual([
+      false,
+      false,
+    ]);
+  });
+  test.each([
+    ['that another user can replace', `touch "$(dirname "$0")/ran"; echo word`, 0o777],
+    ['that fails', 'echo word; exit 1', 0o755],
+    ['that does not end', 'echo word; exec sleep 600', 0o755],
+    ['that writes without end', 'exec yes word', 0o755],
+  ])('TAB offers nothing from a program %s', async (_, text, mode) => {
+    put('opsctl_complete-standup', text, mode);
+    expect(await describe('standup', '')).toEqual([':none', '']);
+    expect(existsSync(join(bin, 'ran'))).toBe(false);
+  });
+});
 
 describe('content of the cache', () => {
   test('every list, create, rename and delete fills it, including in scripts', async () => {

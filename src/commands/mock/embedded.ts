@@ -65,7 +65,7 @@ const ownServer = async (
   const { env } = started.mock;
   const isMoved = Math.abs(env.now() - host.now()) > MOVED_MS;
   log.info(
-    `using the embedded mock server; its state is in ${directory}${isMoved ? `, its clock is set to ${new Date(env.now()).toISOString()}` : ''}`,
+    `using the embedded mock server (${isMoved ? `clock: ${new Date(env.now()).toISOString()}, ` : ''}state: ${directory})`,
     true,
   );
   const close = async () => {
