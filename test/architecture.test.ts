@@ -337,6 +337,14 @@ test('the forms of an upgrade read the model of the run instead of its events an
   ]);
 });
 
+test('a function that checks a URL uses the parsed URL instead of parsing the text again', () => {
+  const again = /parseUrl\(([\w.]+)\) (?:===|!==) undefined[\s\S]{0,300}?new URL\(\1\)/;
+  const wrong = files
+    .filter((file) => again.test(text(file)))
+    .map((file) => `${file}: const url = parseUrl(text), then compare url with undefined.`);
+  expect(wrong).toEqual([]);
+});
+
 test('only the host and the entries access the machine', () => {
   const forbidden: readonly [RegExp, string][] = [
     [/\bprocess\.(?!versions)/, 'host.env, host.terminal, host.pid …'],

@@ -79,27 +79,28 @@ export const loopback = (host: string): boolean =>
 /** The problem of a base URL, as a phrase to put after its name, and how to write the URL. */
 export type UrlFault = { readonly code: string; readonly why: string; readonly tryThis: string };
 /** An absolute http or https URL without the parts that a base URL cannot have. A password in it is not repeated. */
-const formFault = (value: string): UrlFault | undefined => {
+const formFault = (value: string, url: URL | undefined): UrlFault | undefined => {
   const wrong = (why: string): UrlFault => ({
     code: 'URL_MALFORMED',
     why,
     tryThis: 'write it like https://api.example.com',
   });
-  if (parseUrl(value) === undefined) return wrong(`is not a URL: ${JSON.stringify(value)}`);
-  const url = new URL(value);
+  if (url === undefined) return wrong(`is not a URL: ${JSON.stringify(value)}`);
   if (url.username !== '' || url.password !== '') return wrong('must not hold a user name or password');
   if (!/^https?:\/\//i.test(value)) return wrong(`must start with https://; got ${JSON.stringify(value)}`);
   return url.hash === '' ? undefined : wrong('must not have a fragment (#…)');
 };
 /** spec/sign-in and spec/tracker#authentication: HTTPS only; spec/program#settings: plain HTTP is for loopback. */
-const transportFault = (value: string): UrlFault | undefined => {
-  const url = new URL(value);
+const transportFault = (value: string, url: URL): UrlFault | undefined => {
   if (url.protocol === 'https:' || loopback(url.hostname)) return undefined;
   const why = `would send tokens unencrypted to ${url.hostname}; plain HTTP is allowed for loopback only`;
   return { code: 'PLAIN_HTTP', why, tryThis: value.replace(/^http:/i, 'https:') };
 };
 /** The first thing that speaks against a base URL; undefined for a good one. Pure. */
-const urlFault = (value: string): UrlFault | undefined => formFault(value) ?? transportFault(value);
+const urlFault = (value: string): UrlFault | undefined => {
+  const url = parseUrl(value);
+  return formFault(value, url) ?? (url && transportFault(value, url));
+};
 /** Returns an error that names the source of the setting if the URL of the setting has a fault. */
 const urlIsUsable = ({ key, value, origin }: Setting): AppError | undefined => {
   const fault = urlFault(value);

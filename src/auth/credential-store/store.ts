@@ -226,8 +226,8 @@ const maxName = 64;
 /** A name that a directory may have: host, port and path of the server. Servers on this machine change their ports and share one. */
 export const profileOfServer = (server: string, own: string): string => {
   if (server === mockKey) return own;
-  if (parseUrl(server) === undefined) return 'server';
-  const url = new URL(server);
+  const url = parseUrl(server);
+  if (url === undefined) return 'server';
   if (isLoopback(url)) return 'localhost';
   const name = `${url.host}${url.pathname}`
     .replace(/[^A-Za-z0-9._-]+/g, '-')
@@ -285,8 +285,7 @@ type Opened = { readonly data: StoredCredentials; readonly key: Key | undefined 
 const isOrigin = ({ issuer, server, endpoints }: Account): boolean =>
   issuer === undefined &&
   endpoints.authorize !== undefined &&
-  parseUrl(endpoints.authorize) !== undefined &&
-  server === new URL(endpoints.authorize).origin;
+  server === parseUrl(endpoints.authorize)?.origin;
 /** Files of earlier versions: no generations, and realms of one host under one name. */
 const complete = (stored: Account): Account => ({
   ...stored,

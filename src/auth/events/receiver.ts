@@ -283,7 +283,8 @@ const verifyWithFreshKeys = async (
   token: string,
 ) => {
   // The clock of a server on this machine may have been set for a test.
-  const isLocal = parseUrl(options.issuer) !== undefined && isLoopback(new URL(options.issuer));
+  const issuer = parseUrl(options.issuer);
+  const isLocal = issuer !== undefined && isLoopback(issuer);
   const check = () =>
     verifyEvent(token, {
       ...options,

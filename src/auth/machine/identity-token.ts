@@ -67,9 +67,8 @@ const fromGithub: Source = {
       context.host.env;
     refuseLongSecret('config', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN', bearer);
     context.log.hide(bearer);
-    if (parseUrl(base) === undefined)
-      throw noToken('ACTIONS_ID_TOKEN_REQUEST_URL is no address', [permission]);
-    const url = new URL(base);
+    const url = parseUrl(base);
+    if (url === undefined) throw noToken('ACTIONS_ID_TOKEN_REQUEST_URL is no address', [permission]);
     if (audience !== undefined) url.searchParams.set('audience', audience);
     const request = {
       method: 'GET',

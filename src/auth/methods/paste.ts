@@ -58,8 +58,8 @@ export const verdictOfPaste = (line: string, expected: Expected): Verdict => {
   return typedCode(decodeText(text), expected);
 };
 const verdictOfAddress = (text: string, expected: Expected): Verdict => {
-  if (parseUrl(text) === undefined) return { kind: 'ignored', why: 'this is not a whole address' };
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (url === undefined) return { kind: 'ignored', why: 'this is not a whole address' };
   const params = paramsOf(url.search.slice(1), url.hash.slice(1));
   if (!params.has('code') && !params.has('error') && params.has('code_challenge'))
     return {

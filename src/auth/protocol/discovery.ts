@@ -46,9 +46,9 @@ const fail = (issuer: string, why: string, cause?: unknown): AppError =>
   });
 /** An address of the metadata that opsctl may send secrets to, or trust: https, or on this machine. */
 export const safeUrl = (value: unknown): string | undefined => {
-  if (typeof value !== 'string' || parseUrl(value) === undefined) return undefined;
-  const url = new URL(value);
-  return url.protocol === 'https:' || isLoopback(url) ? value : undefined;
+  if (typeof value !== 'string') return undefined;
+  const url = parseUrl(value);
+  return url !== undefined && (url.protocol === 'https:' || isLoopback(url)) ? value : undefined;
 };
 const slashless = (text: string): string => text.replace(/\/$/, '');
 /** RFC 8414 3.3: metadata that name another issuer are of another server. */

@@ -405,12 +405,16 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
 /** Parses peer URLs. etcd accepts only URLs that consist of a scheme, a host and a port. */
 export const peerUrlsOf = (text: string): string[] => {
   const urls = text.split(',').map((url) => url.trim());
-  const isPeerUrl = (url: string): boolean =>
-    parseUrl(url) !== undefined &&
-    /^https?:$/.test(new URL(url).protocol) &&
-    new URL(url).port !== '' &&
-    new URL(url).pathname === '/' &&
-    !url.endsWith('/');
+  const isPeerUrl = (text: string): boolean => {
+    const url = parseUrl(text);
+    return (
+      url !== undefined &&
+      /^https?:$/.test(url.protocol) &&
+      url.port !== '' &&
+      url.pathname === '/' &&
+      !text.endsWith('/')
+    );
+  };
   const wrong = urls.find((url) => !isPeerUrl(url));
   if (wrong === undefined) return urls;
   throw invalidArguments([

@@ -54,9 +54,8 @@ const checkFreshness = (auth: Auth, { claims }: JwtParts): void => {
 };
 /** RFC 9449 4.3, 8 and 9: without query and fragment, and in the form of RFC 3986 6.2.2. */
 const plainUrl = (text: unknown): string | undefined => {
-  if (typeof text !== 'string' || parseUrl(text) === undefined) return undefined;
-  const { origin, pathname } = new URL(text);
-  return origin + pathname;
+  const url = typeof text === 'string' ? parseUrl(text) : undefined;
+  return url && url.origin + url.pathname;
 };
 /** RFC 9449 11.1: a proof is good for one request. */
 const checkReplay = (auth: Auth, thumbprint: string, jti: unknown): void => {

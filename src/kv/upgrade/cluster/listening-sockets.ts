@@ -29,12 +29,13 @@ const addressIn = (hex: string): string => {
   return ordered.length === 8 ? formatAddress(ordered) : withoutMapping(ordered);
 };
 const established = '01';
+const portOf = ({ port, protocol }: URL): number =>
+  port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
 /** The port of a client URL, as the kernel prints it. Undefined if the URL is invalid. */
 export const portHex = (url: string): string | undefined => {
-  if (parseUrl(url) === undefined) return undefined;
-  const { port, protocol } = new URL(url);
-  const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
-  return number.toString(16).toUpperCase().padStart(4, '0');
+  const address = parseUrl(url);
+  if (address === undefined) return undefined;
+  return portOf(address).toString(16).toUpperCase().padStart(4, '0');
 };
 const bracketAddress = (address: string): string =>
   address.includes('.') ? address : `[${(address.match(/.{4}/g) ?? []).join(':')}]`;
@@ -110,9 +111,9 @@ const isLocal = (host: Host, address: string): boolean => {
  * Returns the sockets that can serve this URL. For a host name, all sockets of that port must belong to one
  * user, because the name may resolve to any address.
  */
-const listenersOf = (host: Host, all: readonly Listener[], url: string): Listener[] => {
-  const { hostname, port, protocol } = new URL(url);
-  const wanted = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+const listenersOf = (host: Host, all: readonly Listener[], url: URL): Listener[] => {
+  const { hostname } = url;
+  const wanted = portOf(url);
   const onPort = all.filter((one) => one.port === wanted);
   const address = hostname === 'localhost' ? '127.0.0.1' : addressOf(hostname);
   if (address === undefined) return new Set(onPort.map(({ uid }) => uid)).size === 1 ? onPort : [];
@@ -142,7 +143,7 @@ export const servesUrl = async (
 ): Promise<boolean> => {
   const all = listeners(host);
   for (const listener of urls
-    .filter((one) => parseUrl(one) !== undefined)
+    .flatMap((url) => parseUrl(url) ?? [])
     .flatMap((url) => listenersOf(host, all, url)))
     if (listener.uid === uid && (await holds(host, pid, listener.inode)) !== false) return true;
   return false;
