@@ -77,12 +77,13 @@ const allSteps = (plan: Plan, run: WholeRun): Step[] => {
 const stepRows = (plan: Plan, run: WholeRun): Report['steps'] =>
   allSteps(plan, run).map(({ id, title }) => {
     const { startedAt = '', startedMs, ended } = run.steps[id] ?? {};
-    const duration_ms = startedMs === undefined || ended === undefined ? 0 : ended.atMs - startedMs;
+    // The run may have ended during a later attempt, which has no end.
+    const tookMs = startedMs === undefined || ended === undefined ? 0 : ended.atMs - startedMs;
     return {
       id,
       title,
       started_at: startedAt,
-      duration_ms: Math.round(duration_ms),
+      duration_ms: Math.max(0, Math.round(tookMs)),
       outcome: ended === undefined ? 'skipped' : ended.isDone ? 'done' : 'failed',
     };
   });

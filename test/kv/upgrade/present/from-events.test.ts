@@ -114,7 +114,7 @@ describe('the report of a run', () => {
     expect(memberOf('n2', [check('n2', 'version', true)]).gate).toHaveLength(1);
   });
   it('the report has the last attempt of a step', () => {
-    const [first, second, third, fourth] = plan.steps.map(({ id }) => id) as [string, string, string, string];
+    const [first = '', second = '', third = '', fourth = '', fifth = ''] = plan.steps.map(({ id }) => id);
     const events = [
       started(10, first),
       failed(20, first),
@@ -124,6 +124,8 @@ describe('the report of a run', () => {
       failed(95, second),
       started(100, third),
       finished(110, fourth),
+      // The process was killed during the second attempt.
+      ...[started(120, fifth), failed(130, fifth), started(150, fifth)],
     ];
     const rows = made(events).steps.map(({ started_at, duration_ms, outcome }) => [
       ...[started_at.slice(-4, -1), duration_ms, outcome],
@@ -133,7 +135,7 @@ describe('the report of a run', () => {
       ['080', 15, 'failed'],
       ['100', 0, 'skipped'],
       ['', 0, 'done'],
-      ['', 0, 'skipped'],
+      ['150', 0, 'failed'],
     ]);
   });
   it('the report has the unexpected log lines', () => {
