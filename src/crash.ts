@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join, sep } from 'node:path';
 
 /** Node's own recursive `mkdir` never ends where a directory that is there lets none be made in it (/proc, automounts). */
 const makeDirectory = (path: string): void => {
@@ -63,8 +63,26 @@ const writeWhole = (path: string, text: string): void => {
   }
 };
 
+/** The file of this package that is missing, if that is the reason of the error. */
+const missingPart = (error: unknown): string | undefined => {
+  const { code, path, message } = error as { code?: unknown; path?: unknown; message?: unknown };
+  const named =
+    code === 'MODULE_NOT_FOUND' ? /^Cannot find module '([^']+)'/.exec(String(message))?.[1] : path;
+  if (typeof named !== 'string' || !['MODULE_NOT_FOUND', 'ENOENT'].includes(String(code))) return undefined;
+  const root = dirname(__dirname);
+  const whole = named.startsWith('.') ? join(root, 'bin', named) : named;
+  return ['bin', 'dist'].some((part) => whole.startsWith(join(root, part, sep))) ? whole : undefined;
+};
+
 /** Writes a report that only its owner can read and prints one line; returns the exit code. */
 export const reportCrash = (error: unknown): number => {
+  const missing = missingPart(error);
+  if (missing !== undefined) {
+    process.stderr.write(
+      `opsctl: the installation is incomplete: ${missing} not found\n  try: install opsctl again\n`,
+    );
+    return 3;
+  }
   const text = crashText(error);
   const [kind] = text.split('\n', 1);
   let where = 'no report could be written';

@@ -21,6 +21,11 @@ const systemErrors: Readonly<Record<string, { readonly category: Category; reado
   ELOOP: { category: 'usage', advice: 'that link leads back to itself; name the file itself' },
   ENAMETOOLONG: { category: 'usage', advice: 'that is longer than a path can be' },
   ENOTFILE: { category: 'usage', advice: 'name a file, or hand a pipe over as <(command) or -' },
+  ELINKOWNER: {
+    category: 'unsafe',
+    advice:
+      'another user could choose the file that is written; name the file itself, or a file in your own directory',
+  },
   EFBIG: { category: 'usage', advice: 'that is too large to be the right file' },
   EROFS: {
     category: 'config',

@@ -195,6 +195,24 @@ export const billText = ({ components }: BillOfMaterials): string => {
   ].join('\n');
 };
 
+const PARTS: readonly string[] = ['bin', 'dist', 'completions'];
+/** True for a path that the list of a package can contain. Another path leads to a file that is not part of the package. */
+const isListed = (path: string): boolean => {
+  const [part = '', ...rest] = path.split('/');
+  const isBelow = PARTS.includes(part) && rest.length > 0;
+  return path === 'package.json' || (isBelow && rest.every((one) => !['', '.', '..'].includes(one)));
+};
+/** The rows of the list in a package. Every line must be a row, because a skipped line would not be verified. */
+const readRows = (list: string, directory: string): Row[] =>
+  list.split('\n').flatMap((line, i, lines) => {
+    if (line === '' && i === lines.length - 1) return [];
+    const [row] = rowsOf(line);
+    if (row !== undefined && isListed(row.path)) return [row];
+    throw failure(`cannot verify ${directory}: line ${i + 1} of ${LIST} is invalid`, [
+      'install the package again',
+    ]);
+  });
+
 /** Compares the files of this installation with the checksums that its package contains. */
 const verifyFiles = async (host: Host, program: string): Promise<Files> => {
   const { files } = host;
@@ -204,7 +222,7 @@ const verifyFiles = async (host: Host, program: string): Promise<Files> => {
     throw failure(`cannot verify ${directory}: ${LIST} not found`, [
       'install a package: only `npm pack` and `npm run release` write the checksums',
     ]);
-  const rows = rowsOf(list);
+  const rows = readRows(list, directory);
   const expected = new Set(rows.map(({ path }) => path));
   const [changed, missing]: [string[], string[]] = [[], []];
   for (const { sum, path } of rows) {
@@ -212,7 +230,7 @@ const verifyFiles = async (host: Host, program: string): Promise<Files> => {
     if (data === undefined) missing.push(path);
     else if (hash('sha256', data) !== sum) changed.push(path);
   }
-  const parts = ['bin', 'dist', 'completions'].map((part) => filesBelow(files, directory, part));
+  const parts = PARTS.map((part) => filesBelow(files, directory, part));
   const present = (await Promise.all(parts)).flat();
   const added = present.filter((path) => path !== LIST && !expected.has(path)).sort();
   return { directory, files: rows.length, changed, missing, added, sha256: hash('sha256', list) };

@@ -1,7 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, openSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  lchownSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isPlaceToWrite, nodeFiles } from '../../src/platform/node/files.ts';
 import { start } from '../../src/platform/node/processes.ts';
 import { covers } from '../support/covers.ts';
@@ -15,6 +27,62 @@ beforeAll(() => {
   symlinkSync('/dev/zero', join(directory, 'device'));
   symlinkSync('loop', join(directory, 'loop'));
   symlinkSync('file', join(directory, 'link'));
+});
+
+describe('links of other users', () => {
+  const [user, group] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  /** Changes the owner of a link, or lets the test act as another user than the owner. */
+  const giveAway = (path: string): void => {
+    if (user === 0) lchownSync(path, 65_534, group);
+    else vi.spyOn(process, 'geteuid').mockReturnValue(user + 1);
+  };
+  const publicDirectory = (mode: number): string => {
+    const at = join(directory, `public-${mode}-${Math.random()}`);
+    mkdirSync(at);
+    chmodSync(at, mode);
+    writeFileSync(`${at}-victim`, 'keep');
+    mkdirSync(`${at}-private`, { mode: 0o700 });
+    return at;
+  };
+  /** Every way in which the program writes to a path. */
+  const writers: readonly (readonly [string, (path: string) => unknown])[] = [
+    ['replace', (path) => nodeFiles.replace(path, 'x')],
+    ['replaceStream', (path) => nodeFiles.replaceStream(path, nodeFiles.stream(join(directory, 'file')))],
+    ['append', async (path) => nodeFiles.append(path).write('x')],
+    ['truncate', (path) => nodeFiles.truncate(path, 0)],
+    ['start', (path) => start('true', [], { logFile: path, detached: true, env: {} })],
+  ];
+  afterEach(() => void vi.restoreAllMocks());
+  it.each(writers)(
+    '%s follows no link of another user in a directory that others can write to',
+    async (_, write) => {
+      for (const mode of [0o1777, 0o777]) {
+        const at = publicDirectory(mode);
+        symlinkSync(`${at}-victim`, join(at, 'out'));
+        symlinkSync('out', join(at, 'second'));
+        symlinkSync(`${at}-private`, join(at, 'way'));
+        for (const name of ['out', 'way']) giveAway(join(at, name));
+        for (const name of ['out', 'second', 'way/new']) {
+          await expect((async () => write(join(at, name)))()).rejects.toMatchObject({
+            code: 'ELINKOWNER',
+            path: join(at, name),
+          });
+        }
+        expect(readFileSync(`${at}-victim`, 'utf8')).toBe('keep');
+        expect(readdirSync(`${at}-private`)).toEqual([]);
+      }
+    },
+  );
+  it('a link of the user, and any link in a private directory, is followed', async () => {
+    const at = publicDirectory(0o1777);
+    symlinkSync(`${at}-victim`, join(at, 'own'));
+    await nodeFiles.replace(join(at, 'own'), 'own');
+    expect(readFileSync(`${at}-victim`, 'utf8')).toBe('own');
+    symlinkSync(`${at}-victim`, join(`${at}-private`, 'link'));
+    giveAway(join(`${at}-private`, 'link'));
+    await nodeFiles.replace(join(`${at}-private`, 'link'), 'private');
+    expect(readFileSync(`${at}-victim`, 'utf8')).toBe('private');
+  });
 });
 
 describe('paths that are not regular files', () => {

@@ -3,3 +3,8 @@ export declare const sortAdvisories: (
   vulnerabilities: Readonly<Record<string, Advisory>>,
   bundled: ReadonlySet<string>,
 ) => { readonly inside: Advisory[]; readonly outside: Advisory[] };
+/** The exit code is 0 for no advisory inside the program, 1 for an advisory, and 2 for an unknown state. */
+export declare const reportAdvisories: (
+  audit: { readonly vulnerabilities?: Readonly<Record<string, Advisory>>; readonly reason?: string },
+  bundled: ReadonlySet<string>,
+) => { readonly text: string; readonly exitCode: number };

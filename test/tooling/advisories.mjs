@@ -1,6 +1,7 @@
 // @ts-check
 // `npm run advisories`: checks the packages inside the program against the advisories of the registry. It is not a part
-// of the tests. If the registry does not respond, it reports that and exits with code 0.
+// of the tests. It exits with code 0 only if the registry returned its advisories and none is for a package inside the
+// program, with code 1 if one is, and with code 2 if the registry returned no advisories: then the state is unknown.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +20,7 @@ const bundledNames = () => {
 
 /** Returns the advisories of npm, or the reason why they are not available. */
 const readAudit = () => {
-  const { stdout, stderr, error } = spawnSync('npm', ['audit', '--json', '--audit=true'], {
+  const { stdout, stderr, status, error } = spawnSync('npm', ['audit', '--json', '--audit=true'], {
     cwd: root,
     encoding: 'utf8',
     timeout: 120_000,
@@ -28,8 +29,11 @@ const readAudit = () => {
   if (error !== undefined) return { reason: error.message };
   try {
     const { vulnerabilities, message, error: failure } = JSON.parse(stdout);
-    if (vulnerabilities !== undefined) return { vulnerabilities };
-    return { reason: failure?.summary || message || 'no list of advisories' };
+    if (failure === undefined && typeof vulnerabilities === 'object' && vulnerabilities !== null)
+      return { vulnerabilities };
+    return {
+      reason: failure?.summary || message || `npm audit returned no advisories (exit code ${status})`,
+    };
   } catch {
     return { reason: stderr.trim().split('\n').at(-1) || 'no response' };
   }
@@ -50,17 +54,29 @@ export const sortAdvisories = (vulnerabilities, bundled) => {
 /** @param {{ readonly name: string, readonly severity: string, readonly range: string }} advisory */
 const line = ({ name, severity, range }) => `  ${severity}: ${name} ${range}\n`;
 
+/**
+ * Returns the lines of the report and the exit code. A list that is not available is never a pass.
+ * @type {typeof import('./advisories.mjs').reportAdvisories}
+ */
+export const reportAdvisories = ({ vulnerabilities, reason }, bundled) => {
+  if (vulnerabilities === undefined)
+    return {
+      text: `Advisories unknown: the registry returned none: ${reason ?? 'no reason'}\n`,
+      exitCode: 2,
+    };
+  const { inside, outside } = sortAdvisories(vulnerabilities, bundled);
+  const count = (/** @type {readonly unknown[]} */ { length }, /** @type {string} */ where) =>
+    length === 1 ? `1 package ${where} has an advisory\n` : `${length} packages ${where} have an advisory\n`;
+  const text =
+    count(inside, 'inside the program') +
+    inside.map(line).join('') +
+    count(outside, 'for tests and build') +
+    outside.map(line).join('');
+  return { text, exitCode: inside.length > 0 ? 1 : 0 };
+};
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { vulnerabilities, reason } = readAudit();
-  if (vulnerabilities === undefined) process.stdout.write(`Advisories not checked: ${reason}\n`);
-  else {
-    const { inside, outside } = sortAdvisories(vulnerabilities, bundledNames());
-    process.stdout.write(
-      `${inside.length} packages inside the program have an advisory\n${inside.map(line).join('')}`,
-    );
-    process.stdout.write(
-      `${outside.length} packages for tests and build have an advisory\n${outside.map(line).join('')}`,
-    );
-    process.exitCode = inside.length > 0 ? 1 : 0;
-  }
+  const { text, exitCode } = reportAdvisories(readAudit(), bundledNames());
+  process.stdout.write(text);
+  process.exitCode = exitCode;
 }

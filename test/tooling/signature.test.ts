@@ -1,9 +1,12 @@
-/** Signatures of a release: what the signer writes, what `version --verify` accepts, and which keys the release script refuses. */
-import { sign } from 'node:crypto';
+/** Signatures and checksums of a release: what the signer writes, what `version --verify` accepts, and which keys the release script refuses. */
+import { hash, sign } from 'node:crypto';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
-import { verifySignature } from '../../src/support/installation.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { reportCrash } from '../../src/crash.ts';
+import { nodeFiles } from '../../src/platform/node/files.ts';
+import type { Host } from '../../src/platform/host.ts';
+import { isIntact, verifyInstallation, verifySignature } from '../../src/support/installation.ts';
 import { makeSigningKey } from '../support/signing-key.ts';
 import { keyIdOf, parseSecretKey, readSigningKey, signatureText, signChecksums } from './signature.mjs';
 import { makeDirectory } from '../support/directory.ts';
@@ -167,4 +170,60 @@ describe('readSigningKey', () => {
     mkdirSync(empty);
     expect(() => readSigningKey(empty, keyFile(work), {})).toThrow(`${pair.publicKey}\\n' > minisign.pub`);
   });
+});
+
+describe('the checksums in a package', () => {
+  const root = join(makeDirectory(), 'package');
+  const contents = { 'bin/opsctl.js': 'run', 'dist/main.js': 'main', 'package.json': '{}' };
+  const list = Object.entries(contents)
+    .map(([path, text]) => `${hash('sha256', text)}  ${path}\n`)
+    .join('');
+  const verifyWith = (text: string) => {
+    for (const part of ['bin', 'dist', 'completions']) mkdirSync(join(root, part), { recursive: true });
+    for (const [path, content] of Object.entries(contents)) writeFileSync(join(root, path), content);
+    writeFileSync(join(root, 'dist/SHA256SUMS'), text);
+    writeFileSync(join(root, '../outside'), 'outside');
+    const host = { self: ['node', join(root, 'bin/opsctl.js')], files: nodeFiles } as unknown as Host;
+    return verifyInstallation(host, '1.2.3');
+  };
+  const outside = hash('sha256', 'outside');
+  test('describe the installed files', async () => {
+    expect(isIntact(await verifyWith(list))).toBe(true);
+    expect(await verifyWith(list.replace(hash('sha256', 'main'), outside))).toMatchObject({
+      changed: ['dist/main.js'],
+    });
+  });
+  test.each([
+    ['a path above the package', `${outside}  ../outside`],
+    ['a path that leads above the package', `${outside}  dist/../../outside`],
+    ['an absolute path', `${outside}  ${join(root, '../outside')}`],
+    ['a path outside of the program', `${outside}  README.md`],
+    ['a short checksum', `${outside.slice(1)}  dist/main.js`],
+    ['a checksum in capital letters', `${outside.toUpperCase()}  dist/main.js`],
+    ['no path', `${outside}  `],
+    ['an escaped path', `\\${outside}  dist/a\\nb`],
+    ['an empty line', ''],
+    ['another text', 'x'.repeat(100_000)],
+  ])('with %s are invalid, and the error names the line', async (_, line) => {
+    for (const [text, number] of [
+      [`${list}${line}\n`, 4],
+      [`${line}\n${list}`, 1],
+    ] as const)
+      await expect(verifyWith(text)).rejects.toThrow(`line ${number} of dist/SHA256SUMS is invalid`);
+  });
+});
+
+test('a missing file of the program is not an internal error', () => {
+  const lines: string[] = [];
+  const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => lines.push(String(text)) > 0);
+  const error = (message: string, more: object): Error => Object.assign(new Error(message), more);
+  const missing = [
+    error("Cannot find module './load.js'\nRequire stack: x", { code: 'MODULE_NOT_FOUND' }),
+    error('ENOENT', { code: 'ENOENT', path: join(import.meta.dirname, '../../dist/chunks/gone.js') }),
+  ];
+  expect(missing.map(reportCrash)).toEqual([3, 3]);
+  write.mockRestore();
+  expect(lines.join('')).toMatch(
+    /incomplete: \/\S+bin\/load\.js not found\n {2}try: install opsctl again\n[\s\S]*gone\.js/,
+  );
 });

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { limits } from '../../core/limits.ts';
 import { writeFailure } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
@@ -27,13 +27,53 @@ const refuseOtherThanFile = (stats: fs.Stats, path: string): void => {
   if (!stats.isFile() && path !== '/dev/null')
     throw systemError('ENOTFILE', 'neither a file nor a pipe of the shell', path);
 };
+/** The link at a path, or undefined. The later open reports a path that cannot be searched. */
+const linkAt = (path: string): fs.Stats | undefined => {
+  try {
+    const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+    return stats?.isSymbolicLink() === true ? stats : undefined;
+  } catch {
+    return undefined;
+  }
+};
+/** The kernel follows at most this many links in one path. */
+const MOST_LINKS = 40;
+/**
+ * In a directory that other users can write to, such as /tmp, a link of another user may lead to any file of this user.
+ * Linux refuses to follow it (fs.protected_symlinks), but not on every machine, and not for a path that is resolved first.
+ */
+const refuseLinkOfOther = (path: string): void => {
+  const user = process.geteuid?.();
+  if (user === undefined) return;
+  let at: string = sep;
+  let links = 0;
+  for (let rest = resolve(path).split(sep); rest.length > 0; ) {
+    const [part = '', ...others] = rest;
+    rest = others;
+    const next = join(at, part);
+    const stats = linkAt(next);
+    if (stats === undefined) {
+      at = next;
+      continue;
+    }
+    links += 1;
+    if (links > MOST_LINKS) return;
+    if (stats.uid !== user && stats.uid !== 0 && (fs.statSync(at).mode & 0o002) !== 0)
+      throw systemError('ELINKOWNER', `the link ${next} belongs to user ${stats.uid}`, path);
+    const to = fs.readlinkSync(next);
+    if (isAbsolute(to)) at = sep;
+    rest = [...to.split(sep), ...rest];
+  }
+};
 /** Applies the same rule to a path. The file may be missing, because it is about to be created. */
 const refuseOtherThanFileNow = (
   path: string,
   isAllowed: (stats: fs.Stats) => boolean = () => false,
 ): void => {
+  if (isPlaceToWrite(path)) return;
+  refuseLinkOfOther(path);
   const stats = fs.statSync(path, { throwIfNoEntry: false });
-  if (stats !== undefined && !isAllowed(stats) && !isPlaceToWrite(path)) refuseOtherThanFile(stats, path);
+  if (stats !== undefined && !isAllowed(stats)) refuseOtherThanFile(stats, path);
 };
 /** Output may be appended to a device, which does not block and is not replaced. */
 export const refuseToAppend = (path: string): void => {
