@@ -9,7 +9,7 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
       'A member is stopped, suspended or cannot reach the other members.',
       'A member cannot elect a leader or has an alarm.',
     ],
-    fix: 'Start or repair the member before the upgrade. A suspended process continues after kill -CONT. With --accept all-members-healthy, the upgrade starts with this member and stops no other member before it is healthy.',
+    fix: 'Start or repair the member first. A suspended process continues after kill -CONT. With --accept all-members-healthy, the upgrade starts with this member and stops no other member before it is healthy.',
     example: 'opsctl kv health',
   },
   'auth-and-leases': {
@@ -119,7 +119,7 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     example: 'opsctl kv status',
   },
   'least-versions': {
-    meaning: 'Every member runs a version from which the upgrade is safe.',
+    meaning: 'No version has a known fault that makes this step unsafe.',
     reason:
       'Older patch releases have faults that damage data during the upgrade. You cannot accept this check.',
     causes: ['A member runs an older patch release.'],
@@ -166,7 +166,7 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
       'Two members: the stop of either member loses the quorum. This is a warning.',
       'The quorum is lost or would be lost with the next stop. This is a refusal.',
     ],
-    fix: 'Repair the members that are down, or add members for an upgrade without downtime.',
+    fix: 'Repair the members that are down, or add members: with three, the cluster stays available.',
     example: 'opsctl kv member list',
   },
   quota: {
@@ -203,7 +203,8 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     example: 'opsctl kv plan',
   },
   'version-path': {
-    meaning: 'The upgrade path is one minor version forward.',
+    meaning:
+      'The path covers at most one minor version: an upgrade or a downgrade changes one minor version, a restart none.',
     reason:
       'etcd supports an upgrade only from one minor version to the next. The servers do not check this.',
     causes: [

@@ -22,7 +22,7 @@ export const dbFilePresent = guard(
         log.fail({
           member: name,
           message: `${name} has no member/snap/db: the new version would panic when it starts`,
-          hint: 'check data_dir; a store migrated from v2 needs v3 data before the upgrade',
+          hint: 'check data_dir; a store migrated from v2 needs v3 data first',
         });
       }
     }

@@ -152,7 +152,7 @@ export const allMembersHealthy = guard(
         log.fail({
           member: member.name,
           message: `${member.name} is not healthy: ${why}`,
-          hint: alarm?.hint ?? 'read its log; an upgrade does not repair an unhealthy member',
+          hint: alarm?.hint ?? 'read its log and repair it first',
         });
       }
     }
@@ -319,7 +319,7 @@ export const quorumSurvives = guard(
     if (members.length === 1)
       return log.warn({
         message: 'the cluster has one member and is unavailable while that member is replaced',
-        hint: 'add members for an upgrade without downtime',
+        hint: 'add members: with three, the cluster stays available',
       });
     if (members.length === 2 && members.every(isGood)) {
       const said = {
@@ -343,7 +343,7 @@ const checkStops = (
   const problem = firstStopProblem(observation, isAccepted ? repairs : []);
   if (problem !== undefined) {
     const helps = repairs.length > 0 && firstStopProblem(observation, repairs) === undefined;
-    const first = `; --accept all-members-healthy upgrades ${namesOf(repairs)} first, and stops no other member before ${namesOf(repairs)} is healthy`;
+    const first = `; --accept all-members-healthy ${kind ?? 'upgrade'}s ${namesOf(repairs)} first, and stops no other member before ${namesOf(repairs)} is healthy`;
     const apart = `repair ${namesOf(others)} first: the plan does not change a member that already runs ${to}`;
     const hint = others.length > 0 ? apart : 'start the other members first';
     log.fail({ ...problem, hint: `${hint}${!isAccepted && helps ? first : ''}` });
@@ -352,12 +352,12 @@ const checkStops = (
   if (!isAccepted) return;
   if (repairs.length > 0)
     log.warn({
-      message: `the upgrade starts with ${namesOf(repairs)} and stops no other member before ${namesOf(repairs)} is healthy`,
+      message: `the ${kind ?? 'upgrade'} starts with ${namesOf(repairs)} and stops no other member before ${namesOf(repairs)} is healthy`,
     });
   for (const { name } of others)
     log.warn({
       member: name,
-      message: `${name} already runs ${to} and is not healthy: the upgrade does not change it, and ${name} does not count towards the majority`,
+      message: `${name} already runs ${to} and is not healthy: the ${kind ?? 'upgrade'} does not change it, and ${name} does not count towards the majority`,
     });
 };
 export const stopFinding = (

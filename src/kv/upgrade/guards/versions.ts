@@ -117,39 +117,46 @@ const checkSettled = ({ cluster_version, members }: Observation, from: Minor, lo
  * spec/store#versions-1; spec/store#versions-4: the store does not refuse a skipped minor version, so opsctl
  * must.
  */
-export const versionPath = guard('version-path', 'the upgrade path is one minor version', (input, log) => {
-  const { observation, from, to, kind } = input;
-  if (from === undefined)
-    return log.fail({ message: 'no member reports the version that it runs', hint: next(['kv', 'version']) });
-  if (kind === 'downgrade') {
-    for (const problem of downgradeProblems(input, from)) log.fail(problem);
-    return;
-  }
-  const known = `it knows ${versionRows.map((row) => row.minor).join(', ')}`;
-  if (to === undefined) return log.fail({ message: `opsctl knows no version after ${from}`, hint: known });
-  if (rowOf(to) === undefined)
-    return log.fail({ message: `opsctl does not know version ${to}`, hint: known });
-  if (compareVersions(to, from) < 0)
-    return log.fail({
-      message: `${from} to ${to} is a downgrade: the store refuses to start`,
-      hint:
-        rowOf(from)?.can.downgrade === true
-          ? next(['kv', 'downgrade'], 'goes back to 3.5')
-          : after(
-              'while a member still runs the old version:',
-              ['kv', 'rollback'],
-              after('; after that:', ['kv', 'restore']),
-            ),
-    });
-  if (to !== from && nextMinor(from) !== to)
-    return log.fail({
-      message: `${from} to ${to} skips a minor version`,
-      hint: `go to ${nextMinor(from) ?? 'the next version'} first, or name the programs of every version in the cluster file: ${missingRows(input.cluster, minorsBetween(from, to)).join(', ')}`,
-    });
-  checkMemberVersions(observation, from, to, log);
-  if (kind === 'restart') return checkSettled(observation, from, log);
-  checkClusterVersion(observation, from, log);
-});
+export const versionPath = guard(
+  'version-path',
+  'the path covers at most one minor version',
+  (input, log) => {
+    const { observation, from, to, kind } = input;
+    if (from === undefined)
+      return log.fail({
+        message: 'no member reports the version that it runs',
+        hint: next(['kv', 'version']),
+      });
+    if (kind === 'downgrade') {
+      for (const problem of downgradeProblems(input, from)) log.fail(problem);
+      return;
+    }
+    const known = `it knows ${versionRows.map((row) => row.minor).join(', ')}`;
+    if (to === undefined) return log.fail({ message: `opsctl knows no version after ${from}`, hint: known });
+    if (rowOf(to) === undefined)
+      return log.fail({ message: `opsctl does not know version ${to}`, hint: known });
+    if (compareVersions(to, from) < 0)
+      return log.fail({
+        message: `${from} to ${to} is a downgrade: the store refuses to start`,
+        hint:
+          rowOf(from)?.can.downgrade === true
+            ? next(['kv', 'downgrade'], 'goes back to 3.5')
+            : after(
+                'while a member still runs the old version:',
+                ['kv', 'rollback'],
+                after('; after that:', ['kv', 'restore']),
+              ),
+      });
+    if (to !== from && nextMinor(from) !== to)
+      return log.fail({
+        message: `${from} to ${to} skips a minor version`,
+        hint: `go to ${nextMinor(from) ?? 'the next version'} first, or name the programs of every version in the cluster file: ${missingRows(input.cluster, minorsBetween(from, to)).join(', ')}`,
+      });
+    checkMemberVersions(observation, from, to, log);
+    if (kind === 'restart') return checkSettled(observation, from, log);
+    checkClusterVersion(observation, from, log);
+  },
+);
 
 type Against = { readonly name: string; readonly what: string; readonly rule: VersionRule };
 const describeRule = ({ name, what, rule: { reason, instead, source } }: Against) => ({
@@ -204,7 +211,7 @@ export const knownVersions = guard(
 /** If upstream does not document a safe workaround for a version, the operator cannot accept it. */
 export const leastVersions = guard(
   'least-versions',
-  'every member runs a version from which the upgrade is safe',
+  'no version has a known fault that makes this step unsafe',
   (input, log) => {
     for (const one of against(input)) if (one.rule.is_final === true) log[one.rule.level](describeRule(one));
   },

@@ -285,7 +285,7 @@ describe('versions', () => {
       ({ level, message }) => `${level} ${message}`,
     )[0];
   it('versions increase by one minor', () => {
-    expect(path('3.3', '3.4')).toEqual(naming('pass', 'upgrade', 'minor', 'version'));
+    expect(path('3.3', '3.4')).toEqual(naming('pass', 'path', 'minor', 'version'));
     expect(path('3.3', '3.5')).toBe('fail 3.3 to 3.5 skips a minor version');
     expect(path('3.3', '3.2')).toEqual(naming('fail', '3.3', '3.2', 'downgrade', 'store'));
     expect(path('3.3', '3.9')).toEqual(naming('fail', '3.9', 'version'));

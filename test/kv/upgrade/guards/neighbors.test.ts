@@ -2,10 +2,13 @@
  * Guard results next to the main case: one part is missing, one part is added, or the number differs by one.
  */
 import { describe, expect, it } from 'vitest';
+import { adviceText } from '../../../../src/core/next.ts';
+import { healthyClusterFindings } from '../../../../src/kv/operations/plan.ts';
+import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { isGood, laggingFollowers, stopFinding } from '../../../../src/kv/upgrade/guards/membership.ts';
 import { alarmMessages, v2BytesOf } from '../../../../src/kv/upgrade/guards/store.ts';
-import type { HostFacts, MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
+import type { Finding, HostFacts, MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { hints, said, second } from './said.ts';
 import { naming } from '../../../support/facts.ts';
@@ -300,4 +303,52 @@ it('a responding member has started, even if the list does not have its name yet
     );
   expect(levels('1001')).toEqual(['pass']);
   expect(levels('1009')).toContain('fail');
+});
+
+describe('commands that are not an upgrade', () => {
+  const host = seen('n2').host;
+  const odd = seen('n2', { is_healthy: false, server_version: '3.5.1', errors: ['no space'] });
+  const broken: readonly (readonly MemberStatus[])[] = [
+    [seen('n1'), away('n2'), seen('n3')],
+    [seen('n1'), odd, away('n3')],
+    [seen('n1'), { ...odd, server_version: '3.3.25' }, seen('n3')],
+    [seen('n1')],
+    [seen('n1'), seen('n2')],
+    [seen('n1'), seen('n2', { is_learner: true, raft_index: 9_000_000, revision: 2 }), seen('n3')],
+    [seen('n1'), seen('n2', { host: { ...host, has_db_file: false, data_dir_exists: false } }), seen('n3')],
+    [seen('n1'), seen('n2', { host: { ...host, old_binary_version: '3.2.32' } }), seen('n3')],
+    [seen('n1', { unreached: ['n2'] }), seen('n2', { unreached: ['n1', 'n3'] }), seen('n3')],
+  ];
+  const textsOf = (findings: readonly Finding[]): string[] =>
+    findings.flatMap(({ message, hint }) => [message, ...(hint === undefined ? [] : [adviceText(hint)])]);
+  /** These texts name an upgrade as another case or as the time of another command. */
+  const others = ['kv advance', 'while an upgrade is under way', 'does not apply: only the upgrade'];
+  const isAbout = (text: string): boolean =>
+    /upgrad/.test(text) && !others.some((part) => text.includes(part));
+  const accepted = [[], ['all-members-healthy']];
+  it.each(['restart', 'downgrade'] as const)('no finding of a %s speaks of an upgrade', (kind) => {
+    const [from, to] = kind === 'restart' ? (['3.3', '3.3'] as const) : (['3.6', '3.5'] as const);
+    const texts = broken.flatMap((members) =>
+      accepted.flatMap((accept) =>
+        textsOf(
+          findingsOf({
+            observation: observed([...members]),
+            cluster: clusterFile(members.length),
+            options: planOptions({ accept }),
+            ...{ from, to, kind },
+          }),
+        ),
+      ),
+    );
+    expect(texts.length).toBeGreaterThan(100);
+    expect(texts.filter(isAbout)).toEqual([]);
+  });
+  it('no finding of an operation speaks of an upgrade', () => {
+    const texts = broken.flatMap((members) => [
+      ...textsOf(healthyClusterFindings(observed([...members]), clusterFile(members.length))),
+      ...textsOf(healthyClusterFindings(observed([...members]), clusterFile(1))),
+    ]);
+    expect(texts.length).toBeGreaterThan(50);
+    expect(texts.filter(isAbout)).toEqual([]);
+  });
 });
