@@ -335,7 +335,65 @@ export const html = (texts: TemplateStringsArray, ...parts: readonly Part[]): Ht
   new Html(texts.map((text, i) => text + (i < parts.length ? renderPart(parts[i]) : '')).join(''));
 
 /** The first byte of a text that is not UTF-8. `byte` counts from 0, `line` from 1. */
-type Utf8Fault = { readonly byte: number; readonly line: number; readonly what: string };
+type Utf8Fault = {
+  readonly byte: number;
+  readonly line: number;
+  readonly what: string;
+  /** How to get text from a file of another format. */
+  readonly remedy?: string;
+};
+
+const exportSheet = 'open the file in a spreadsheet program and export the sheet as CSV in UTF-8';
+/** Formats of other programs by the start of the file, with the way to get text from it. */
+const foreignFormats: readonly (readonly [start: string | RegExp, what: string, remedy: string])[] = [
+  ['PK\x03\x04', 'a ZIP archive or a document in one, such as .xlsx', `unpack an archive; ${exportSheet}`],
+  ['PK\x05\x06', 'an empty ZIP archive', 'name the file that contains the data'],
+  ['\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1', 'an Excel workbook (.xls) or an old Office document', exportSheet],
+  ['%PDF-', 'a PDF document', 'export the data as CSV from the program that made the PDF document'],
+  ['\x1F\x8B', 'compressed by gzip', 'decompress the file first: gunzip'],
+  ['BZh91AY&SY', 'compressed by bzip2', 'decompress the file first: bunzip2'],
+  ['\xFD7zXZ\0', 'compressed by xz', 'decompress the file first: unxz'],
+  ['\x28\xB5\x2F\xFD', 'compressed by zstd', 'decompress the file first: unzstd'],
+  ['7z\xBC\xAF\x27\x1C', 'an archive of 7-Zip', 'unpack the archive first'],
+  ['Rar!\x1A\x07', 'an archive of RAR', 'unpack the archive first'],
+  ['SQLite format 3\0', 'an SQLite database', 'export a table: sqlite3 -csv -header'],
+  ['PAR1', 'a Parquet file', 'convert the file to CSV or NDJSON'],
+  ['\x89PNG', 'an image', 'name the file that contains the data'],
+  ['\xFF\xD8\xFF', 'an image', 'name the file that contains the data'],
+  ['{\\rtf', 'a rich-text document (.rtf)', 'save the document as plain text in UTF-8'],
+  [
+    /^\uFEFF?\s*<(?:!doctype\s+html|html|head|meta|table|body|script)\b/i,
+    'an HTML page',
+    'open the file in a browser: it may be a page for signing in or an error; a spreadsheet program exports a table of the page as CSV',
+  ],
+  [/^\uFEFF?\s*<\?xml\b/i, 'an XML document', 'export the data as CSV, NDJSON, YAML or JSON'],
+  ['version https://git-lfs.github.com/', 'a pointer of Git LFS', 'git lfs pull fetches the file'],
+];
+/** Spreadsheets in a ZIP archive by the names of its parts. */
+const spreadsheets: readonly (readonly [part: RegExp, what: string])[] = [
+  [/opendocument\.spreadsheet/, 'an OpenDocument spreadsheet (.ods)'],
+  [/\bxl\/(?:workbook|worksheets|_rels|styles|theme)/, 'an Excel workbook (.xlsx)'],
+];
+type ForeignFormat = { readonly what: string; readonly remedy: string };
+/** The format of a file that starts with this text, if it is a format of another program. Pure. */
+const foreignFormatOf = (start: string): ForeignFormat | undefined => {
+  const [, what, remedy] =
+    foreignFormats.find(([one]) => (typeof one === 'string' ? start.startsWith(one) : one.test(start))) ?? [];
+  if (what === undefined || remedy === undefined) return undefined;
+  const [, sheet] = (start.startsWith('PK') && spreadsheets.find(([part]) => part.test(start))) || [];
+  return sheet === undefined ? { what, remedy } : { what: sheet, remedy: exportSheet };
+};
+/** Throws for the text of a page or a document, which readers of tables and YAML would take apart. */
+export const refuseForeignText = (text: string, name: string): void => {
+  const foreign = foreignFormatOf(text);
+  if (foreign === undefined) return;
+  const wrong = { ...problem('', 'format', `is ${foreign.what}`), file: name, line: 1 };
+  throw new AppError('usage', `${name} is ${foreign.what}; no request was sent`, {
+    code: 'FOREIGN_FORMAT',
+    problems: [wrong],
+    tryThis: [foreign.remedy],
+  });
+};
 
 /** Lengths of the sequences by first byte, with the range of the second byte (Unicode 3.9, table 3-7). */
 const SEQUENCES: readonly (readonly [from: number, to: number, length: number, low: number, high: number])[] =
@@ -371,6 +429,9 @@ const isUtf16 = ([first, second]: Uint8Array): boolean =>
 const faultOf = (bytes: Uint8Array, before: Omit<Utf8Fault, 'what'>): Utf8Fault => {
   if (before.byte === 0 && isUtf16(bytes))
     return { ...before, what: 'UTF-16 (it starts with a byte order mark of UTF-16), not UTF-8' };
+  const foreign = before.byte === 0 ? foreignFormatOf(Buffer.from(bytes).toString('latin1')) : undefined;
+  if (foreign !== undefined)
+    return { ...before, what: `${foreign.what}, not text in UTF-8`, remedy: foreign.remedy };
   let { line } = before;
   let at = 0;
   for (let size = sequenceAt(bytes, at); size > 0 && at < bytes.length; size = sequenceAt(bytes, at)) {
@@ -382,7 +443,8 @@ const faultOf = (bytes: Uint8Array, before: Omit<Utf8Fault, 'what'>): Utf8Fault 
 };
 
 /** The hint: the encodings that programs write instead of UTF-8. */
-export const utf8Remedy = (name: string, { what }: Utf8Fault): string => {
+export const utf8Remedy = (name: string, { what, remedy }: Utf8Fault): string => {
+  if (remedy !== undefined) return remedy;
   const from = what.includes('UTF-16') ? 'UTF-16' : 'WINDOWS-1252';
   const isFile = name !== '-' && name !== 'standard input';
   return isFile

@@ -7,7 +7,7 @@ import {
   principalMembers,
 } from '../api-specs/labels/wire.ts';
 import type { ColorJson, EditJson, PermissionJson } from './api-types.ts';
-import { type Problem, problem } from '../core/problem.ts';
+import { cutText, type Problem, problem } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 
 const SHOWN = 60;
@@ -319,22 +319,46 @@ const members = ['email', ...principalMembers] as const;
 export const principalName = (permission: Partial<PermissionDef>): string =>
   permission.email ?? permission.person ?? permission.group ?? permission.audience ?? '';
 
+/** Shows characters that look like a space or like nothing as escapes. */
+const visibleText = (text: string): string =>
+  JSON.stringify(cutText(text, 100)).replace(/[\p{Cf}\p{Cc}\p{Zs}\u2028\u2029]/gu, (sign) =>
+    sign === ' ' ? sign : `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
+const EMAIL = /^[^\s\p{C}@<>(),;:"[\]\\]+@[^\s\p{C}@<>(),;:"[\]\\]+$/u;
+const PRINCIPAL = /^[^\s\p{C}<>(),;"[\]\\]+$/u;
+const separatorFix = (text: string): string => {
+  if (/[<>]/.test(text)) return 'write only the address, without a name and without < and >';
+  if (/\S[\s,;]+\S/.test(text)) return 'write a separate entry for each principal';
+  return 'remove spaces, invisible characters and other signs from the value';
+};
+/** Several addresses in one value, or an address with a name, would be granted to a principal that does not exist. */
+const principalProblem = (
+  key: (typeof members)[number],
+  value: unknown,
+  path: string,
+): Problem | undefined => {
+  if (typeof value !== 'string' && typeof value !== 'number')
+    return problem(path, 'type', `must be text; got ${JSON.stringify(value)}`);
+  const text = String(value);
+  if ((key === 'email' ? EMAIL : PRINCIPAL).test(text)) return undefined;
+  const what = key === 'email' ? 'one email address, such as ada@example.com' : `one ${key}`;
+  return problem(path, 'format', `must be ${what}; got ${visibleText(text)}`, separatorFix(text));
+};
+
 /** The output of `permissions list` contains `name`; the principal is sufficient. */
 const known = ['name', ...Object.keys(permissionMembers)];
 
+const unknownKey = (key: string, path: string): Problem => {
+  const close = nearest(key, known);
+  return problem(`${path}.${key}`, 'unknown', 'is not a known key', close && `did you mean ${close}?`);
+};
 export const permissionIn = (value: unknown, path: string, problems: Problem[]): PermissionDef => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     problems.push(problem(path, 'type', 'must be {role, email | person | group | audience}'));
     return { role: '' };
   }
   const given = value as Record<string, unknown>;
-  for (const key of Object.keys(given)) {
-    const close = nearest(key, known);
-    if (!known.includes(key))
-      problems.push(
-        problem(`${path}.${key}`, 'unknown', 'is not a known key', close && `did you mean ${close}?`),
-      );
-  }
+  for (const key of Object.keys(given)) if (!known.includes(key)) problems.push(unknownKey(key, path));
   const role = String(given.role ?? '').toUpperCase();
   if (!labelRoles.some((one) => one === role))
     problems.push(
@@ -350,14 +374,25 @@ export const permissionIn = (value: unknown, path: string, problems: Problem[]):
   const isPair = set.length === 2 && who === 'email' && set[1] !== 'audience';
   if (who === undefined || (set.length > 1 && !isPair))
     problems.push(problem(path, 'required', 'needs exactly one of email, person, group, audience'));
+  problems.push(...set.flatMap((key) => principalProblem(key, given[key], `${path}.${key}`) ?? []));
   return who === undefined ? { role } : { role, [who]: String(given[who]) };
 };
 
-export const repeatedPermissions = (wanted: readonly PermissionDef[], path: string): Problem[] => {
+export const repeatedPermissions = (
+  wanted: readonly PermissionDef[],
+  pathOf: (index: number) => string,
+): Problem[] => {
   const names = wanted.map((one) => principalName(one).toLowerCase());
   return names.flatMap((name, i) =>
     name !== '' && names.indexOf(name) < i
-      ? [problem(`${path}[${i}]`, 'rule', `names ${principalName(wanted[i] ?? {})} a second time`)]
+      ? [
+          problem(
+            pathOf(i),
+            'rule',
+            `names ${principalName(wanted[i] ?? {})} a second time`,
+            'remove one of the two entries',
+          ),
+        ]
       : [],
   );
 };
@@ -372,7 +407,7 @@ export const permissionsFrom = (
   if (!Array.isArray(list))
     return { wanted: [], problems: [problem('', 'type', 'must be a list of permissions')] };
   const wanted = list.map((item, i) => permissionIn(item, `[${i}]`, problems));
-  return { wanted, problems: [...problems, ...repeatedPermissions(wanted, '')] };
+  return { wanted, problems: [...problems, ...repeatedPermissions(wanted, (i) => `[${i}]`)] };
 };
 
 export type PermissionPlan = {

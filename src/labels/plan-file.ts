@@ -1,9 +1,12 @@
+import { dirname } from 'node:path';
 import type { EngineContext, Prompts } from '../api/context.ts';
 import { textFile } from '../api/input.ts';
 import { readJsonText } from '../core/json.ts';
+import { type Advice, next } from '../core/next.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { misfit } from '../core/shape.ts';
+import { shellWord } from '../core/shell.ts';
 import { applyFiles, applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
 import { type DesiredLabel, parseDesiredLabels } from './desired.ts';
 import { digestOf } from './lock-entries.ts';
@@ -84,7 +87,7 @@ const makeBrokenPlanError = (file: string, why: string, line?: number): AppError
   usageError(
     `${file} ${why}; no request was sent`,
     [{ ...problem('--plan', 'format', why), ...(line === undefined ? {} : { file, line }) }],
-    [`opsctl labels plan -f <files> --out ${file}`],
+    [`opsctl labels plan -f <files> --out ${shellWord(file)}`],
   );
 const readPlan = async (context: EngineContext, file: string): Promise<PlanFile> => {
   if ((await context.host.files.info(absolute(context, file))) === undefined)
@@ -101,13 +104,31 @@ const readPlan = async (context: EngineContext, file: string): Promise<PlanFile>
     throw makeBrokenPlanError(file, 'is not a plan of opsctl labels plan');
   return value as PlanFile;
 };
-const outOfDate = (file: string, changed: readonly PlannedLabel[]): AppError =>
+/** The command that made a plan, with its files and flags. */
+const planAgain = (plan: string, { documents, options }: PlanFile): Advice => {
+  const { publish, prune, admin, deployment, values, take } = options;
+  const files = documents.map(({ file, isInDirectory }) =>
+    file !== undefined && isInDirectory === true ? dirname(file) : (file ?? '-'),
+  );
+  const words = [
+    ...[...new Set(files)].flatMap((file) => ['-f', file]),
+    ...(publish ? ['--publish'] : []),
+    ...(prune ? ['--prune'] : []),
+    ...(admin ? ['--admin'] : []),
+    ...(deployment === undefined ? [] : ['--deployment', deployment]),
+    ...(values === undefined ? [] : ['--values', values]),
+    ...(take === undefined ? [] : ['--take', take]),
+    ...['--out', plan],
+  ];
+  return next(['labels', 'plan', ...words.map(shellWord)]);
+};
+const outOfDate = (file: string, plan: PlanFile, changed: readonly PlannedLabel[]): AppError =>
   new AppError(
     'unsafe',
     `${file} is outdated: ${changed.map(({ wanted }) => wanted.title).join(', ')} changed since the plan was created. No request was sent.\nThe changes would now be:\n${changed.map(planText).join('\n')}`,
     {
       code: 'PLAN_OUT_OF_DATE',
-      tryThis: [`opsctl labels plan -f <files> --out ${file}`],
+      tryThis: [planAgain(file, plan)],
       data: {
         labels: changed.map(({ wanted, live }) => ({
           title: wanted.title,
@@ -142,7 +163,7 @@ const applyPlan = async (context: EngineContext & Prompts, file: string) => {
     const isDone = isIdle(one.plan) && !changesPermissions(one);
     return !isDone && digestOf(sendingOf(one)) !== digestOf(planned);
   });
-  if (changed.length > 0) throw outOfDate(file, changed);
+  if (changed.length > 0) throw outOfDate(file, plan, changed);
   context.log.info(plansText(prepared));
   refuseProblems(prepared);
   await confirmLosses(context, prepared);

@@ -4,7 +4,7 @@ import type { EngineContext, Runtime } from '../api/context.ts';
 import { wholeInput } from '../api/input.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
-import { decodeUtf8, nulFound, nulRemedy, placeOfNul } from '../core/text.ts';
+import { decodeUtf8, nulFound, nulRemedy, placeOfNul, refuseForeignText } from '../core/text.ts';
 import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
 import { findPair, plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
@@ -145,6 +145,7 @@ export const placeProblems = (document: Document, problems: readonly Problem[]):
 /** The YAML reader counts a byte order mark as a column, so a list after one would be malformed. */
 const decodeFile = (bytes: Uint8Array, name: string): string => {
   const text = decodeUtf8(bytes, name, 'usage');
+  refuseForeignText(text, name);
   const place = placeOfNul(text);
   if (place !== undefined)
     throw usageError(`${name} contains a NUL character; no request was sent`, [
@@ -499,7 +500,8 @@ const permissionsIn = (value: Plain, reader: Reader): LabelDef['permissions'] =>
   const permissions = entriesIn(value, 'permissions', '', reader)?.map((one, i) =>
     permissionIn(one, `permissions[${i}]`, reader.problems),
   );
-  for (const one of repeatedPermissions(permissions ?? [], 'permissions')) reader.problems.push(one);
+  for (const one of repeatedPermissions(permissions ?? [], (i) => `permissions[${i}]`))
+    reader.problems.push(one);
   return permissions;
 };
 /** The value of one YAML document as a definition, and everything that is wrong with it. Pure. */

@@ -13,7 +13,7 @@ import {
   repeatedPermissions,
   principalName,
 } from './definition.ts';
-import { readSingleDocument, textOf } from './read-files.ts';
+import { type Document, placeProblems, readSingleDocument, textOf } from './read-files.ts';
 import { listPermissions, listTitles, type ReadOptions, titleOf, withLabel } from './read-labels.ts';
 import { isPlain, type Plain } from './read-values.ts';
 
@@ -50,28 +50,59 @@ const column = '"?(?:label|title|name|role|email|person|group|audience)"?';
 /** A table with a header, as `labels permissions list -o csv` writes it: by the name of the file, or by its first line. */
 const isCsv = (file: string, text: string): boolean =>
   /\.(csv|tsv)$/i.test(file) || new RegExp(`^\uFEFF?${column}(?:,${column})+[ \t]*(?:\r?\n|$)`).test(text);
-/** Rows of a CSV text; the caller has the reader. */
-export type ReadRows = (source: string, text: string) => Promise<unknown[]>;
+/** The rows of a table with their lines. */
+export type Table = {
+  readonly rows: readonly unknown[];
+  readonly lines: readonly number[];
+  readonly headerLine: number;
+};
+/** Reads a CSV text; the caller has the reader. */
+export type ReadRows = (source: string, text: string) => Promise<Table>;
+/** Adds the file, the line and the column to problems whose paths start with the index of an entry. */
+type Locate = (problems: readonly Problem[]) => Problem[];
+/** The path of a problem in a table is the name of its column. A fault of the header is reported once. */
+const locateInTable =
+  (source: string, { lines, headerLine }: Table): Locate =>
+  (problems) => {
+    const seen = new Set<string>();
+    return problems.flatMap((one) => {
+      const [, index = '', column = ''] = /^\[(\d+)\]\.?(.*)$/.exec(one.path) ?? [];
+      const isOfHeader = one.rule === 'unknown';
+      if (isOfHeader && seen.has(column)) return [];
+      if (isOfHeader) seen.add(column);
+      return [
+        { ...one, path: column, file: source, line: isOfHeader ? headerLine : (lines[Number(index)] ?? 1) },
+      ];
+    });
+  };
+/** A list may be the value of a key: `permissions:`. */
+const locateInDocument =
+  (document: Document): Locate =>
+  (problems) => {
+    const keys = isPlain(document.value) ? document.value : {};
+    const list = ['permissions', 'labelPermissions'].find((key) => keys[key] !== undefined) ?? '';
+    return placeProblems(
+      document,
+      problems.map((one) => ({ ...one, path: `${list}${one.path}` })),
+    );
+  };
+type Listed = { readonly source: string; readonly value: unknown; readonly locate: Locate };
 /** The list of a file: a table, or a YAML or JSON document. */
-const listIn = async (
-  context: EngineContext,
-  file: string,
-  rowsIn: ReadRows,
-): Promise<{ source: string; value: unknown }> => {
+const listIn = async (context: EngineContext, file: string, rowsIn: ReadRows): Promise<Listed> => {
   const text = await textOf(context, file);
-  if (!isCsv(file, text)) return readSingleDocument(file, text);
+  if (!isCsv(file, text)) {
+    const document = readSingleDocument(file, text);
+    return { source: document.source, value: document.value, locate: locateInDocument(document) };
+  }
   const source = file === '-' ? 'standard input' : file;
-  return { source, value: await rowsIn(source, text) };
+  const table = await rowsIn(source, text);
+  return { source, value: table.rows, locate: locateInTable(source, table) };
 };
 const wantedFrom = async (context: EngineContext, file: string, rowsIn: ReadRows) => {
-  const { source, value } = await listIn(context, file, rowsIn);
+  const { source, value, locate } = await listIn(context, file, rowsIn);
   const { wanted, problems } = permissionsFrom(value);
-  if (problems.length > 0) {
-    throw usageError(
-      `${source}: the list of permissions is invalid; no request was sent`,
-      problems.map((p) => ({ ...p, path: p.path === '' ? source : `${source}: ${p.path}` })),
-    );
-  }
+  if (problems.length > 0)
+    throw usageError(`${source}: the list of permissions is invalid; no request was sent`, locate(problems));
   return wanted;
 };
 export type SyncOptions = ReadOptions & { readonly file: string; readonly keep: boolean };
@@ -131,13 +162,24 @@ export const exportPermissions = (context: EngineContext, asking: ReadOptions): 
   });
 
 /** The rows of one label. */
-type Group = { readonly label: LabelJson; readonly wanted: PermissionDef[]; readonly path: string };
+type Group = {
+  readonly label: LabelJson;
+  readonly wanted: PermissionDef[];
+  /** The index of the row of each permission. */
+  readonly rows: number[];
+  readonly path: string;
+};
 const findLabel = (row: Plain, labels: readonly LabelJson[], path: string, problems: Problem[]) => {
   const id = String(row.label ?? '').replace(/^labels\//, '');
   const title = row.title === undefined ? '' : String(row.title);
   const known = id === '' ? undefined : labels.find((label) => label.id === id);
   if (known !== undefined) return known;
   // The IDs of another deployment are not known here: the title decides.
+  if (id === '' && title === '') {
+    const fix = 'add the column title or label';
+    problems.push(problem(`${path}.title`, 'required', 'is required: the title or the ID of the label', fix));
+    return undefined;
+  }
   const titled = title === '' ? [] : labels.filter((label) => titleOf(label) === title);
   if (titled.length === 1) return titled[0];
   const what = title === '' ? JSON.stringify(row.label ?? '') : JSON.stringify(title);
@@ -153,30 +195,45 @@ const findLabel = (row: Plain, labels: readonly LabelJson[], path: string, probl
   );
   return undefined;
 };
-const groupRows = (rows: readonly unknown[], labels: readonly LabelJson[], source: string): Group[] => {
+type TableRow = { readonly row: Plain; readonly wanted: PermissionDef };
+/** The rows of a table, checked before the labels of the service are read. */
+const checkRows = (rows: readonly unknown[], { source, locate }: Listed): TableRow[] => {
   const problems: Problem[] = [];
-  const groups = new Map<string, Group>();
-  for (const [i, row] of rows.entries()) {
+  const checked = rows.flatMap((row, i): TableRow[] => {
     const path = `[${i}]`;
     if (!isPlain(row)) {
       problems.push(problem(path, 'type', 'must be {title, role, email | person | group | audience}'));
-      continue;
+      return [];
     }
-    const label = findLabel(row, labels, path, problems);
     const { label: _, title: __, ...permission } = row;
     const filled = Object.fromEntries(Object.entries(permission).filter(([, value]) => value !== ''));
-    const wanted = permissionIn(filled, path, problems);
+    return [{ row, wanted: permissionIn(filled, path, problems) }];
+  });
+  if (problems.length > 0)
+    throw usageError(`${source}: the table of permissions is invalid; no request was sent`, locate(problems));
+  return checked;
+};
+const groupRows = (
+  rows: readonly TableRow[],
+  labels: readonly LabelJson[],
+  { source, locate }: Listed,
+): Group[] => {
+  const problems: Problem[] = [];
+  const groups = new Map<string, Group>();
+  for (const [i, { row, wanted }] of rows.entries()) {
+    const label = findLabel(row, labels, `[${i}]`, problems);
     if (label === undefined) continue;
-    const group = groups.get(label.id ?? '') ?? { label, wanted: [], path: titleOf(label) };
+    const group = groups.get(label.id ?? '') ?? { label, wanted: [], rows: [], path: titleOf(label) };
     group.wanted.push(wanted);
+    group.rows.push(i);
     groups.set(label.id ?? '', group);
   }
-  for (const { wanted, path } of groups.values())
-    for (const one of repeatedPermissions(wanted, path)) problems.push(one);
+  for (const { wanted, rows: indexes } of groups.values())
+    for (const one of repeatedPermissions(wanted, (i) => `[${indexes[i] ?? 0}]`)) problems.push(one);
   if (problems.length > 0)
     throw usageError(
-      `${source}: the table of permissions is invalid; no request was sent`,
-      problems.map((one) => ({ ...one, path: `${source}: ${one.path}` })),
+      `${source}: the table of permissions is invalid; no changes were made`,
+      locate(problems),
     );
   return [...groups.values()];
 };
@@ -216,23 +273,25 @@ export const importPermissions = async (
   options: ImportOptions,
   rowsIn: ReadRows,
 ): Promise<Result> => {
-  const { source, value } = await listIn(context, options.file, rowsIn);
+  const listed = await listIn(context, options.file, rowsIn);
+  const { source, value } = listed;
   if (!Array.isArray(value))
     throw usageError(`${source} must be a list of permissions`, [
       problem('--file', 'type', 'must be a list'),
     ]);
-  const groups = groupRows(value, await readLabels(context, options), source);
+  const rows = checkRows(value, listed);
+  const groups = groupRows(rows, await readLabels(context, options), listed);
   const planned = await inParallel(groups, async (group): Promise<Planned> => {
     const name = `labels/${group.label.id}`;
     const live = await listPermissions(context, name, options);
     return { ...group, name, plan: permissionPlan(group.wanted, live, options.keep) };
   });
   await showAndConfirm(context, planned);
-  const rows: { readonly status: string }[] = [];
-  for (const one of planned) rows.push(await sendOne(context, one, options.admin ?? false));
-  const failed = rows.filter(({ status }) => status === 'failed').length;
+  const sent: { readonly status: string }[] = [];
+  for (const one of planned) sent.push(await sendOne(context, one, options.admin ?? false));
+  const failed = sent.filter(({ status }) => status === 'failed').length;
   const columns = ['title', 'status', 'added', 'changed', 'removed', 'label', 'error'];
   const exit = (): 'done' | 'partial' | 'refused' =>
     failed === 0 ? 'done' : failed < planned.length ? 'partial' : 'refused';
-  return { kind: 'rows', rows, view: { columns, name: 'label' }, exit };
+  return { kind: 'rows', rows: sent, view: { columns, name: 'label' }, exit };
 };

@@ -1,5 +1,6 @@
 /** One policy for every command that reads a file: the rejected content, its reported position, and no request after a rejection. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { labelsInMemory, type Ran, trackerInMemory } from '../support/in-memory.ts';
 import { textFile } from '../../src/api/input.ts';
@@ -145,6 +146,7 @@ const run = (
   const given = words.at(-1) === '--body' ? `@${file}` : file;
   return at.run([...words, given, '-o', 'json'], change === undefined ? {} : { change });
 };
+const ods = 'PK\x03\x04\x14\0\0\x08\0\0\xd5\xff\xa2mimetypeapplication/vnd.oasis.opendocument.spreadsheet';
 const named = (reader: Reader) =>
   [`${reader.service} ${reader.words.join(' ')} ${reader.file}`, reader] as const;
 
@@ -201,6 +203,41 @@ describe.each(readers.map(named))('%s', (_, reader) => {
     const ran = await run(reader, text.replace('X', 'a\0b'));
     expect([ran.code, ran.writes]).toEqual([2, []]);
     expect(`${ran.out}${ran.err}`).toContain('NUL');
+  });
+  test.each([
+    [
+      'an Excel workbook',
+      Buffer.from('PK\x03\x04\x14\x00\x06\x00\x08\x00\xbe\xefxl/workbook.xml', 'latin1'),
+      'CSV',
+    ],
+    ['an OpenDocument spreadsheet', Buffer.from(ods, 'latin1'), 'CSV'],
+    ['an old Excel workbook', Buffer.from('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0', 'latin1'), 'CSV'],
+    ['a ZIP archive', Buffer.from('PK\x03\x04\x14\0\0\0\xff', 'latin1'), 'unpack'],
+    ['gzip', gzipSync('name\nx\n'), 'gunzip'],
+    ['a PDF document', Buffer.from('%PDF-1.7\n%\xe2\xe3\xcf\xd3\n', 'latin1'), 'export'],
+    ['an image', Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), 'contains the data'],
+  ])('names the format of %s and the way to get text from it', async (kind, bytes, fix) => {
+    const ran = await run(reader, text, withBytes(`/place/${file}`, bytes));
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    const { problems, hints } = ran.error();
+    expect(problems[0]).toMatchObject({ file, line: 1 });
+    expect(ran.err).toContain(kind.replace(/^an? (old )?/, ''));
+    expect(hints.join()).toContain(fix);
+  });
+  test.each([
+    ['<!DOCTYPE html>\n<html><body>Sign in</body></html>\n', 'an HTML page'],
+    ['\uFEFF\n<table><tr><td>name</td></tr></table>\n', 'an HTML page'],
+    ['<?xml version="1.0"?>\n<Workbook/>\n', 'an XML document'],
+    ['%PDF-1.7\n', 'a PDF document'],
+    ['{\\rtf1\\ansi name}\n', 'a rich-text document'],
+    ['version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n', 'a pointer of Git LFS'],
+  ])('names the format of the text %j', async (content, kind) => {
+    // A description may be HTML, and the error of a JSON body names the column.
+    if (reader.mayBeEmpty || reader.file === 'p.json') return;
+    const ran = await run(reader, content);
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.error()).toMatchObject({ problems: [{ file, line: 1 }], hints: [expect.anything()] });
+    expect(ran.err).toContain(`${file} is ${kind}`);
   });
   test.each([
     ['Latin-1', (x: string) => Buffer.from(x.replace('X', 'caf\xe9'), 'latin1'), 'not UTF-8'],

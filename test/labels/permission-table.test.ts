@@ -71,6 +71,68 @@ describe('the permissions of all labels as one table', () => {
   });
 });
 
+test.each([
+  ['a line break', '"a@example.com\nb@example.com"', 'separate entry'],
+  ['a semicolon', 'a@example.com;b@example.com', 'separate entry'],
+  ['a comma', '"a@example.com, b@example.com"', 'separate entry'],
+  ['a space', 'a@example.com b@example.com', 'separate entry'],
+  ['a tab', 'a@example.com\tb@example.com', 'separate entry'],
+  ['a line separator', 'a@example.com\u2028b@example.com', 'separate entry'],
+  ['a name', 'Ada <a@example.com>', 'only the address'],
+  ['an invisible character', 'a@example.com\u200b', 'invisible'],
+  ['a space without a break', '\u00a0a@example.com', 'invisible'],
+  ['a control character', 'a\u0001@example.com', 'invisible'],
+  ['no domain', 'ada', 'invisible'],
+  ['an address of mail', 'mailto:a@example.com', 'other signs'],
+])('an email with %s is rejected with the line, the value and the fix', async (_, email, fix) => {
+  const text = email.replace(/^"|"$/g, '');
+  const files = {
+    'p.csv': `title,role,email\nA,READER,reader@example.com\nA,READER,${email}\n`,
+    'p.yaml': `- {title: A, role: READER, email: reader@example.com}\n- title: A\n  role: READER\n  email: ${JSON.stringify(text)}\n`,
+    'l.csv': `role,email\nREADER,reader@example.com\nREADER,${email}\n`,
+    'l.yaml': `title: A\npermissions:\n  - role: READER\n    email: ${JSON.stringify(text)}\n`,
+  };
+  const commands = [
+    [['permissions', 'import', '-f', 'p.csv'], 3],
+    [['permissions', 'import', '-f', 'p.yaml'], 4],
+    [['permissions', 'sync', 'A', '-f', 'l.csv'], 3],
+    [['apply', '-f', 'l.yaml'], 4],
+  ] as const;
+  const at = await setUp();
+  for (const [name, value] of Object.entries(files)) await at.write(name, value);
+  for (const [words, line] of commands) {
+    const ran = await at.run([...words, '--yes', '-o', 'json']);
+    expect([words, ran.code, ran.requests]).toEqual([words, 2, []]);
+    expect(ran.error().problems).toEqual([
+      expect.objectContaining({
+        ...{ file: words.at(-1), line, path: expect.stringContaining('email') },
+        message: expect.stringContaining('one email address'),
+        hint: expect.stringContaining(fix),
+      }),
+    ]);
+  }
+});
+
+test('the errors of a permission table name the file and the line', async () => {
+  const at = await setUp();
+  const problemsOf = async (text: string) => {
+    await at.write('p.csv', text);
+    const ran = await at.run(importing('--yes'));
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    return ran.error().problems.map(({ file, line, path }: any) => [file, line, path]);
+  };
+  const row = 'A,READER,a@example.com';
+  const header = 'title,role,email';
+  expect(await problemsOf(`${header}\n${row}\n\nA,OWNER,b@example.com\n`)).toEqual([['p.csv', 4, 'role']]);
+  const unknown = await problemsOf(`${header}\n${row}\nNowhere,READER,b@example.com\n`);
+  expect(unknown).toEqual([['p.csv', 3, 'title']]);
+  expect(await problemsOf(`${header}\n${row}\n,,\n${row}\n`)).toEqual([['p.csv', 4, '']]);
+  const columns = 'sep=;\ntitle;role;mail;email\nA;READER;x;a@example.com\nA;READER;y;b@example.com\n';
+  expect(await problemsOf(columns)).toEqual([['p.csv', 2, 'mail']]);
+  expect(await problemsOf('role,email\nREADER,a@example.com\n')).toEqual([['p.csv', 2, 'title']]);
+  expect(await problemsOf(`${header}\n${row}\nA,READER,#N/A\n`)).toEqual([['p.csv', 3, 'email']]);
+});
+
 test('title: addresses a label whose title looks like an ID', async () => {
   const at = labelsInMemory();
   for (const title of ['labels/x', 'title:y'])

@@ -96,7 +96,7 @@ test('every problem has its position and a suggestion', () => {
     ['[1].zzzzzzzz', 'unknown', undefined],
     ['[3]', 'type', undefined],
     ['[4]', 'type', undefined],
-    ['[2]', 'rule', undefined],
+    ['[2]', 'rule', 'remove one of the two entries'],
   ]);
   // Two entries without a principal are reported as incomplete, not as duplicates.
   const none = { role: 'READER' };

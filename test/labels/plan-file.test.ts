@@ -12,6 +12,10 @@ const planned = async (files: Readonly<Record<string, string>>, ...more: string[
 };
 const apply = ['apply', '--plan', 'plan.json', '-o', 'json'];
 
+/** The words of a line that quotes some of them. */
+const shellWords = (line: string): string[] =>
+  [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+
 describe('labels plan', () => {
   test('labels plan writes the requests of an apply, and sends none of them', async () => {
     const { at, ran, plan } = await planned({ 'labels/a.yaml': A });
@@ -99,6 +103,25 @@ describe('labels apply --plan', () => {
     await other.at.run(['plan', '-f', 'labels', '--out', 'plan.json']);
     const plan = JSON.parse(other.at.read('plan.json') ?? '');
     expect(plan.labels.map((one: any) => one.action)).toEqual(['create', 'create']);
+  });
+  test.each([
+    [['-f', 'labels'], "opsctl labels plan -f labels --out 'my plan.json'"],
+    [
+      ['-f', 'labels/a.yaml', '--publish', '--prune', '--take', 'ours'],
+      "opsctl labels plan -f labels/a.yaml --publish --prune --take ours --out 'my plan.json'",
+    ],
+  ])('an outdated plan of %j names the command that makes it again', async (words, line) => {
+    const at = labelsInMemory({ 'labels/a.yaml': A });
+    await at.run(['apply', '-f', 'labels']);
+    await at.write('labels/a.yaml', A.replace('Note', 'Other'));
+    const made = await at.run(['plan', ...words, '--out', 'my plan.json'], { tty: ['stdout'] });
+    expect(made.out).toContain("opsctl labels apply --plan 'my plan.json'");
+    at.edit('A', { description: 'theirs' });
+    const refused = await at.run(['apply', '--plan', 'my plan.json', '-o', 'json']);
+    const [hint = ''] = refused.error().hints;
+    expect([refused.code, hint]).toEqual([10, line]);
+    expect((await at.run(shellWords(hint).slice(2))).code).toBe(0);
+    expect((await at.run(['apply', '--plan', 'my plan.json', '--yes'])).code).toBe(0);
   });
   test('permissions are part of what was planned', async () => {
     const file = 'title: A\npermissions: [{role: READER, email: r@example.com}]\n';

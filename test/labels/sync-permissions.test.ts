@@ -98,9 +98,9 @@ test('a table is one by its name or by its first line', async () => {
   });
   expect([bad.code, bad.requests]).toEqual([2, []]);
   expect(bad.error().problems[0]).toMatchObject({
-    path: naming('standard input', '[0].role'),
+    ...{ path: 'role', file: 'standard input', line: 2 },
     rule: 'enum',
     message: naming('READER', 'APPLIER', 'ORGANIZER', 'EDITOR', 'BOSS'),
   });
-  expect(bad.err).toEqual(naming('standard input', '[0].role', 'null', 'permissions', 'invalid'));
+  expect(bad.err).toEqual(naming('standard input', 'role', '2', 'permissions', 'invalid'));
 });

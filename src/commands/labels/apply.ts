@@ -4,6 +4,7 @@ import { bool, oneOf, str } from '../../core/field.ts';
 import type { Argument, Flags } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
 import { recordResult } from '../../core/result.ts';
+import { shellWord } from '../../core/shell.ts';
 import { labelCommand } from '../../labels/api-types.ts';
 import { adminFlag, comparingFlags, comparingOptions, filesFlag, labelArgument } from './flags.ts';
 
@@ -166,7 +167,7 @@ export const plan = labelCommand(
       const where =
         values.out === undefined || !isChange
           ? ''
-          : `\nto apply it: opsctl labels apply --plan ${values.out}`;
+          : `\nto apply it: opsctl labels apply --plan ${shellWord(values.out)}`;
       return recordResult(made, { text: `${text}${where}`, name: 'digest' });
     },
   }),

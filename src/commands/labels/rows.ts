@@ -18,6 +18,7 @@ import type { Operation } from '../../core/operation.ts';
 import { type Problem, problem, usageError } from '../../core/problem.ts';
 import { recordResult, type Result, rowsResult, nothing } from '../../core/result.ts';
 import { labelCommand, type LabelJson } from '../../labels/api-types.ts';
+import type { Table } from '../../labels/sync-permissions.ts';
 import {
   adminFlag,
   argumentsFor,
@@ -223,25 +224,30 @@ const flags = {
   admin: adminFlag,
 } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
-const csvRows = async (source: string, text: string): Promise<unknown[]> => {
-  const { readRows } = await import('../../tracker/bulk/csv.ts');
+const csvRows = async (source: string, text: string): Promise<Table> => {
+  const { formulaProblem, readRows } = await import('../../tracker/bulk/csv.ts');
   const bytes = (async function* () {
     yield new TextEncoder().encode(text);
   })();
   const emptyRemedy = 'to remove every permission, sync a YAML or JSON file that contains []';
-  const rows: unknown[] = [];
-  for await (const lines of readRows(bytes, 'csv', { name: source, emptyRemedy })) {
-    for (const { line, row, problem: wrong } of lines) {
-      if (wrong)
-        throw usageError(`${source} is not a CSV table; no request was sent`, [
-          { ...wrong, file: source, line },
-        ]);
+  const [rows, lineNumbers, problems]: [unknown[], number[], Problem[]] = [[], [], []];
+  let headerLine = 1;
+  const checkHeader = (_: readonly string[], line: number): [] => {
+    headerLine = line;
+    return [];
+  };
+  for await (const lines of readRows(bytes, 'csv', { name: source, emptyRemedy, checkHeader })) {
+    for (const { line, row = {}, problem: wrong } of lines) {
+      const cells = Object.entries(row).flatMap(([name, cell]) => formulaProblem(name, cell) ?? []);
+      for (const one of [wrong ?? [], cells].flat()) problems.push({ ...one, file: source, line });
       rows.push(row);
+      lineNumbers.push(line);
     }
   }
+  if (problems.length > 0) throw usageError(`${source} has invalid cells; no request was sent`, problems);
   if (rows.length === 0)
     throw usageError(`${source} has a header but no rows; no request was sent`, [], [emptyRemedy]);
-  return rows;
+  return { rows, lines: lineNumbers, headerLine };
 };
 export const permissionsSync = labelCommand(
   defineCommand({

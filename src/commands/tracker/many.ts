@@ -274,7 +274,10 @@ export const diffCommand = defineCommand({
     const { plan, workspace } = await planFromFile(context, values.file, optionsOf(values));
     const { actions, refused } = plan;
     if (values.out !== undefined)
-      await savePlan(context, values.out, { version: 1, workspace, options: optionsOf(values), actions });
+      await savePlan(context, values.out, {
+        ...{ version: 1, file: values.file, workspace },
+        ...{ options: optionsOf(values), actions },
+      });
     const exit = actions.length + refused.length > 0 ? ('no' as const) : undefined;
     const findings = () => planFindings(plan, values.file);
     if (!values.markdown) return recordResult(plan, { text: planText(plan), findings }, exit);

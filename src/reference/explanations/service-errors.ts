@@ -248,6 +248,16 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Replay the trace with the command that it was recorded with.',
     example: 'opsctl tracker labels list --record trace.ndjson',
   },
+  FOREIGN_FORMAT: {
+    category: 'usage',
+    meaning: 'The file has the format of another program, such as an HTML page or a PDF document.',
+    causes: [
+      'The file was downloaded from an address that requires a sign-in.',
+      'The file was not exported as CSV.',
+    ],
+    fix: 'Export the data as CSV, NDJSON, YAML or JSON.',
+    example: 'file export.csv',
+  },
   NOT_UTF8: {
     category: 'usage',
     meaning: 'The input is not valid UTF-8.',

@@ -4,6 +4,7 @@ import type { EngineContext } from '../../api/context.ts';
 import { inputProblems } from '../../api/request.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
 import { momentOf } from '../../core/format.ts';
+import { formulaProblem } from './csv.ts';
 import { isExternal } from './external-keys.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
@@ -24,6 +25,8 @@ export type Change = {
   /** The record before the change, if it was looked up. */
   readonly previous?: Readonly<Record<string, unknown>>;
   readonly input: LooseInput;
+  /** Of an upsert: the ID in the row. The record with the key must have this ID. */
+  readonly statedId?: unknown;
 };
 export type Defaults = {
   readonly resource?: string;
@@ -35,7 +38,9 @@ export type Defaults = {
 export type Source = 'csv' | 'ndjson';
 const VERBS = ['create', 'update', 'delete', 'upsert'] as const;
 const OPERATIONS = ['create', 'update', 'delete'] as const;
-const OWN = new Set(['op', 'action', 'resource', 'id', 'params', 'body']);
+/** Keys of a row that are not fields. In CSV, only the first four can be columns. */
+const COLUMNS = ['op', 'action', 'resource', 'id'] as const;
+const OWN: ReadonlySet<string> = new Set([...COLUMNS, 'params', 'body']);
 const words: Readonly<Record<string, string>> = {
   add: 'create',
   post: 'create',
@@ -118,8 +123,8 @@ export const knownFields = (
 ): ReadonlySet<string> => {
   const isOne = resource !== undefined && !columns.includes('resource');
   const resources = isOne ? [findResource(table, resource)] : Object.values(table);
-  return new Set([
-    ...OWN,
+  return new Set<string>([
+    ...COLUMNS,
     ...resources.flatMap((verbs) =>
       OPERATIONS.flatMap((verb) => [
         ...Object.keys(verbs?.[verb]?.body ?? {}),
@@ -170,14 +175,22 @@ const inputs = (name: string, value: unknown): unknown =>
   (name === 'labels' || name === 'categories') && Array.isArray(value)
     ? value.map((item) => (typeof item === 'string' ? { name: item } : item))
     : value;
+/** The parameter that a key of a row names: `story-public-id`, or `story` if the record has no such field. */
+const paramOf = ({ params, body = {} }: Operation, key: string): string | undefined => {
+  if (params === undefined || Object.hasOwn(params, key)) return params && key;
+  const long = `${key}-public-id`;
+  return Object.hasOwn(params, long) && !Object.hasOwn(body, key) ? long : undefined;
+};
 const bodyOf = (
+  operation: Operation,
   fields: Fields,
   row: Readonly<Record<string, unknown>>,
   source: Source,
 ): Record<string, unknown> => {
   const isApart = typeof row.body === 'object' && row.body !== null;
   const given = isApart ? (row.body as Record<string, unknown>) : row;
-  const names = isApart ? Object.keys(given) : Object.keys(given).filter((name) => !OWN.has(name));
+  const isField = (name: string): boolean => !OWN.has(name) && !paramOf(operation, name);
+  const names = isApart ? Object.keys(given) : Object.keys(given).filter(isField);
   return Object.fromEntries(
     names.map((name) => [name, inputs(name, typeCell(fields[name], given[name], source))]),
   );
@@ -187,15 +200,82 @@ const paramsOf = (
   row: Readonly<Record<string, unknown>>,
   source: Source,
 ): Record<string, unknown> => {
-  const names = Object.keys(operation.params ?? {});
-  const given = (row.params ?? {}) as Record<string, unknown>;
   return Object.fromEntries(
-    names.map((name, i) => {
-      const short = name.replace(/-public-id$/, '');
-      const value = given[name] ?? given[short] ?? (i === names.length - 1 ? row.id : undefined);
+    Object.keys(operation.params ?? {}).map((name) => {
+      const [[, value] = []] = statedParams(operation, row, name);
       return [name, source === 'csv' ? typeCell(operation.params?.[name], value, source) : value];
     }),
   );
+};
+/** The places of a row that have a value for a parameter: params, a key with its name, and id for the last one. */
+const statedParams = (
+  operation: Operation,
+  row: Readonly<Record<string, unknown>>,
+  name: string,
+): (readonly [place: string, value: unknown])[] => {
+  const isLast = Object.keys(operation.params ?? {}).at(-1) === name;
+  const inside = isRecord(row.params) ? Object.entries(row.params) : [];
+  const beside = Object.entries(row).filter(([key]) => !OWN.has(key));
+  return [
+    ...inside
+      .filter(([key]) => paramOf(operation, key) === name)
+      .map(([key, value]) => [`params.${key}`, value] as const),
+    ...beside.filter(([key]) => paramOf(operation, key) === name),
+    ...(isLast ? [['id', row.id] as const] : []),
+  ].filter(([, value]) => value !== undefined && value !== null);
+};
+/** Values of a row that would go nowhere, and two values for one thing. */
+const addressProblems = (
+  operation: Operation,
+  row: Readonly<Record<string, unknown>>,
+  verb: (typeof VERBS)[number],
+): Problem[] => {
+  const { params } = row;
+  if (operation.params === undefined && params === undefined && row.id === undefined) return [];
+  if (params !== undefined && params !== null && !isRecord(params))
+    return [problem('params', 'type', 'must be an object')];
+  const unknown = Object.keys(params ?? {}).filter((key) => paramOf(operation, key) === undefined);
+  const names = Object.keys(operation.params ?? {});
+  const isNew = verb === 'create' && names.length === 0 && row.id !== undefined && row.id !== null;
+  return [
+    ...unknown.map((key) => {
+      const hint = names.length === 0 ? 'remove it' : `the parameters are ${names.join(' and ')}`;
+      return problem(`params.${key}`, 'unknown', 'is not a parameter of this operation', hint);
+    }),
+    ...names.flatMap((name) => {
+      const [first, ...others] = statedParams(operation, row, name);
+      const other = others.find(([, value]) => String(value) !== String(first?.[1]));
+      if (first === undefined || other === undefined) return [];
+      const what = `is ${JSON.stringify(other[1])}, but ${first[0]} is ${JSON.stringify(first[1])}`;
+      return [problem(other[0], 'rule', what, 'remove one of the two')];
+    }),
+    ...(isNew
+      ? [
+          problem(
+            'id',
+            'rule',
+            `is ${JSON.stringify(row.id)}, but the service chooses the ID of a new record`,
+            'remove it, read it as a key with --map id=external_id, or write op update to change the record with this ID',
+          ),
+        ]
+      : []),
+  ];
+};
+/** `op` and `action` are two names of one key. */
+const verbIn = (row: Readonly<Record<string, unknown>>, defaults: Defaults): string | Problem => {
+  const wordOf = (value: unknown): string => {
+    const text = String(value).toLowerCase();
+    return words[text] ?? text;
+  };
+  const { op, action } = row;
+  if (op !== undefined && action !== undefined && wordOf(op) !== wordOf(action))
+    return problem(
+      'action',
+      'rule',
+      `is ${JSON.stringify(action)}, but op is ${JSON.stringify(op)}`,
+      'remove one of the two',
+    );
+  return wordOf(op ?? action ?? defaults.op ?? '');
 };
 const findResource = (table: Table, name: string): Resource | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
@@ -217,7 +297,9 @@ const operationsFor = (
 ): { readonly operation: Operation; readonly update?: Operation } | undefined => {
   if (verb !== 'upsert') return verbs[verb] && { operation: verbs[verb] };
   const { create, update, list, search } = verbs;
-  const isFound = (list ?? search ?? create?.params?.['story-public-id']) !== undefined;
+  const isFound =
+    (list ?? search ?? create?.params?.['story-public-id']) !== undefined &&
+    (create?.body?.name ?? create?.body?.external_id ?? update?.body?.external_id) !== undefined;
   return create && update && isFound ? { operation: create, update } : undefined;
 };
 const unknownVerb = (verbs: Resource, resource: string, asked: string): Problem => {
@@ -248,19 +330,22 @@ const nullsThatCannotBe = (
           ),
         );
 /** Fields next to a body, and a body that is not an object, would go nowhere. */
-const bodyProblems = (
-  { body: fields, params = {} }: Operation,
-  row: Readonly<Record<string, unknown>>,
-  source: Source,
-): Problem[] => {
-  const { body } = row;
+const bodyProblems = (operation: Operation, row: Readonly<Record<string, unknown>>): Problem[] => {
+  const [{ body }, { body: fields }] = [row, operation];
   if (body === undefined || body === null || fields === undefined) return [];
-  if (source === 'csv')
-    return [problem('body', 'unknown', 'is not a column', 'name a column after each field')];
   if (typeof body !== 'object' || Array.isArray(body)) return [problem('body', 'type', 'must be an object')];
   return Object.keys(row)
-    .filter((name) => !OWN.has(name) && !Object.hasOwn(params, name))
+    .filter((name) => !OWN.has(name) && paramOf(operation, name) === undefined)
     .map((name) => problem(name, 'rule', 'stands next to body', 'move it into body, or remove it'));
+};
+const formulaProblems = (row: Readonly<Record<string, unknown>>): Problem[] => {
+  const found: Problem[] = [];
+  for (const name in row)
+    for (const cell of Array.isArray(row[name]) ? (row[name] as unknown[]) : [row[name]]) {
+      const wrong = formulaProblem(name, cell, '; NDJSON stores this text');
+      if (wrong !== undefined) found.push(wrong);
+    }
+  return found;
 };
 /** A spreadsheet shows a long number in this form. Its other digits are not in the file. */
 const SHORTENED = /^\s*\d(?:[.,]\d+)?E\+\d+\s*$/;
@@ -275,6 +360,19 @@ const shortenedKeys = ({ external_id: key }: Readonly<Record<string, unknown>>, 
         ),
       ]
     : [];
+/** Everything that is wrong with the shape of a row and with its cells. */
+const rowProblems = (
+  { operation, update }: { readonly operation: Operation; readonly update?: Operation },
+  row: Readonly<Record<string, unknown>>,
+  verb: (typeof VERBS)[number],
+  source: Source,
+): Problem[] => [
+  ...nullsThatCannotBe(update ?? operation, row, source),
+  ...bodyProblems(operation, row),
+  ...addressProblems(operation, row, verb),
+  ...(source === 'csv' ? formulaProblems(row) : []),
+  ...shortenedKeys(row, source),
+];
 /** A row as a change of the table, or everything that is wrong with it. Pure; ids may still be names. */
 export const changeFrom = (
   table: Table,
@@ -285,8 +383,9 @@ export const changeFrom = (
   const resource = String(row.resource ?? defaults.resource ?? '');
   const verbs = findResource(table, resource);
   if (verbs === undefined) return [unknownResource(table, resource)];
-  const asked = String(row.op ?? row.action ?? defaults.op ?? '').toLowerCase();
-  const verb = VERBS.find((v) => v === (words[asked] ?? asked));
+  const asked = verbIn(row, defaults);
+  if (typeof asked === 'object') return [asked];
+  const verb = VERBS.find((v) => v === asked);
   const found = verb && operationsFor(verbs, verb);
   if (verb === undefined || found === undefined) return [unknownVerb(verbs, resource, asked)];
   if (defaults.isSync === true && verb === 'create')
@@ -299,20 +398,18 @@ export const changeFrom = (
       ),
     ];
   const { operation, update } = found;
-  const wrong = [
-    ...nullsThatCannotBe(update ?? operation, row, source),
-    ...bodyProblems(operation, row, source),
-    ...shortenedKeys(row, source),
-  ];
+  const wrong = rowProblems(found, row, verb, source);
   if (wrong.length > 0) return wrong;
   const isKeyed = verb === 'upsert' && isExternal(row.id);
+  const isStated = verb === 'upsert' && !isKeyed && operation.params === undefined && row.id !== undefined;
   const params = paramsOf(operation, isKeyed ? { ...row, id: undefined } : row, source);
   const fields = { ...update?.body, ...operation.body };
   return {
     resource,
     verb,
     ...found,
-    input: operation.body ? { params, body: bodyOf(fields, row, source) } : { params },
+    ...(isStated && row.id !== null ? { statedId: row.id } : {}),
+    input: operation.body ? { params, body: bodyOf(operation, fields, row, source) } : { params },
   };
 };
 /** `01/02/2026` may be a day of January or of February. */

@@ -246,6 +246,8 @@ const suggest = (name: string, fields: readonly string[]): string | undefined =>
   const close = nearest(name, fields);
   return close && `did you mean ${close}?`;
 };
+/** An export of another tool has its own IDs and its own words for actions. */
+const isForeignKey = (column: string): boolean => column === 'id' || column === 'action';
 class Columns implements ColumnMap {
   readonly #own: ReadonlyMap<string, FieldRule | null>;
   readonly #preset: readonly (FieldRule & { readonly columns: readonly string[] })[];
@@ -282,14 +284,14 @@ class Columns implements ColumnMap {
     this.#ignores && this.#ruleOf(column) === undefined && !this.#isKnown(column);
   headerProblems: ColumnMap['headerProblems'] = (columns, isKnown, fields) => {
     this.#header = columns.map(fold);
-    this.#isKnown = isKnown;
+    this.#isKnown =
+      this.#preset.length === 0 ? isKnown : (column) => isKnown(column) && !isForeignKey(column);
     const missing = [...this.#own.keys()].filter((column) => !this.#header?.includes(column));
     const unmapped = columns.filter(
       (column) => column !== '' && this.#ruleOf(column) === undefined && !isKnown(column),
     );
     const targets = columns.flatMap((column) => this.fieldOf(column) ?? []);
     const badTargets = [...new Set(targets)].filter((field) => !isKnown(field));
-    const suggestion = (name: string): string | undefined => suggest(name, fields);
     return [
       ...missing.map((column) =>
         problem(
@@ -304,7 +306,7 @@ class Columns implements ColumnMap {
           '--map',
           'unknown',
           `names the field ${JSON.stringify(field)}, which is not known`,
-          suggestion(field),
+          suggest(field, fields),
         ),
       ),
       ...(this.#ignores
@@ -314,7 +316,7 @@ class Columns implements ColumnMap {
               column,
               'unknown',
               'is not a known field',
-              suggestion(column) ??
+              suggest(column, fields) ??
                 `map the column with --map '${column}=FIELD', or ignore it with --ignore-unknown`,
             ),
           )),
@@ -327,7 +329,7 @@ class Columns implements ColumnMap {
     return true;
   }
   clashes = (row: Row): Problem[] => {
-    if (this.#own.size === 0) return [];
+    if (this.#own.size + this.#preset.length === 0) return [];
     const columnOf = new Map<string, string>();
     const problems: Problem[] = [];
     for (const [column, value] of Object.entries(row)) {
@@ -336,7 +338,8 @@ class Columns implements ColumnMap {
       const field = given ?? column;
       const other = columnOf.get(field);
       columnOf.set(field, column);
-      if (other === undefined || (Array.isArray(value) && Array.isArray(row[other]))) continue;
+      if (other === undefined || value === row[other]) continue;
+      if (Array.isArray(value) && Array.isArray(row[other])) continue;
       const what = `and ${JSON.stringify(other)} both have a value for ${field}`;
       const fix = 'empty one of them; columns of a list field with the same name are joined';
       problems.push(problem(column, 'rule', what, fix));
@@ -372,7 +375,9 @@ class Columns implements ColumnMap {
         .join(';');
     if (rule.values === undefined) return value;
     const table = foldKeys(rule.values);
-    const found = table.get(fold(value)) ?? table.get('*');
+    const key = fold(value);
+    // The value null leaves the field unset.
+    const found = table.has(key) ? table.get(key) : table.get('*');
     // A number that reads like the file stands for the text of a cell.
     if (found !== undefined) return typeof found === 'number' ? String(found) : (found ?? undefined);
     if (rule.isOptional !== true) return value;

@@ -1,7 +1,14 @@
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { escapedNulAt, lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { escapedNulRemedy, jsonFaultText, nulFound, nulRemedy, utf8Decoder } from '../../core/text.ts';
+import {
+  escapedNulRemedy,
+  jsonFaultText,
+  nulFound,
+  nulRemedy,
+  refuseForeignText,
+  utf8Decoder,
+} from '../../core/text.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {
@@ -27,7 +34,9 @@ async function* textLines(
   let begun = 0;
   for await (const chunk of bytes) {
     read += chunk.length;
-    const [first = '', ...more] = decoder.push(chunk).split('\n');
+    const text = decoder.push(chunk);
+    if (read === chunk.length) refuseForeignText(text, name);
+    const [first = '', ...more] = text.split('\n');
     rest.push(first);
     const last = more.pop();
     if (last === undefined) refuseLongRow(read - begun);
@@ -48,6 +57,31 @@ const listHint = (row: unknown): string | undefined =>
   Array.isArray(row) ? "write one object in each line: jq -c '.[]' LIST.json > ROWS.ndjson" : undefined;
 const nulProblem = (column: number, remedy: string): Problem =>
   problem('', 'format', `column ${column}: ${nulFound}`, remedy);
+/** The words of spreadsheets in several languages for a formula without a result, and cells that are too narrow. */
+const FORMULA_ERROR = new RegExp(
+  `^(?:#(?:[¡¿]?(?:${[
+    ...['NULL', 'DIV/0', 'VALUE', 'REF', 'NAME', 'NUM', 'SPILL', 'CALC', 'FIELD', 'BLOCKED', 'UNKNOWN'],
+    ...['CONNECT', 'BUSY', 'PYTHON', 'EXTERNAL', 'TIMEOUT', 'ERROR', 'WERT', 'BEZUG', 'ZAHL', 'ÜBERLAUF'],
+    ...['KALK', 'FELD', 'NUL', 'VALEUR', 'NOM', 'NOMBRE', 'NULO', 'VALOR', 'NULLO', 'VALORE', 'RIF', 'NOME'],
+    ...['NÚM', 'LEEG', 'DEEL/0', 'WAARDE', 'VERW', 'NAAM', 'GETAL', 'ПУСТО', 'ДЕЛ/0', 'ЗНАЧ', 'ССЫЛКА'],
+    ...['ИМЯ', 'ЧИСЛО'],
+  ].join('|')})[!?]|N/A|NV|N/D|N/B|Н/Д|GETTING_DATA)|Err:5\\d\\d|#{3,})$`,
+);
+/** What a spreadsheet wrote instead of the value of a cell. A table of cells does not show the value that was meant. */
+export const formulaProblem = (column: string, cell: unknown, otherwise = ''): Problem | undefined => {
+  // Almost every cell starts with another character, and a run has millions of cells.
+  if (typeof cell !== 'string' || !/^\s*[#=E]/.test(cell)) return undefined;
+  const text = cell.trim();
+  const isText = /^="[\s\S]*"$/.test(text);
+  if (!isText && !FORMULA_ERROR.test(text)) return undefined;
+  const what = isText
+    ? 'is a formula of a spreadsheet instead of its text'
+    : text.startsWith('###')
+      ? 'is a value that did not fit into its column in a spreadsheet'
+      : 'is the error value of a formula in a spreadsheet';
+  const fix = `correct the cell and export the table again, or empty the cell${otherwise}`;
+  return problem(column, 'format', `${what}; got ${JSON.stringify(cell)}`, fix);
+};
 /** Why a row is not JSON. */
 const brokenRow = (text: string): Problem => {
   const nul = text.indexOf('\0') + 1;
@@ -158,8 +192,10 @@ export type ReadOptions = {
   readonly onDelimiter?: (delimiter: Delimiter) => void;
   /** Columns of CSV that may repeat: their cells become one list. All other columns have one name each. */
   readonly isList?: (column: string) => boolean;
+  /** Called with the line of each row whose cells are all empty. Such a row is left out, as an empty line is. */
+  readonly onEmptyRow?: (line: number) => void;
   /** Returns the problems of the column names. Called once, before the first row. */
-  readonly checkHeader?: (columns: readonly string[]) => readonly Problem[];
+  readonly checkHeader?: (columns: readonly string[], line: number) => readonly Problem[];
 };
 
 /** What breaks a record, and where: `at` counts UTF-16 units from the start of the record. */
@@ -180,10 +216,12 @@ const afterQuote = (at: number): Fault => ({
   what: 'text follows the closing quote of a cell',
   hint: 'double each quote that is part of a cell: "a ""quoted"" word"',
 });
-const withinCell = (at: number): Fault => ({
+const withinCell = (cell: string, at: number): Fault => ({
   at,
   what: 'a quote is inside a cell that does not start with a quote',
-  hint: 'put the whole cell in quotes and double the quote: "5"" pipe"',
+  hint: cell.startsWith('=')
+    ? 'the cell is a formula: write the text without = and format the column as text'
+    : 'put the whole cell in quotes and double the quote: "5"" pipe"',
 });
 const openBetweenTabs = (at: number): Fault => ({
   at,
@@ -201,7 +239,7 @@ const bareReturn = (at: number): Fault => ({
  */
 const plainFault = (cell: string, at: number, delimiter: string): Fault | undefined => {
   const quote = delimiter === '\t' ? -1 : cell.indexOf('"');
-  if (quote !== -1) return withinCell(at + quote);
+  if (quote !== -1) return withinCell(cell, at + quote);
   const end = cell.indexOf('\r');
   return end === -1 ? undefined : bareReturn(at + end);
 };
@@ -449,7 +487,11 @@ class CsvReader implements Reader {
 
   #begin(cells: readonly string[]): undefined {
     const { isList = () => false, onDelimiter, checkHeader } = this.#options;
-    const unknown = checkHeader?.(cells.map((cell) => cell.trim())) ?? [];
+    const unknown =
+      checkHeader?.(
+        cells.map((cell) => cell.trim()),
+        this.#start,
+      ) ?? [];
     if (unknown.length > 0) throw makeUnknownColumnsError(this.#name, this.#start, unknown);
     const { header, problems } = headerFrom(cells, this.#start, isList);
     if (problems.length > 0) throw makeMalformedError(this.#name, problems);
@@ -457,7 +499,13 @@ class CsvReader implements Reader {
     onDelimiter?.(this.#delimiter ?? ',');
   }
 
-  #row(header: Header, record: string, cells: string[], bytes: number): Line {
+  #row(header: Header, record: string, cells: string[], bytes: number): Line | undefined {
+    // Spreadsheets write such rows for cells that have a format and no value.
+    const isShape = cells.length === header.names.length || !record.includes('"');
+    if (isShape && cells.every((cell) => cell.trim() === '')) {
+      this.#options.onEmptyRow?.(this.#start);
+      return undefined;
+    }
     const fault = rowFault(header, cells);
     if (fault !== undefined) throw this.#makeError(record, { at: 0, ...fault });
     // The mark of a line in the journal does not depend on its line ends.

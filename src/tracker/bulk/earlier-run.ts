@@ -4,7 +4,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { EngineContext, Runtime } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
-import { utf8Decoder } from '../../core/text.ts';
+import { shellWord } from '../../core/shell.ts';
+import { refuseForeignText, utf8Decoder } from '../../core/text.ts';
 import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
@@ -12,9 +13,6 @@ import { type Line, makeEmptyError, readRows } from './csv.ts';
 import { journalUnwritable, lineMark, parseJournal, type Past, readJournalText } from './journal.ts';
 import { type Input, readOptions } from './outcomes.ts';
 
-/** One word of a line that is typed into a shell. */
-const shellWord = (text: string): string =>
-  /^[\w./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 /**
  * The suggested command repeats the flags that determine the meaning of a row, and the path of the journal.
  */
@@ -66,6 +64,7 @@ const assertText = async (bytes: AsyncIterable<Uint8Array>, name: string): Promi
   let isEmpty = true;
   for await (const piece of bytes) {
     const text = decoder.push(piece);
+    if (isEmpty) refuseForeignText(text, name);
     if (isEmpty) isEmpty = text.trim() === '';
   }
   decoder.end();

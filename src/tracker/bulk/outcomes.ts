@@ -285,8 +285,25 @@ export const readOptions = ({ name, delimiter, columns }: Input, defaults: Defau
     return columns?.headerProblems(names, (field) => known.has(field), [...known]) ?? [];
   },
 });
+/** Rows of a table without any value: their number and the first lines. */
+class EmptyRows {
+  #count = 0;
+  readonly #first: number[] = [];
+  note(line: number): void {
+    this.#count += 1;
+    if (this.#first.length < 5) this.#first.push(line);
+  }
+  report(): string[] {
+    const more = this.#count > this.#first.length ? ', …' : '';
+    const [rows, have] = [rowsText(this.#count), this.#count === 1 ? 'has' : 'have'];
+    const lines = this.#count === 1 ? 'line' : 'lines';
+    return this.#count === 0
+      ? []
+      : [`${rows} ${have} only empty cells and made no change: ${lines} ${this.#first.join(', ')}${more}`];
+  }
+}
 /** A guessed delimiter is reported, so that the user can see an incorrect guess. */
-const linesOf = ({ run, input }: Work): AsyncIterable<readonly Line[]> => {
+const linesOf = ({ run, input }: Work, empty: EmptyRows): AsyncIterable<readonly Line[]> => {
   const onDelimiter = (found: Delimiter): void => {
     if (input.delimiter === undefined && found !== ',')
       run.context.log.info(`reading CSV separated by ${delimiters[found]}; --delimiter changes that`);
@@ -294,6 +311,7 @@ const linesOf = ({ run, input }: Work): AsyncIterable<readonly Line[]> => {
   return readRows(input.bytes, input.format, {
     ...readOptions(input, run.defaults),
     onDelimiter,
+    onEmptyRow: (line) => empty.note(line),
   });
 };
 const rowsText = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);
@@ -344,6 +362,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
   const status = await log.status('reading');
   const start = host.elapsed();
   const known: Known = { rows: 0, bytes: 0, isWhole: false };
+  const empty = new EmptyRows();
   let shownAt = start;
   const pool = {
     size: concurrency,
@@ -352,7 +371,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
     signal,
   };
   try {
-    for await (const finished of runPooled(countLines(linesOf(work), known), pool)) {
+    for await (const finished of runPooled(countLines(linesOf(work, empty), known), pool)) {
       run.journal?.flush();
       for (const outcome of finished) count(counts, outcome);
       if (host.elapsed() - shownAt > 200) {
@@ -370,7 +389,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
     status.stop();
     await closeJournal(work);
   }
-  for (const line of input.columns?.report() ?? []) log.info(line);
+  for (const line of [...empty.report(), ...(input.columns?.report() ?? [])]) log.info(line);
   log.info(summaryText(counts, run.journal === undefined));
   if (run.journal !== undefined && counts.created + counts.updated + counts.deleted > 0)
     log.info(`undo this run with: opsctl tracker bulk undo ${runId(run.journal.past.startedAt)}`);

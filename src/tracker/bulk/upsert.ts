@@ -1,5 +1,5 @@
 import { bare, type Field } from '../../core/field.ts';
-import { type Problem, problem } from '../../core/problem.ts';
+import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
 import type { Change } from './change.ts';
 import {
   externalKey,
@@ -85,7 +85,21 @@ export const upsertProblems = (change: Change, key: string | undefined): Problem
     return [
       problem('external_id', 'rule', `is ${JSON.stringify(given)}, but id is external:${key}`, 'remove one'),
     ];
+  const hasKey = (change.operation.body?.external_id ?? change.update?.body?.external_id) !== undefined;
+  if (key !== undefined && !hasKey)
+    return [
+      problem(
+        given === undefined ? 'id' : 'external_id',
+        'unknown',
+        `is a key, but ${change.resource} have no external ID: an upsert finds the record by its name`,
+        'remove it, and write the name',
+      ),
+    ];
   if (key !== undefined || (isNamed(change) && typeof change.input.body?.name === 'string')) return [];
+  if (!hasKey)
+    return [
+      problem('name', 'required', `is required: an upsert of ${change.resource} finds the record by it`),
+    ];
   return [
     problem(
       'external_id',
@@ -132,6 +146,18 @@ const toCreate = (change: Change, key: string | undefined): Change => {
     ...(later.length === 0 ? {} : { afterwards: Object.fromEntries(later) }),
   };
 };
+/** An upsert finds its record by the key. A row that states another ID may mean another record. */
+const assertStatedId = ({ statedId, resource }: Change, row: RecordRow | undefined): void => {
+  if (statedId === undefined || String(statedId) === String(row?.id)) return;
+  const found =
+    row === undefined
+      ? 'no record has the key of the row'
+      : `the record with the key has ID ${String(row.id)}`;
+  const what = `is ${JSON.stringify(statedId)}, but ${found}`;
+  const fix = `remove id to find ${resource} by the key, or write op update to change the record with this ID`;
+  const wrong = problem('id', 'rule', what, fix);
+  throw new AppError('usage', problemText(wrong), { code: 'INVALID_ROW', problems: [wrong] });
+};
 /** Turns an upsert into the create or the update that it needs. Throws if several records match. */
 export const decideUpsert = async (
   keys: RecordKeys,
@@ -141,6 +167,7 @@ export const decideUpsert = async (
 ): Promise<Decision> => {
   const { update, resource } = change;
   let row = await lookUp(keys, change, key, line);
+  assertStatedId(change, row);
   if (row === undefined || update === undefined) return { change: toCreate(change, key) };
   const params = { ...parentParams(change), [ownParam(change)]: row.id };
   const isLeftOut = Object.keys(change.input.body ?? {}).some(

@@ -4,9 +4,11 @@ import { jsonFile, textFile } from '../../api/input.ts';
 import { check } from '../../core/check.ts';
 import { bare, type Field, list, obj } from '../../core/field.ts';
 import { momentOf } from '../../core/format.ts';
+import { next } from '../../core/next.ts';
 import { cutText, AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import type { CheckFinding } from '../../core/result.ts';
-import { nearest } from '../../core/text.ts';
+import { shellWord } from '../../core/shell.ts';
+import { nearest, refuseForeignText } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
 import { findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
@@ -170,6 +172,7 @@ export const readYaml = async (
   text: string,
   options: { readonly mayHaveNul?: boolean } = {},
 ): Promise<Read> => {
+  refuseForeignText(text, given);
   const why = tooLargeYaml(text);
   if (why !== undefined) throw tooLarge(given, why);
   const yaml = await import('../../platform/yaml.ts');
@@ -318,6 +321,8 @@ export const planMarkdown = (plan: Plan): string => {
 /** A plan as a file: the input, and the changes at the time of the review. */
 export type SavedPlan = {
   readonly version: 1;
+  /** The file of the input as the user named it. Plans of earlier versions do not have it. */
+  readonly file?: string;
   readonly workspace: Workspace;
   readonly options: PlanOptions;
   readonly actions: readonly Action[];
@@ -325,7 +330,7 @@ export type SavedPlan = {
 const absolute = ({ host }: Runtime, path: string): string => resolve(host.cwd, path);
 export const savePlan = async (context: EngineContext, path: string, saved: SavedPlan): Promise<void> => {
   await context.host.files.replace(absolute(context, path), `${JSON.stringify(saved, null, 2)}\n`, 0o600);
-  context.log.info(`the plan is in ${path}; carry it out with: opsctl tracker apply --plan ${path}`);
+  context.log.info(`the plan is in ${path}; apply it with: opsctl tracker apply --plan ${shellWord(path)}`);
 };
 const readPlan = async (context: EngineContext, path: string): Promise<SavedPlan> => {
   const saved = (await jsonFile(context, path, '--plan')) as Partial<SavedPlan> | null;
@@ -342,12 +347,13 @@ const readPlan = async (context: EngineContext, path: string): Promise<SavedPlan
 };
 /** Plans again from the current state. Only the reviewed plan may be applied. */
 export const plannedAsSaved = async (context: EngineContext, path: string): Promise<Plan> => {
-  const { workspace, options, actions } = await readPlan(context, path);
+  const { workspace, options, actions, file = 'FILE' } = await readPlan(context, path);
   const { current, lookup } = await readCurrent(context, Object.keys(workspace));
   const plan = planWorkspace(workspace, current, lookup, options);
   if (JSON.stringify(plan.actions) === JSON.stringify(actions)) return plan;
+  const flags = (['prune', 'force'] as const).flatMap((name) => (options[name] ? [`--${name}`] : []));
   throw new AppError('unsafe', `the workspace has changed since ${path} was created; no changes were made`, {
     code: 'PLAN_OUTDATED',
-    tryThis: ['make the plan again: opsctl tracker diff -f FILE --out PLAN'],
+    tryThis: [next(['tracker', 'diff', '-f', shellWord(file), ...flags, '--out', shellWord(path)])],
   });
 };

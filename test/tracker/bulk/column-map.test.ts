@@ -300,7 +300,92 @@ test.each([
     '',
     'body must be an object',
   ],
-  ['a column body', 'r.csv', 'external_id,name,body\nE-1,a,b\n', '', 'body is not a column'],
+  ['a column body', 'r.csv', 'external_id,name,body\nE-1,a,b\n', '', 'is not a known field'],
+  ['a column params', 'r.csv', 'external_id,name,params\nE-1,a,b\n', '', 'is not a known field'],
+  [
+    'two columns of a ready map',
+    'r.csv',
+    'external_id,Summary,summary\nE-1,a,b\n',
+    '--from jira',
+    '\\"Summary\\" both have a value for name',
+  ],
+  [
+    'a column of a ready map and the field',
+    'r.csv',
+    'Card ID,Card Name,name\nE-1,a,b\n',
+    '--from trello',
+    '\\"Card Name\\" both have a value for name',
+  ],
+  [
+    'op and action',
+    'r.ndjson',
+    '{"op":"upsert","action":"delete","external_id":"E-1","name":"a"}\n',
+    '',
+    'action is \\"delete\\", but op is \\"upsert\\"',
+  ],
+  [
+    'the ID of another record',
+    'r.ndjson',
+    '{"id":999,"external_id":"E-1","name":"a"}\n',
+    '',
+    'id is 999, but no record has the key of the row',
+  ],
+  [
+    'a parameter that no operation has',
+    'r.ndjson',
+    '{"params":{"zzz":1},"external_id":"E-1","name":"a"}\n',
+    '',
+    'params.zzz is not a parameter of this operation',
+  ],
+  [
+    'params of text',
+    'r.ndjson',
+    '{"params":"7","external_id":"E-1","name":"a"}\n',
+    '',
+    'params must be an object',
+  ],
+  [
+    'the error value of a formula',
+    'r.csv',
+    'external_id,name\nE-1,#REF!\n',
+    '',
+    'name is the error value of a formula in a spreadsheet; got \\"#REF!\\"',
+  ],
+  [
+    'the error value of a formula in quotes, in German',
+    'r.csv',
+    'external_id;name\n"#NV";a\n',
+    '',
+    'external_id is the error value of a formula in a spreadsheet; got \\"#NV\\"',
+  ],
+  [
+    'an error value in one of two columns of a list',
+    'r.csv',
+    'external_id,name,labels,labels\nE-1,a,bug,Err:508\n',
+    '--create-labels',
+    'labels is the error value of a formula in a spreadsheet; got \\"Err:508\\"',
+  ],
+  [
+    'a date that did not fit into its column',
+    'r.csv',
+    'external_id,name,deadline\nE-1,a,########\n',
+    '',
+    'deadline is a value that did not fit into its column',
+  ],
+  [
+    'a formula instead of its text',
+    'r.csv',
+    'external_id,name\n"=""0017""",a\n',
+    '',
+    'external_id is a formula of a spreadsheet instead of its text',
+  ],
+  [
+    'a formula without quotes',
+    'r.csv',
+    'external_id,name\n="0017",a\n',
+    '',
+    'the cell is a formula: write the text without =',
+  ],
   [
     'a second header',
     'r.csv',
@@ -358,6 +443,96 @@ test('rows that name a field by either of two mapped columns are read', async ()
     'Summary=name,Title=name',
   ]);
   expect([ran.code, ran.writes.map(({ body }) => body.name)]).toEqual([0, ['a', 'b', 'c']]);
+});
+
+test.each([
+  ['a row of delimiters', 'external_id,name\nE-1,a\n,\n,,,\nE-2,b\n', 'lines 3, 4'],
+  ['rows of empty cells in quotes', 'external_id,name\nE-1,a\n"",""\nE-2,b\n', 'line 3'],
+])('%s is left out and reported', async (_, text, lines) => {
+  const at = trackerInMemory({ 'r.csv': text });
+  const ran = await at.run(['sync', '-f', 'r.csv', '--resource', 'epics']);
+  expect([ran.code, ran.writes.map(({ body }) => body.name)]).toEqual([0, ['a', 'b']]);
+  expect(ran.err).toContain(`only empty cells and made no change: ${lines}`);
+});
+
+test('a row with an error value can be read with a map, or as NDJSON', async () => {
+  const at = trackerInMemory({
+    'r.csv': 'external_id,name,Note\nE-1,a,#N/A\nE-2,b,text\n',
+    'm.yaml': 'columns:\n  Note:\n    field: description\n    values:\n      "#N/A": null\n',
+    'r.ndjson': '{"external_id":"E-3","name":"#N/A"}\n',
+    'i.csv': 'external_id,name,Note\nE-4,d,#REF!\n',
+  });
+  const run = (...words: string[]) => at.run(['sync', '--resource', 'epics', ...words]);
+  const ran = [
+    await run('-f', 'r.csv', '--map-file', 'm.yaml'),
+    await run('-f', 'r.ndjson'),
+    await run('-f', 'i.csv', '--ignore-unknown'),
+  ];
+  expect(ran.map(({ code }) => code)).toEqual([0, 0, 0]);
+  const made = ran.flatMap(({ writes }) => writes.map(({ body }) => [body.name, body.description]));
+  expect(made).toEqual([
+    ['a', undefined],
+    ['b', 'text'],
+    ['#N/A', undefined],
+    ['d', undefined],
+  ]);
+});
+
+test('an export of another tool may have its own IDs, actions and bodies', async () => {
+  const at = trackerInMemory({
+    'r.csv': 'Card ID,Card Name,id,action,body,params\nE-1,a,17,updateCard,x,y\n',
+    'i.csv': 'external_id,name,body,params\nE-2,b,x,y\n',
+  });
+  const preset = await at.run(['sync', '-f', 'r.csv', '--from', 'trello']);
+  const named = preset.writes.flatMap(({ body }) => body.name ?? []);
+  expect([preset.code, named]).toEqual([0, ['a']]);
+  for (const column of ['id', 'action', 'body', 'params'])
+    expect(preset.err).toContain(`column "${column}" was not imported`);
+  const ignored = await at.run(['sync', '-f', 'i.csv', '--resource', 'epics', '--ignore-unknown']);
+  expect([ignored.code, ignored.writes.map(({ body }) => body.name)]).toEqual([0, ['b']]);
+});
+
+test('a row addresses a comment by the name of a parameter, by params, and by id', async () => {
+  const at = trackerInMemory();
+  const [{ states }] = at.send('GET', '/workflows');
+  const story = at.send('POST', '/stories', { name: 's', workflow_state_id: states[0].id });
+  const rows = [
+    { 'story-public-id': story.id },
+    { params: { 'story-public-id': story.id } },
+    { params: { story: story.id } },
+    { id: story.id },
+  ];
+  for (const row of rows) {
+    const comment = { op: 'create', resource: 'story-comments', text: 't', ...row };
+    await at.write('c.ndjson', `${JSON.stringify(comment)}\n`);
+    const ran = await at.run(['bulk', '-f', 'c.ndjson', '--restart']);
+    expect([row, ran.code, ran.writes.length]).toEqual([row, 0, 1]);
+  }
+  await at.write('c.csv', `story-public-id,text\n${story.id},t\n`);
+  const csv = await at.run(['bulk', '-f', 'c.csv', '--resource', 'story-comments', '--op', 'create']);
+  expect([csv.code, csv.writes.length]).toEqual([0, 1]);
+});
+
+test.each([
+  [{ op: 'update', id: 7, params: { label: 8 }, name: 'n' }, 'is 7, but params.label is 8'],
+  [{ op: 'create', id: 7, name: 'n' }, 'the service chooses the ID of a new record'],
+])('a row with two records, or a new record with an ID, is rejected: %j', async (row, message) => {
+  const at = trackerInMemory({ 'r.ndjson': `${JSON.stringify({ resource: 'labels', ...row })}\n` });
+  const ran = await at.run(['bulk', '-f', 'r.ndjson']);
+  expect([ran.code, ran.writes, ran.out]).toEqual([2, [], expect.stringContaining(message)]);
+});
+
+test.each([
+  ['documents', { title: 'a', content: 'c' }, 'not possible for documents; possible: create, update, delete'],
+  ['iterations', { start_date: '2026-01-01' }, 'an upsert of iterations finds the record by it'],
+  ['iterations', { name: 'a', external_id: 'k' }, 'iterations have no external ID'],
+  ['groups', { name: 'a', id: 'external:k' }, 'groups have no external ID'],
+])('an upsert of %s names the key that the resource has: %j', async (resource, row, message) => {
+  const at = trackerInMemory({ 'r.ndjson': `${JSON.stringify({ op: 'upsert', resource, ...row })}\n` });
+  const ran = await at.run(['bulk', '-f', 'r.ndjson']);
+  expect([ran.code, ran.writes]).toEqual([2, []]);
+  expect(ran.out).toContain(message);
+  expect(ran.out).not.toContain('add the column or key external_id');
 });
 
 test('a table of one column may have its own name as a value', async () => {

@@ -54,6 +54,7 @@ const explanation = (text: string): string | undefined => {
   if (/\r(?!\n)/.test(text)) return 'a carriage return outside quotes is rejected';
   if (text.split(/\r?\n/).some((line) => line !== '' && line.trim() === ''))
     return 'a line of spaces is skipped';
+  if (text.split(/\r?\n/).some((line) => /^[\s,]+$/.test(line))) return 'a row of delimiters is skipped';
   return undefined;
 };
 
@@ -70,9 +71,11 @@ const parsed = (text: string): Record<string, string>[] | 'rejected' => {
     return 'rejected';
   }
 };
-/** Removes empty cells, because an import does not change a field for an empty cell. */
+/** Removes empty cells and rows without a value, because an import does not change a field for an empty cell. */
 const withoutEmpty = (rows: readonly Record<string, string>[]) =>
-  rows.map((row) => Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== '')));
+  rows
+    .filter((row) => Object.values(row).some((cell) => cell.trim() !== ''))
+    .map((row) => Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== '')));
 
 describe('the CSV reader', () => {
   test('agrees with csv-parse on seeded texts', async () => {

@@ -5,7 +5,10 @@ import { naming } from '../../support/facts.ts';
 import { contextWith } from '../../support/context.ts';
 
 const change = (resource: string, body: Record<string, unknown>, op = 'create'): Change => {
-  const made = changeFrom(tracker.table, { id: 1, body }, 'ndjson', { resource, op });
+  const made = changeFrom(tracker.table, op === 'create' ? { body } : { id: 1, body }, 'ndjson', {
+    resource,
+    op,
+  });
   if (!('operation' in made)) throw new Error(JSON.stringify(made));
   return made;
 };

@@ -169,7 +169,10 @@ test('a saved plan is applied exactly, or not at all', async () => {
   expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--plan')]);
   expect((await run('apply', '--plan', kept, '--yes')).stderr).toContain('created labels: planned');
   const late = await run('apply', '--plan', kept, '--yes');
-  expect([late.code, late.stderr]).toEqual([10, expect.stringContaining('plan.json')]);
+  expect([late.code, late.stderr]).toEqual([
+    10,
+    expect.stringContaining(`opsctl tracker diff -f ${path} --out ${kept}`),
+  ]);
   writeFileSync(kept, '{"version":1}');
   expect((await run('apply', '--plan', kept, '--yes')).code).toBe(2);
 });
