@@ -201,8 +201,8 @@ const scheduleFlags = {
   once: { field: bool(), summary: 'Save one snapshot, prune, and exit; for timers' },
   emit: {
     field: oneOf(...schedulers),
-    summary: 'Print systemd units, a cron line or a Kubernetes CronJob instead of running',
-    value: 'systemd|cron|kubernetes',
+    summary: 'Print the configuration of a scheduler instead of running',
+    value: 'systemd|cron|kubernetes|launchd',
   },
   out: {
     effects: ['writes'] as const,

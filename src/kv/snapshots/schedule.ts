@@ -7,7 +7,7 @@ import type { Host } from '../../platform/host.ts';
 import type { Store } from '../client/etcd-client.ts';
 import { type Destination, type SnapshotManifest, snapshotName, writeManifest } from './catalog.ts';
 
-export const schedulers = ['systemd', 'cron', 'kubernetes'] as const;
+export const schedulers = ['systemd', 'cron', 'kubernetes', 'launchd'] as const;
 export type Scheduler = (typeof schedulers)[number];
 export type Job = {
   /** Name of the cluster. It is part of unit and object names. */
@@ -15,7 +15,7 @@ export type Job = {
   /** Arguments of one run, without the program. */
   readonly words: readonly string[];
   readonly calendar: Calendar;
-  /** The command that starts opsctl on this machine, for systemd and cron. */
+  /** The command that starts opsctl on this machine, for systemd, cron and launchd. */
   readonly program: readonly string[];
   readonly image?: string | undefined;
   /** The directory of the snapshots; missing for a bucket. */
@@ -162,6 +162,47 @@ ${job.calendar.cron} root ${[...job.program, ...job.words]}
 `;
   return [{ name, text }];
 };
+const xmlText = (value: string): string =>
+  refuseControl(value, 'a property list')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
+/** launchd.plist(5): a property list for each kind of value that the job has. */
+const plistValue = (value: unknown, indent: string): string => {
+  if (typeof value === 'string') return `${indent}<string>${xmlText(value)}</string>\n`;
+  if (typeof value === 'number') return `${indent}<integer>${value}</integer>\n`;
+  const more = `${indent}  `;
+  if (Array.isArray(value))
+    return `${indent}<array>\n${value.map((one) => plistValue(one, more)).join('')}${indent}</array>\n`;
+  const rows = Object.entries(value as object).map(
+    ([name, one]) => `${more}<key>${xmlText(name)}</key>\n${plistValue(one, more)}`,
+  );
+  return `${indent}<dict>\n${rows.join('')}${indent}</dict>\n`;
+};
+const launchd = (job: Job): SchedulerFile[] => {
+  const name = unitName(job);
+  const home = '/usr/local/var/opsctl';
+  const list = {
+    Label: name,
+    ProgramArguments: [...job.program, ...job.words],
+    StartCalendarInterval: job.calendar.launchd,
+    EnvironmentVariables: { OPSCTL_HOME: home },
+    ProcessType: 'Background',
+    LowPriorityIO: 1,
+    Nice: 10,
+    Umask: 0o077,
+    StandardErrorPath: `/var/log/${name}.log`,
+  };
+  const text = `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<!-- sudo install -m 600 -o root -g wheel FILE /Library/LaunchDaemons/
+     sudo launchctl bootstrap system /Library/LaunchDaemons/FILE
+     Add the credentials of the object storage and OPSCTL_KV_PASSWORD to EnvironmentVariables. -->
+<plist version="1.0">
+${plistValue(list, '')}</plist>
+`;
+  return [{ name: `${name}.plist`, text }];
+};
 /** Returns an RFC 1123 label of at most 52 characters, because a CronJob appends eleven characters. */
 const objectName = ({ cluster }: Job): string =>
   `opsctl-snapshot-${cluster.toLowerCase().replace(/[^a-z0-9-]/g, '-')}`.slice(0, 52).replace(/-+$/, '');
@@ -241,8 +282,9 @@ const makers: Readonly<Record<Scheduler, (job: Job) => SchedulerFile[] | Promise
   systemd,
   cron,
   kubernetes,
+  launchd,
 };
-/** Returns the files of the scheduler: two units, a crontab or a manifest. Pure. */
+/** Returns the files of the scheduler: two units, a crontab, a manifest or a property list. Pure. */
 export const schedulerFiles = async (scheduler: Scheduler, job: Job): Promise<SchedulerFile[]> =>
   makers[scheduler](job);
 /** Returns the units, the crontab line or the objects that run the snapshots, as one text. Pure. */
@@ -256,7 +298,15 @@ const minuteMs = 60_000;
  * A snapshot interval as calendar expressions: a number of minutes or hours that divides an hour or a day, or
  * one day.
  */
-export type Calendar = { readonly cron: string; readonly systemd: string };
+export type Calendar = {
+  readonly cron: string;
+  readonly systemd: string;
+  /** launchd.plist(5): one entry for each time; a missing hour means every hour. */
+  readonly launchd: readonly { readonly Hour?: number; readonly Minute: number }[];
+};
+/** 0, step, 2 * step, … below the end. */
+const stepsBelow = (end: number, step: number): number[] =>
+  Array.from({ length: end / step }, (_, at) => at * step);
 const pad = (n: number): string => String(n).padStart(2, '0');
 /**
  * Returns a fixed start minute for each name. Different names have different minutes, so that many clusters
@@ -272,12 +322,19 @@ export const calendarOf = (everyMs: number, name: string): Calendar | undefined 
   const minute = minuteOf(name);
   if (everyMs >= 5 * minuteMs && everyMs < hourMs && hourMs % everyMs === 0 && everyMs % minuteMs === 0) {
     const step = everyMs / minuteMs;
-    return { cron: `*/${step} * * * *`, systemd: `*:00/${step}:00` };
+    const launchd = stepsBelow(60, step).map((each) => ({ Minute: each }));
+    return { cron: `*/${step} * * * *`, systemd: `*:00/${step}:00`, launchd };
   }
-  if (everyMs === dayMs) return { cron: `${minute} 2 * * *`, systemd: `*-*-* 02:${pad(minute)}:00` };
+  if (everyMs === dayMs)
+    return {
+      cron: `${minute} 2 * * *`,
+      systemd: `*-*-* 02:${pad(minute)}:00`,
+      launchd: [{ Hour: 2, Minute: minute }],
+    };
   if (everyMs >= hourMs && everyMs < dayMs && dayMs % everyMs === 0 && everyMs % hourMs === 0) {
     const step = everyMs / hourMs;
-    return { cron: `${minute} */${step} * * *`, systemd: `*-*-* 00/${step}:${pad(minute)}:00` };
+    const launchd = stepsBelow(24, step).map((hour) => ({ Hour: hour, Minute: minute }));
+    return { cron: `${minute} */${step} * * *`, systemd: `*-*-* 00/${step}:${pad(minute)}:00`, launchd };
   }
   return undefined;
 };

@@ -14,7 +14,11 @@ import {
 import { makeDirectory } from '../../support/directory.ts';
 
 const minute = 60_000;
-const calendar = { cron: '7 */6 * * *', systemd: '*-*-* 00/6:07:00' };
+const calendar = {
+  cron: '7 */6 * * *',
+  systemd: '*-*-* 00/6:07:00',
+  launchd: [0, 6, 12, 18].map((hour) => ({ Hour: hour, Minute: 7 })),
+};
 const job = {
   cluster: 'prod',
   words: ['kv', 'snapshot', 'schedule', '/var/my backups/50%', '--once', '--keep-last', '8'],
@@ -47,11 +51,28 @@ const verifyUnits = async (): Promise<void> => {
   expect([read.status, read.stdout]).toEqual([0, expect.stringContaining('Next elapse')]);
 };
 
+/** A property list as Python reads it: macOS has no other rules for XML lists. */
+const readPlist = (text: string): unknown => {
+  const code = 'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))';
+  const read = spawnSync('python3', ['-c', code], { input: text, encoding: 'utf8' });
+  if (read.error !== undefined) return undefined;
+  expect(read.stderr).toBe('');
+  return JSON.parse(read.stdout);
+};
+
 describe('how often', () => {
   it('a calendar accepts only divisors of an hour or a day', () => {
-    expect(calendarOf(15 * minute, 'x')).toEqual({ cron: '*/15 * * * *', systemd: '*:00/15:00' });
+    expect(calendarOf(15 * minute, 'x')).toEqual({
+      cron: '*/15 * * * *',
+      systemd: '*:00/15:00',
+      launchd: [{ Minute: 0 }, { Minute: 15 }, { Minute: 30 }, { Minute: 45 }],
+    });
     expect(calendarOf(360 * minute, '')).toEqual(calendar);
-    expect(calendarOf(1440 * minute, '')).toEqual({ cron: '7 2 * * *', systemd: '*-*-* 02:07:00' });
+    expect(calendarOf(1440 * minute, '')).toEqual({
+      cron: '7 2 * * *',
+      systemd: '*-*-* 02:07:00',
+      launchd: [{ Hour: 2, Minute: 7 }],
+    });
     for (const minutes of [7, 45, 90, 300, 2880])
       expect(calendarOf(minutes * minute, 'x'), `${minutes}`).toBeUndefined();
   });
@@ -101,6 +122,24 @@ describe('output for schedulers', () => {
     expect(containers[0]).toMatchObject({ image: job.image, args: job.words });
     expect(securityContext.runAsNonRoot).toBe(true);
   });
+  it('launchd: a property list with each word as one argument and each time of the calendar', async ({
+    skip,
+  }) => {
+    const words = [...job.words, '/a & b/<c>/"d"/\'e\'/--/]]>/\u00e9'];
+    const [file, ...more] = await schedulerFiles('launchd', { ...job, cluster: 'prod & <x>', words });
+    expect([file?.name, more]).toEqual(['opsctl-snapshot-prod----x-.plist', []]);
+    expect(file?.text.startsWith('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE plist ')).toBe(true);
+    const list = readPlist(file?.text ?? '');
+    if (list === undefined) return skip('there is no python3');
+    expect(list).toEqual({
+      Label: 'opsctl-snapshot-prod----x-',
+      ProgramArguments: [...job.program, ...words],
+      StartCalendarInterval: calendar.launchd,
+      EnvironmentVariables: { OPSCTL_HOME: '/usr/local/var/opsctl' },
+      ...{ ProcessType: 'Background', LowPriorityIO: 1, Nice: 10, Umask: 63 },
+      StandardErrorPath: '/var/log/opsctl-snapshot-prod----x-.log',
+    });
+  });
   it('scheduler files contain no secret', async () => {
     for (const scheduler of schedulers)
       expect(await scheduleText(scheduler, job)).not.toMatch(/AWS_SECRET_ACCESS_KEY=[^…]/);
@@ -108,14 +147,17 @@ describe('output for schedulers', () => {
 });
 
 describe('values of a schedule', () => {
-  it.each(['systemd', 'cron'] as const)('%s rejects a line break and names the value', async (scheduler) => {
-    for (const path of ['/var/x\n* * * * * root evil', '/a\rb', '/a\u0085b', '/a\u0000b'])
-      await expect(scheduleText(scheduler, { ...job, words: ['kv', path] })).rejects.toMatchObject({
-        ...{ category: 'usage', detail: { code: 'CONTROL_CHARACTER' } },
-        message: expect.stringContaining(JSON.stringify(path)),
-      });
-    await expect(scheduleText('systemd', { ...job, cluster: 'a\nb' })).rejects.toThrow('line breaks');
-  });
+  it.each(['systemd', 'cron', 'launchd'] as const)(
+    '%s rejects a line break and names the value',
+    async (scheduler) => {
+      for (const path of ['/var/x\n* * * * * root evil', '/a\rb', '/a\u0085b', '/a\u0000b'])
+        await expect(scheduleText(scheduler, { ...job, words: ['kv', path] })).rejects.toMatchObject({
+          ...{ category: 'usage', detail: { code: 'CONTROL_CHARACTER' } },
+          message: expect.stringContaining(JSON.stringify(path)),
+        });
+      await expect(scheduleText('systemd', { ...job, cluster: 'a\nb' })).rejects.toThrow('line breaks');
+    },
+  );
   it('values in a unit are data: no specifier, no variable, one word', async () => {
     const text = await scheduleText('systemd', { ...job, cluster: '%h', words: ['/a b/%h/$HOME/"x"\\'] });
     expect(text).toContain(
@@ -220,6 +262,13 @@ const checks: Readonly<Record<Scheduler, (files: Files, directory: string) => vo
       expect(Object.values(files).join('')).toMatch(
         new RegExp(`^# kubectl create secret .*--from-file=${name}=|'--from-file=${name}=`, 'm'),
       );
+  },
+  launchd: (files, directory) => {
+    const [[name, text] = ['', ''], ...more] = Object.entries(files);
+    expect([name, more]).toEqual(['opsctl-snapshot-prod.plist', []]);
+    const list = readPlist(text) as { readonly ProgramArguments: readonly string[] } | undefined;
+    if (list !== undefined) expect(list.ProgramArguments).toEqual([...placed.program, ...placed.words]);
+    if (hasProgram('plutil')) expect(run('plutil', ['-lint', join(directory, name)]).status).toBe(0);
   },
 };
 describe.each(schedulers)('the files for %s', (scheduler) => {
