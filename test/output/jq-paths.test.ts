@@ -114,6 +114,7 @@ test('rows that jq must read, and its messages, stay as they are', async () => {
   for (const other of [
     '{"id":1.50,"name":"\\ud83d\\ude00","list":[1e3,0.1]}',
     '{"id":12345678901234567890,"name":"\\u0000","list":[-0]}',
+    '{"id":1E+2,"name":1e3,"list":[1e400]}',
     '{"id":1,"name":{"b": 1},"list":{"x":3}}',
     '{"id":1,"name":"a","name":"b","list":null}',
     '{"id":1,"na\\u006de":"z","list":"text"}',
