@@ -466,9 +466,19 @@ export const mergeCompletions = (before: readonly Entry[], seen: CompletionKind,
   const kept = seen.isWhole ? [] : before.filter(([id]) => !seen.known.has(id) && !seen.gone.has(id));
   return [...fresh, ...kept].slice(0, MAX_CACHED);
 };
+/** Completion offers a record for a week, so its time need not be written at each command. */
+const RENEW_MS = 3_600_000;
+/** True if the file has these records in this order, and each was seen a short time ago. */
+const isWritten = (before: readonly Entry[], after: readonly Entry[], now: number): boolean =>
+  before.length === after.length &&
+  after.every(([id, , ...names], i) => {
+    const [knownId, at, ...knownNames] = before[i] ?? ['', Number.NaN];
+    return id === knownId && Math.abs(now - at) < RENEW_MS && names.join('\t') === knownNames.join('\t');
+  });
 /**
  * Writes the records for completion: a line for each record of a kind, in the cache of the profile. An
- * unwritable cache is not a failure.
+ * unwritable cache is not a failure. A file that has these records stays: a new one needs modules that cost more than
+ * the request.
  */
 export const writeCompletions = async (
   host: Host,
@@ -477,11 +487,13 @@ export const writeCompletions = async (
 ): Promise<void> => {
   const directory = join(directories.cache, 'records');
   try {
-    await host.files.makeDirectory(directory, 0o700);
     for (const [kind, seen] of kinds) {
       if (!/^[a-z-]+$/.test(kind)) continue;
       const path = childPath(directory, pathPart(kind));
-      const entries = mergeCompletions(parse(await host.files.read(path)), seen, host.now());
+      const before = parse(host.files.readNow(path));
+      const entries = mergeCompletions(before, seen, host.now());
+      if (isWritten(before, entries, host.now())) continue;
+      await host.files.makeDirectory(directory, 0o700);
       await host.files.replace(path, entries.map((entry) => `${entry.join('\t')}\n`).join(''), 0o600);
     }
   } catch {

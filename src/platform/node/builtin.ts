@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 
 /**
@@ -109,6 +109,24 @@ export const heapKeeper = (): ((bytes: number) => void) => {
   };
 };
 
+/**
+ * Bytes of the generator of the kernel, which also seeds the one of node:crypto. Every request and every file needs a few of them, and
+ * loading node:crypto costs a fifth of the start of Node.
+ */
+export const randomBytes = (count: number): Uint8Array => {
+  try {
+    const source = openSync('/dev/urandom', 'r');
+    try {
+      const bytes = Buffer.alloc(count);
+      if (readSync(source, bytes) === count && fstatSync(source).isCharacterDevice()) return bytes;
+    } finally {
+      closeSync(source);
+    }
+  } catch {
+    // Windows has no such device, and a sandbox may hide it.
+  }
+  return builtin.crypto.randomBytes(count);
+};
 /** True in the single executable, whose build sets the name: there is no directory of the program. */
 export const isSingleExecutable = typeof OPSCTL_SINGLE_EXECUTABLE !== 'undefined';
 type Sea = { getRawAsset(name: string): ArrayBuffer };

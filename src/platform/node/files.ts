@@ -4,7 +4,7 @@ import { limits } from '../../core/limits.ts';
 import { writeFailure } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
 import type { AppendFile, Bytes, FileInfo, FileParts, Files } from '../host.ts';
-import { builtin } from './builtin.ts';
+import { builtin, randomBytes } from './builtin.ts';
 
 /** An error of an open file has no file name. Without the name, the user cannot know which disk is full. */
 const aboutFile = (thrown: unknown, path: string): unknown => {
@@ -241,7 +241,7 @@ const replaceWith = async (
   const directory = dirname(real);
   const temporary = join(
     directory,
-    `.${basename(real)}.${process.pid}.${builtin.crypto.randomBytes(4).toString('hex')}.tmp`,
+    `.${basename(real)}.${process.pid}.${Buffer.from(randomBytes(4)).toString('hex')}.tmp`,
   );
   try {
     await fill(temporary, await modeFor(real, mode), write);

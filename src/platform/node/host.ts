@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Host, Keychain, Network } from '../host.ts';
-import { builtin, elapsedMs, isSingleExecutable, keepHeapSmall } from './builtin.ts';
+import { builtin, elapsedMs, isSingleExecutable, keepHeapSmall, randomBytes } from './builtin.ts';
 import { nodeFiles } from './files.ts';
 import { nodeProcesses } from './processes.ts';
 import { nodeTerminal } from './terminal.ts';
@@ -106,24 +106,6 @@ const onSignal: Host['onSignal'] = (listener) => {
   return () => {
     for (const [name, handler] of handlers) process.off(name, handler);
   };
-};
-/**
- * Bytes of the generator of the kernel, which also seeds the one of node:crypto. Every request needs a few of them, and
- * loading node:crypto costs a fifth of the start of Node.
- */
-const randomBytes = (count: number): Uint8Array => {
-  try {
-    const source = openSync('/dev/urandom', 'r');
-    try {
-      const bytes = Buffer.alloc(count);
-      if (readSync(source, bytes) === count && fstatSync(source).isCharacterDevice()) return bytes;
-    } finally {
-      closeSync(source);
-    }
-  } catch {
-    // Windows has no such device, and a sandbox may hide it.
-  }
-  return builtin.crypto.randomBytes(count);
 };
 /** This machine. Cheap to make: packages and sockets are loaded by the method that needs them. */
 export const nodeHost = (options: NodeHostOptions = {}): Host => {
