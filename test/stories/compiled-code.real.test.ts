@@ -63,7 +63,9 @@ test("compiled code is kept in Node's own cache if that is configured", async ()
 
 /** Starts a tracker whose list of labels has this many rows, and returns the settings that name it. */
 const trackerWith = async (rows: number) => {
-  const list = JSON.stringify(Array.from({ length: rows }, (_, id) => ({ id, name: `bug ${id}` })));
+  const list = JSON.stringify(
+    Array.from({ length: rows }, (_, id) => ({ id, name: `bug ${id}`, entity_type: 'label' })),
+  );
   const server = createServer((_, reply) => reply.end(list)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -93,16 +95,32 @@ test.skipIf(process.platform !== 'linux')(
       `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
     );
     const withHook = { ...env, NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
-    // The first run compiles, writes the cache and starts the file of tickets.
+    // The first run compiles, writes the cache and the names for completion, and starts the file of tickets.
     for (const environment of [env, withHook])
       expect((await opsctl.run(['tracker', 'labels', 'list'], { env: environment })).code).toBe(0);
     close();
     const modules = JSON.parse(readFileSync(loaded, 'utf8')) as string[];
     expect(modules).toContain('NativeModule http');
-    const costly = /^NativeModule (?:crypto|internal\/crypto\/.*|internal\/fs\/promises|v8)$/;
+    const costly = /^NativeModule (?:crypto|internal\/crypto\/.*|internal\/fs\/promises|tty|v8)$/;
     expect(modules.filter((name) => costly.test(name))).toEqual([]);
+    const names = readFileSync(join(opsctl.home, 'cache', 'mock', 'records', 'label'), 'utf8');
+    expect(names).toContain('bug 0');
   },
 );
+
+test.skipIf(process.platform !== 'linux')('the page of help loads no stream and no socket', async () => {
+  const loaded = join(opsctl.home, 'loaded.json');
+  const hook = join(opsctl.home, 'hook.cjs');
+  writeFileSync(
+    hook,
+    `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
+  );
+  const env = { NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
+  const { code, stdout } = await opsctl.run(['--help'], { env });
+  expect([code, stdout]).toEqual([0, expect.stringContaining('Usage')]);
+  const modules = JSON.parse(readFileSync(loaded, 'utf8')) as string[];
+  expect(modules.filter((name) => /^NativeModule (?:tty|net|stream|http)$/.test(name))).toEqual([]);
+});
 
 test.skipIf(process.platform === 'win32')(
   'a directory that others can write to is neither used nor written',

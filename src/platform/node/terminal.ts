@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { isAccessible } from '../../core/text.ts';
 import type { Bytes, Output, Prompts, Terminal } from '../host.ts';
 import { builtin } from './builtin.ts';
@@ -6,12 +7,26 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_COLUMNS = 80;
 
+/** The number that Linux has for /dev/null, /dev/zero and /dev/full. */
+const MEMORY_DEVICES = 1;
+/** True for what cannot be a terminal. Loading node:tty and with it node:net to learn that costs a tenth of the start of Node. */
+const isOtherThanTerminal = (fd: number): boolean => {
+  if (process.platform !== 'linux') return false;
+  try {
+    const stats = fstatSync(fd);
+    return !stats.isCharacterDevice() || stats.rdev >> 8 === MEMORY_DEVICES;
+  } catch {
+    return false;
+  }
+};
+const isTerminalAt = (fd: number): boolean => !isOtherThanTerminal(fd) && builtin.tty.isatty(fd);
+
 /** Creating the stream takes milliseconds, so it is created at the first write. */
 const output = (fd: 1 | 2, env: Env): Output => {
   let stream: NodeJS.WriteStream | undefined;
   let failure: Error | undefined;
   let isTerminal: boolean | undefined;
-  const isTty = (): boolean => (isTerminal ??= builtin.tty.isatty(fd));
+  const isTty = (): boolean => (isTerminal ??= isTerminalAt(fd));
   const open = (): NodeJS.WriteStream => {
     if (stream === undefined) {
       stream = fd === 1 ? process.stdout : process.stderr;
@@ -83,7 +98,7 @@ export const nodeTerminal = (env: Env): Terminal => {
     stderr,
     stdin: {
       get isTty() {
-        return builtin.tty.isatty(0);
+        return isTerminalAt(0);
       },
       bytes: stdinBytes,
       lines: stdinLines,
