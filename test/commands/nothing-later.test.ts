@@ -171,6 +171,22 @@ describe('the end of a command of the tracker', () => {
     };
     expect(await brokenCommand(make, { argv, code: 10 })).toEqual([]);
   });
+  it('a continued bulk run that finds a row which arrived leaves no effect behind', async () => {
+    const argv = ['bulk', '-f', 'rows.ndjson', '--yes'];
+    const make = async (): Promise<InMemory> => {
+      const at = scene();
+      await at.write('rows.ndjson', rows({ op: 'create', resource: 'labels', name: 'c' }));
+      let isOver = false;
+      const meanwhile = ({ method, path, body }: Asked): undefined => {
+        if (method === 'POST') at.send(method, path, body);
+        isOver ||= method === 'POST';
+        if (isOver) throw new NetworkError('RESET', 'the connection was closed', true);
+      };
+      expect((await at.run(argv, { meanwhile })).code).toBe(11);
+      return at;
+    };
+    expect(await brokenCommand(make, { argv: [...argv, '--resume'] })).toEqual([]);
+  });
   it('an undo that repeats a deletion after a lost connection waits before each attempt', async () => {
     let [count, at] = [0, scene()];
     const make = async (): Promise<InMemory> => {

@@ -7,7 +7,7 @@ import { verifyStored } from '../../../src/kv/snapshots/trial-restore.ts';
 import { accessWith } from '../../../src/kv/engine/access.ts';
 import { dbFile, trailer } from '../../../src/etcd-sim/disk/db-file.ts';
 import { AppError } from '../../../src/core/problem.ts';
-import type { Host } from '../../../src/platform/host.ts';
+import type { Finished, Host } from '../../../src/platform/host.ts';
 import { type Bed, type MakeBed, expectEachEffectMayFail } from '../../support/failing-effects.ts';
 import { smallCluster } from '../../support/small-cluster.ts';
 import { brokenIfSlow } from '../../support/slow-host.ts';
@@ -119,8 +119,10 @@ const verified = async (
   endsOn: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
   slow: (host: Host) => Host = (host) => host,
   signal = new AbortController().signal,
+  built: Partial<Finished> = {},
 ) => {
   const { small, traced, take, manifestOf } = makeScene();
+  const builds: (AbortSignal | undefined)[] = [];
   const timeouts = new Set<number | undefined>();
   const { name } = await take(small.host);
   const before = manifestOf(name);
@@ -144,9 +146,10 @@ const verified = async (
     },
     processes: {
       ...small.host.processes,
-      run: async () => {
+      run: async (_command, _words, options) => {
+        builds.push(options?.signal);
         traced.note('build the data directory');
-        return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false };
+        return { code: 0, signal: null, stdout: '', stderr: '', timedOut: false, ...built };
       },
       start: async () => {
         started = small.host.elapsed();
@@ -171,7 +174,7 @@ const verified = async (
     },
   }).catch((error: unknown) => error);
   traced.note('the command ends');
-  return { traced, result, before, timeouts, after: manifestOf(name) };
+  return { traced, result, before, timeouts, builds, after: manifestOf(name) };
 };
 
 describe('no effect of a snapshot outlasts its command', () => {
@@ -220,6 +223,31 @@ describe('the verification of a snapshot', () => {
   });
   it('each request to the private member has five seconds', async () => {
     expect([...(await verified()).timeouts]).toEqual([5000]);
+  });
+  it('Ctrl-C ends the program that builds the data directory', async () => {
+    const { signal } = new AbortController();
+    const { builds } = await verified(undefined, 0, 'SIGTERM', (host) => host, signal);
+    expect(builds).toEqual([signal]);
+  });
+  it.each([
+    [
+      'cannot start',
+      { code: null, startError: 'spawn ENOENT', stderr: 'one\ntwo\n' },
+      'config',
+      'spawn ENOENT',
+    ],
+    ['ends with an error', { code: 1, stderr: 'one\ntwo\n' }, 'no', 'two'],
+    ['ends without a word', { code: 1, stderr: '' }, 'no', 'etcdutl'],
+  ] as const)('a program that %s is the reason, and no member starts', async (_, built, category, word) => {
+    const given = [undefined, 0, 'SIGTERM', (host: Host) => host, undefined, built] as const;
+    const { result, traced, before, after } = await verified(...given);
+    expect(result).toMatchObject({
+      category,
+      detail: { code: 'TRIAL_RESTORE_FAILED' },
+      message: naming(word),
+    });
+    expect(traced.entries).not.toContain('start the private member');
+    expect(after).toEqual(before);
   });
   it('Ctrl-C ends the wait for the private member, which exits before its data is removed', async () => {
     const stop = new AbortController();

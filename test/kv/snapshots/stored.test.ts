@@ -506,6 +506,20 @@ describe('a directory of snapshots', () => {
     await destination.remove('a.db');
     expect([slow.pending(), await files.list('/snapshots')]).toEqual([[], ['b.db', 'a.db.json']]);
   });
+  it('unfinished copies go after a day, one after the other, and other files stay', async () => {
+    const base = fakeHost();
+    const slow = slowHost(base);
+    const put = (name: string) => base.files.replace(`/snapshots/${name}`, 'x', 0o600);
+    await base.files.makeDirectory('/snapshots', 0o700);
+    for (const name of ['.a-1.partial-7', '.b-2.partial', 'c.db']) await put(name);
+    const { discardUnfinished } = directoryDestination(slow.host, '/snapshots');
+    base.advance(24 * 3_600_000);
+    expect(await discardUnfinished()).toBe(0);
+    base.advance(1);
+    await put('.d-3.partial-9');
+    expect([await discardUnfinished(), slow.pending(), slow.overlaps]).toEqual([2, [], []]);
+    expect(await base.files.list('/snapshots')).toEqual(['c.db', '.d-3.partial-9']);
+  });
   it('a copy has its directory before its first part', async () => {
     const { objects, host } = bucketScene();
     objects.set(`a/${name}`, whole);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { defaultOptions, type Environment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
-import { sameText, sha256, tokenHash } from '../../../src/mock-server/oauth/keys.ts';
+import { idToken, type Signer, sameText, sha256, tokenHash } from '../../../src/mock-server/oauth/keys.ts';
 import { makeAuth } from '../../../src/mock-server/oauth/service.ts';
 import { type Auth, type Code, authState } from '../../../src/mock-server/oauth/state.ts';
 import {
@@ -46,6 +46,25 @@ const code = (more: Partial<Code> = {}): Code => ({
   ...more,
 });
 const issue = (more: Partial<Code> = {}) => auth.env.store.transact(() => issueFamily(auth, code(more)));
+
+test('the times of an id_token are whole seconds: of the sign-in, of the token, and of its end', () => {
+  now += 1999;
+  const signer = { jwt: (alg: string, claims: object) => JSON.stringify({ alg, ...claims }) };
+  const signedIn = code({
+    scopes: ['openid'],
+    signed_in_at: now - 90_000,
+    asked: { nonce: 'n-1' } as Code['asked'],
+  });
+  const known = auth.clients.get(client);
+  if (known === undefined) throw new Error('the client is missing');
+  const given = { client: known, code: signedIn, issuer: 'http://127.0.0.1:1' };
+  const { id_token = '{}' } = idToken(auth, signer as unknown as Signer, given, 'token');
+  const iat = 1_800_000_001;
+  expect(JSON.parse(id_token)).toMatchObject({
+    ...{ auth_time: iat - 90, iat, exp: iat + auth.settings().access_token_seconds, nonce: 'n-1' },
+    ...{ iss: 'http://127.0.0.1:1', aud: client, azp: client },
+  });
+});
 
 test.each([60, 3600])('a machine token is valid for its %d seconds, and not longer', (seconds) => {
   const { env } = auth;

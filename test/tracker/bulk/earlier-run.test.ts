@@ -104,7 +104,9 @@ describe('a bulk run that is started again without a flag', () => {
     const at = trackerInMemory();
     const piped = (words: readonly string[], options: RunOptions) =>
       at.run(['bulk', '-f', '-', '--journal', 'j', '-o', 'json', ...words], { stdin: rowsOf(5), ...options });
-    await piped([], endsAt(at, 3, true));
+    // One row at a time, so the last rows of the first batch were not sent.
+    const first = await piped(['--concurrency', '1'], endsAt(at, 3, true));
+    expect(first.writes.filter(({ method }) => method === 'POST')).toHaveLength(3);
     expect((await piped([], {})).error()).toMatchObject({ code: 'UNFINISHED_RUN' });
     expect((await piped(['--resume'], {})).code).toBe(0);
     expect(names(at)).toHaveLength(5);

@@ -184,6 +184,35 @@ describe('tracker bulk', () => {
     ]);
   });
 
+  test('a list of IDs and names, in either order, becomes a list of IDs', async () => {
+    const at = trackerInMemory();
+    const [a, b] = ['A', 'B'].map((name) => at.send('POST', '/objectives', { name }).id);
+    const [first, second] = ['E', 'F'].map((name) => at.send('POST', '/epics', { name }).id);
+    const update = { op: 'update', resource: 'epics' };
+    const [one, two] = [
+      { ...update, id: first, objective_ids: [a, 'B'] },
+      { ...update, id: second, objective_ids: ['A', b] },
+    ];
+    await at.write('rows.ndjson', ndjson(one, two));
+    const ran = await run(at, '--concurrency', '1');
+    const both = { objective_ids: [a, b] };
+    expect([ran.code, ran.writes.map(({ body }) => body)]).toEqual([0, [both, both]]);
+  });
+
+  test('a dry run shows a part of a record that an earlier row would create', async () => {
+    const epic = { op: 'create', resource: 'epics', name: 'E', external_id: 'K' };
+    const comment = {
+      op: 'update',
+      resource: 'epic-comments',
+      'epic-public-id': 'external:K',
+      id: 7,
+      text: 't',
+    };
+    const at = trackerInMemory({ 'rows.ndjson': ndjson(epic, comment) });
+    const ran = await run(at, '--dry-run');
+    expect([ran.code, rowsOf(ran).map(({ status }) => status)]).toEqual([0, ['would', 'would']]);
+  });
+
   test('names are read again, because cached names may belong to other records', async () => {
     const at = trackerInMemory({
       'rows.ndjson': ndjson({ op: 'update', resource: 'labels', id: 'a', color: '#112233' }),
