@@ -113,6 +113,15 @@ describe('a service made of a table', () => {
     });
   });
 
+  it.each(['{', 'no', '"\u0000', '{"a":1}}'])(
+    'a body that is not JSON is refused with the reason: %j',
+    async (body) => {
+      const { status, json } = await ask('POST', '/things', body);
+      const other = await ask('POST', '/things', '[]');
+      expect([status, json.problems, other.status]).toEqual([400, ['body type'], 400]);
+      expect(json.message).not.toBe(other.json.message);
+    },
+  );
   it('the service sends a repeated text as bytes', async () => {
     const bodies = [await ask('GET', '/text'), await ask('GET', '/text'), await ask('GET', '/text')].map(
       ({ body }) => body,

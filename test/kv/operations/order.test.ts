@@ -1,11 +1,13 @@
 /** The order of the effects of operations, as one trace: journal lines, driver calls and requests. */
 import { describe, expect, it } from 'vitest';
 import { adviceText } from '../../../src/core/next.ts';
+import { AppError } from '../../../src/core/problem.ts';
 import { expectEachEffectMayFail } from '../../support/failing-effects.ts';
 import type { SmallCluster } from '../../support/small-cluster.ts';
 import { expectInOrder, expectNoneBetween } from '../../support/trace.ts';
 import {
   defragWork,
+  type Work,
   operationBed,
   performTraced,
   recoverWork,
@@ -339,6 +341,17 @@ describe('the commands after an operation that stopped', () => {
     const stopped = await performTraced(other, traceOperation(other.small));
     const commands = (stopped.error?.detail.tryThis ?? []).map((one) => adviceText(one));
     expect([commands.length > 1, commands.at(-1)]).toEqual([true, other.plan.command]);
+  });
+  it('contain the command of the operation once, next to another one', async () => {
+    const work = await defragWork();
+    const { command, steps } = work.plan;
+    const failing = async (): Promise<never> => {
+      throw new AppError('stopped', 'on purpose', { tryThis: ['read the log of n2', command] });
+    };
+    const acts = (): ReturnType<Work['acts']> => ({ [steps[0]?.kind ?? '']: failing });
+    const { error } = await performTraced({ ...work, acts }, traceOperation(work.small));
+    const texts = (error?.detail.tryThis ?? []).map((one) => adviceText(one));
+    expect([error?.message, texts]).toEqual(['on purpose', ['read the log of n2', command]]);
   });
 });
 

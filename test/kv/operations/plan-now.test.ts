@@ -6,6 +6,7 @@ import type { Observation } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
+import { pause } from '../../support/slow-host.ts';
 
 type Sick = { readonly leaderless?: boolean; readonly alarm?: boolean; readonly away?: boolean };
 /**
@@ -13,12 +14,23 @@ type Sick = { readonly leaderless?: boolean; readonly alarm?: boolean; readonly 
  * and the elapsed time.
  */
 const planned = async (looks: number, sick: Sick = {}) => {
-  const host = fakeHost();
+  const base = fakeHost();
+  const overlaps: string[] = [];
+  let isAsleep = false;
+  const sleep = async (ms: number): Promise<void> => {
+    isAsleep = true;
+    await pause();
+    await base.sleep(ms);
+    isAsleep = false;
+  };
+  const host = { ...base, sleep };
+  const ids = new Set<string>();
   const cluster = clusterFile(3);
   let seen = 0;
   const isSick = (url: string): boolean => url === cluster.members[1]?.client_url && seen <= looks;
   const store = (url: string) => ({
     versions: async () => {
+      if (isAsleep) overlaps.push(`look ${seen + 1} began before the end of a pause`);
       if (url === cluster.members[0]?.client_url) seen += 1;
       if (isSick(url) && sick.away === true) throw new Error('connection refused');
       return { server: '3.5.16', cluster: '3.5.0' };
@@ -39,22 +51,28 @@ const planned = async (looks: number, sick: Sick = {}) => {
     findings: [],
     observation,
   });
-  const plan = async (observation: Observation) =>
-    observation.members[1]?.is_healthy === true
+  const plan = async (observation: Observation, id: string) => {
+    ids.add(id);
+    return observation.members[1]?.is_healthy === true
       ? ({ id: 'made' } as unknown as OperationPlan)
       : refusal(observation);
+  };
   const place = { host, state: '/state', cluster, access: { store } as unknown as Access, driver: undefined };
   const made = await planNow(place, { operation: 'replace-member', subject: 'n1', plan }).then(
     () => 'planned',
     (error: Error) => error.message,
   );
-  return { made, seen, tookMs: host.elapsed() - start };
+  expect(overlaps).toEqual([]);
+  return { made, seen, ids: ids.size, tookMs: host.elapsed() - start };
 };
 
+it('each attempt to plan has an ID of its own, which contains its time', async () => {
+  expect((await planned(8)).ids).toBe(9);
+});
 describe('an operation that is refused for a member that is not healthy', () => {
   it('a failed health check is repeated during an election, including after the new leader is known', async () => {
-    expect(await planned(8)).toEqual({ made: 'planned', seen: 9, tookMs: 2000 });
-    expect(await planned(8, { leaderless: true })).toEqual({ made: 'planned', seen: 9, tookMs: 2000 });
+    expect(await planned(8)).toMatchObject({ made: 'planned', seen: 9, tookMs: 2000 });
+    expect(await planned(8, { leaderless: true })).toMatchObject({ made: 'planned', seen: 9, tookMs: 2000 });
     expect(await planned(39)).toMatchObject({ made: 'planned', tookMs: 9750 });
     expect(await planned(1000)).toMatchObject({
       made: naming('changes', 'made', 'n2 is not healthy'),

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import type { Driver } from '../../../src/kv/upgrade/supervisors/driver.ts';
 import type { ListedMember } from '../../../src/kv/client/etcd-client.ts';
 import { addPlan, promotePlan, removePlan, updatePlan } from '../../../src/kv/operations/membership-plan.ts';
-import type { Host } from '../../../src/platform/host.ts';
-import { type SlowHost, slowHost } from '../../support/slow-host.ts';
+import type { Host, HttpRequest } from '../../../src/platform/host.ts';
+import { pause, type SlowHost, slowHost } from '../../support/slow-host.ts';
 import { expectInOrder, traceHost } from '../../support/trace.ts';
 import {
   compactWork,
@@ -36,6 +36,25 @@ const offline = async (): Promise<Work> => {
   return work;
 };
 
+/** The removed member had an alarm, which stays in the cluster without it. */
+const replaceAlarmed = async (): Promise<Work> => {
+  const work = await replaceWork([], true);
+  const { host, state, members } = work.small;
+  state.alarms.push({ memberID: members('n1').id, alarm: 'CORRUPT' });
+  const { request } = host.network;
+  const network = {
+    ...host.network,
+    request: async (one: HttpRequest) => {
+      if (String(one.body ?? '').includes('DEACTIVATE')) await pause(100);
+      return request(one);
+    },
+  };
+  Object.assign(host, { network });
+  const at = work.plan.steps.findIndex(({ kind }) => kind === 'set-aside');
+  const disarm = { id: 'disarm', kind: 'disarm', title: 'disarm' } as const;
+  const steps = [...work.plan.steps.slice(0, at), disarm, ...work.plan.steps.slice(at)];
+  return { ...work, plan: { ...work.plan, steps } };
+};
 const CALLS = ['stop', 'kill', 'stage', 'activate', 'discard', 'start', 'copyData', 'writeFile'] as const;
 const slowDriver = (driver: Driver, { slow }: SlowHost): Driver => {
   const made = { ...driver } as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
@@ -85,6 +104,7 @@ it.each<readonly [string, () => Promise<Work>]>([
   ['compaction', () => compactWork(1000)],
   ['recovery of space', recoverWork],
   ['replacement of a member', () => replaceWork([], true)],
+  ['replacement of a member with an alarm', replaceAlarmed],
   ['upgrade of a stopped cluster', offline],
   [
     'new member',
@@ -107,6 +127,20 @@ it.each<readonly [string, () => Promise<Work>]>([
   },
 );
 
+it('a cluster version that comes late is read again after each pause', async () => {
+  const work = await offline();
+  const { host, state } = work.small;
+  state.hasNoMonitor = true;
+  let isRead = false;
+  const { overlaps } = await performSlow(work, (line) => {
+    isRead ||= /"begin".*"verify-version"/.test(line);
+    if (isRead && !state.hasMoved)
+      void host.sleep(2000).then(() => {
+        state.hasMoved = true;
+      });
+  });
+  expect([overlaps, state.hasMoved]).toEqual([[], true]);
+});
 it('a leadership that returned is moved away again before its member is defragmented', async () => {
   const work = await defragWork();
   const { state } = work.small;

@@ -35,6 +35,8 @@ const at = (origin: string, ratePerMinute?: number) => {
   return { ask, host, clock, service };
 };
 
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
 test('an HTTPS server rejects a plain request before its token is read', () => {
   const { ask } = at('https://127.0.0.1:1');
   expect(ask({ isTls: true }).status).toBe(200);
@@ -56,4 +58,13 @@ test('the service owns exactly the paths below /api/v3', () => {
   expect(
     ['/api/v3/labels', '/api/v3', '/api/v30/labels', '/api/v2/labels', '/'].map((path) => service.owns(path)),
   ).toEqual([true, true, false, false, false]);
+});
+
+test('the iteration of the demo began two days ago and ends in eleven days', () => {
+  const { ask, clock } = at('http://127.0.0.1:1');
+  const [{ start_date, end_date }] = JSON.parse(String(ask({ path: '/api/v3/iterations' }).body));
+  const days = [start_date, end_date].map(
+    (day) => (Date.parse(day) - Date.parse(dayOf(clock.now()))) / 86_400_000,
+  );
+  expect(days).toEqual([-2, 11]);
 });

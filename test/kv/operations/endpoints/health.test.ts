@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import { type Endpoint, proposalText, propose } from '../../../../src/kv/operations/endpoints.ts';
 import { covers } from '../../../support/covers.ts';
+import { pause } from '../../../support/slow-host.ts';
 
 const host = { elapsed: () => 0 };
 const endpoint = (range: () => Promise<unknown>, is_healthy = true): Endpoint =>
@@ -36,4 +37,25 @@ it('reports an unhealthy endpoint if /health is false as well', async () => {
   const found = await propose(host, endpoint(refused, false));
   expect(found).toMatchObject({ health: false });
   expect(proposalText([found])).toContain('is unhealthy: failed to commit proposal');
+});
+it('measures the proposal only, after the version of the member is known', async () => {
+  let now = 0;
+  const row = async () => {
+    await pause();
+    now += 5000;
+    return {};
+  };
+  const range = async () => {
+    now += 20;
+    return {};
+  };
+  const slow = { endpoint: 'a', store: { row, range } } as unknown as Endpoint;
+  expect(await propose({ elapsed: () => now }, slow)).toEqual({ endpoint: 'a', health: true, took: '20ms' });
+});
+it('reports an endpoint whose version cannot be read', async () => {
+  const row = async () => {
+    throw new AppError('network', 'connection refused', {});
+  };
+  const gone = { endpoint: 'a', store: { row, range: async () => ({}) } } as unknown as Endpoint;
+  expect(await propose(host, gone)).toMatchObject({ health: false, error: 'connection refused' });
 });
