@@ -71,6 +71,19 @@ describe('a label that must not change', () => {
 });
 
 describe('a lock file that another command holds', () => {
+  test('is written as soon as the other command has released it', async () => {
+    const host = fakeHost();
+    const file = `/work/.${LOCK_FILE}.held`;
+    const holder = { ...thisProcess(host), machine: 'elsewhere', nonce: 'other' };
+    await host.files.replace(file, JSON.stringify(holder), 0o600);
+    const sleep = async (ms: number): Promise<void> => {
+      await host.sleep(ms);
+      if (host.slept.length === 3) await host.files.remove(file);
+    };
+    const waiting = contextWith({ host: { ...host, sleep }, signal: new AbortController().signal });
+    await changeLock(waiting, '/work', () => ({ labels: { a: { deployments: {} } } }));
+    expect([host.slept, await host.files.list('/work')]).toEqual([[50, 50, 50], [LOCK_FILE]]);
+  });
   test('the wait ends with the interruption, and the lock of the other command stays', async () => {
     const stop = new AbortController();
     const host = fakeHost();

@@ -46,6 +46,18 @@ describe('values of a deployment', () => {
     expect(labelOf(at).properties.title).toBe('Contract X');
   });
 
+  test('a definition that uses one value needs a deployment', async () => {
+    const definitions = [
+      'title: A ${suffix}\ndescription: plain\n',
+      'title: A\nfields: [{name: N, type: text, description: "${text}"}]\n',
+    ];
+    for (const definition of definitions) {
+      const at = labelsInMemory(files({ 'labels/contract.yaml': definition }));
+      const ran = await at.run(['apply', '-f', 'labels', '--yes', '-o', 'json']);
+      expect([ran.code, ran.writes]).toEqual([2, []]);
+    }
+  });
+
   test.each([
     ['no deployment is named', ['apply', '-f', 'labels'], {}, '--deployment'],
     ['the deployment has no values', apply('test'), {}, 'production, staging'],

@@ -309,7 +309,7 @@ describe('the verification of a snapshot', () => {
   });
   it.each([
     [59_000, { ok: true }],
-    [61_000, { detail: { code: 'TRIAL_RESTORE_FAILED' } }],
+    [61_000, { detail: { code: 'TRIAL_RESTORE_FAILED' }, message: naming(' 60 s') }],
   ])('a private member that is healthy after %i ms', async (ms, expected) => {
     expect((await verified(undefined, ms)).result).toMatchObject(expected);
   });
