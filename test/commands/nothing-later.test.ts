@@ -97,6 +97,38 @@ describe('the end of a command of labels', () => {
   });
 });
 
+describe('an undo of labels that stops', () => {
+  const change = (host: Host): Host => ({ ...host, now: () => host.now() - 60_000 });
+  const both = (description: string): string =>
+    ['A', 'B'].map((title) => `title: ${title}\ndescription: ${description}\n`).join('---\n');
+  const make = async (): Promise<InMemory> => {
+    const at = labelsInMemory({ 'labels/a.yaml': both('First') });
+    const apply = ['apply', '-f', 'labels', '--publish', '--yes'];
+    expect((await at.run(apply, { change })).code).toBe(0);
+    await at.write('labels/a.yaml', both('Second'));
+    expect((await at.run(apply)).code).toBe(0);
+    return at;
+  };
+  let edits = 0;
+  /** The service accepts the edit of the first label. */
+  const meanwhile = ({ method, path }: Asked) => {
+    if (method !== 'POST' || !path.includes(':delta')) return undefined;
+    edits += 1;
+    return edits === 1 ? undefined : { status: 401, json: { error: { code: 401, message: 'no' } } };
+  };
+  it('marks the labels that it restored before it ends, as a complete undo does', async () => {
+    const undo = { argv: ['undo', '--yes'], options: { isTopLevel: true, meanwhile }, code: 8 };
+    const fresh = (): Promise<InMemory> => {
+      edits = 0;
+      return make();
+    };
+    expect(await brokenCommand(fresh, undo)).toEqual([]);
+    expect(await leftOpen(fresh, undo)).toEqual([]);
+    const complete = { argv: ['undo', '--yes'], options: { isTopLevel: true } };
+    expect(await leftOpen(make, complete)).toEqual([]);
+  });
+});
+
 const rows = (...list: readonly object[]): string => list.map((row) => `${JSON.stringify(row)}\n`).join('');
 describe('the end of a command of the tracker', () => {
   const scene = (): InMemory => {

@@ -31,6 +31,20 @@ export const EQUIVALENT = [
       'The journal was synced before, and forgetting the names ignores every failure of its own, so both happen in both orders.',
   },
   {
+    file: 'src/labels/record-writes.ts',
+    kind: 'await',
+    text: 'await this.#note(name, { name, title: made.properties.title ?? name })',
+    reason:
+      'Both entries wait for the same target and then for the same file, in the order of their calls, and the second is awaited.',
+  },
+  {
+    file: 'src/labels/record-writes.ts',
+    kind: 'order',
+    text: 'await this.#record.noteRejected(now.line)',
+    reason:
+      'The changes of one label are sequential, and only the next change of the same label reads the entry that is removed.',
+  },
+  {
     file: 'src/mock-server/tracker/state.ts',
     kind: 'unit',
     text: 'ms / 1000',
