@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { AGAIN_MS, type Bucket, CALL_MS, LEASE_MS, type RateStore, storeBucket } from '../../src/api/rate.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { partlyMade } from '../support/context.ts';
 
 const bucket = (store: Partial<RateStore>, ownCalls: string[] = []) => {
   const host = fakeHost();
@@ -72,13 +73,13 @@ test('an interruption ends the wait for a place, without another request or a fa
   let takes = 0;
   const made = storeBucket(host, {
     open: async () =>
-      ({
+      partlyMade<RateStore>({
         take: async () => {
           takes += 1;
           if (takes > 3) throw new Error('the wait did not end');
           return { waitMs: 3000 };
         },
-      }) as unknown as RateStore,
+      }),
     ...{ key: 'k', limit: 2, signal: stop.signal, onLost: (why) => lost.push(why) },
     own: () => {
       throw new Error('the own bucket is not needed');
@@ -95,12 +96,12 @@ test('an interruption during a request to the store is not a lost store', async 
   const reason = new Error('Ctrl-C');
   const made = storeBucket(host, {
     open: async () =>
-      ({
+      partlyMade<RateStore>({
         take: async () => {
           stop.abort(reason);
           throw reason;
         },
-      }) as unknown as RateStore,
+      }),
     ...{ key: 'k', limit: 2, signal: stop.signal, onLost: (why) => lost.push(why) },
     own: () => {
       throw new Error('the own bucket is not needed');

@@ -24,7 +24,7 @@ import { contentOf } from '../../src/tracker/files.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { realHost } from '../support/real-host.ts';
 import { covers } from '../support/covers.ts';
-import { contextWith } from '../support/context.ts';
+import { contextWith, partlyMade } from '../support/context.ts';
 
 test('a secret: n bytes and n + 1', covers('limit/secretBytes'), () => {
   refuseLongSecret('usage', '--token', 'é'.repeat(limits.secretBytes / 2));
@@ -55,7 +55,7 @@ test('a response that is not a list is limited to n bytes', covers('limit/beside
       yield Buffer.alloc(size - '{"a":""}'.length, 'x');
       yield Buffer.from('"}');
     };
-    const reply = { status: 200, headers: {}, stream: body } as unknown as HttpReply;
+    const reply = partlyMade<HttpReply>({ status: 200, headers: {}, stream: body });
     return openAnswer(reply, 'GET /x');
   };
   const found = await read(limits.besideRowsBytes);
@@ -114,10 +114,10 @@ test(
 
 /** Files whose readers check only the size before the read. */
 const sized = (sizeBytes: number, text: string): Files =>
-  ({
+  partlyMade<Files>({
     info: async () => ({ kind: 'file', sizeBytes }),
     readBytes: async () => Buffer.from(text),
-  }) as unknown as Files;
+  });
 
 test('a trace: n bytes and n + 1', covers('limit/traceBytes'), async () => {
   const read = (size: number) => readTrace({ files: sized(size, '{}') } as Host, '/t.json');

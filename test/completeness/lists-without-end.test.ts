@@ -9,7 +9,7 @@ import { listLocks, listPermissions, listTitles, readLive } from '../../src/labe
 import type { Host } from '../../src/platform/host.ts';
 import { exportData, readCurrent, readLookup } from '../../src/tracker/workspace/read.ts';
 import { covers } from '../support/covers.ts';
-import { contextWith } from '../support/context.ts';
+import { contextWith, partlyMade } from '../support/context.ts';
 
 test('rows that are held: n and n + 1', covers('limit/heldRows'), () => {
   const held = heldRows('GET /x');
@@ -73,7 +73,7 @@ test.each<[string, () => Promise<unknown>]>([
     'stored snapshots',
     async () =>
       (
-        await bucketDestination({ bucket, env: {} } as unknown as Host, { bucket: 'b', prefix: 'p/' }, {
+        await bucketDestination(partlyMade<Host>({ bucket, env: {} }), { bucket: 'b', prefix: 'p/' }, {
           workDirectory: '/',
         } as never)
       ).names(),

@@ -10,7 +10,7 @@ import { acceptRemoteChanges } from '../../src/labels/apply.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, option, text } from '../support/live-labels.ts';
 import { errorWith, naming } from '../support/facts.ts';
-import { contextWith } from '../support/context.ts';
+import { contextWith, partlyMade } from '../support/context.ts';
 
 const selection = (name: string, ...choices: LiveField['choices'][number][]): LiveField =>
   text(name, { type: 'selection', choices });
@@ -268,7 +268,7 @@ describe('writing remote changes into the file', () => {
       const wanted = definitionFrom(document.value).definition;
       const found = now === undefined ? [] : driftOf(wanted, baseFromRevision(then), now);
       const wish = { document, source: document.source, wanted };
-      return { wish, wanted, live: now, drift: found } as unknown as PlannedLabel;
+      return partlyMade<PlannedLabel>({ wish, wanted, live: now, drift: found });
     });
     await acceptRemoteChanges(
       { context } as Session,
@@ -372,7 +372,7 @@ fields:
       const wish = { document, source: name, wanted };
       const prepared = { wish, wanted, live: now, drift: driftOf(wanted, baseFromRevision(then), now) };
       const context = { host: fakeHost({ files: { '/place/a.json': given } }), log: { info: () => {} } };
-      return acceptRemoteChanges({ context } as unknown as Session, [prepared as unknown as PlannedLabel]);
+      return acceptRemoteChanges(partlyMade<Session>({ context }), [prepared as unknown as PlannedLabel]);
     };
     await expect(asked('a.json', list)).rejects.toThrow('is a list of definitions');
     await expect(asked('-', JSON.stringify(wanted))).rejects.toThrow('standard input');

@@ -42,7 +42,7 @@ import { deleteDuplicate } from '../../src/labels/apply.ts';
 import { parseDesiredLabels } from '../../src/labels/desired.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { label, text } from '../support/live-labels.ts';
-import { contextWith } from '../support/context.ts';
+import { contextWith, partlyMade } from '../support/context.ts';
 
 describe('a label of the service in the words of a definition', () => {
   test('a missing value of the service is undefined, and an unmentioned permission is not denied', () => {
@@ -374,7 +374,7 @@ describe('texts about definitions', () => {
     const whole = { title: 'Contract', ...wanted };
     const plan = planFrom(whole, live, { prune: false });
     const wish = { source: 'a.yaml', wanted: whole, document: {} };
-    return {
+    return partlyMade<PlannedLabel>({
       wish,
       wanted: whole,
       entry: undefined,
@@ -383,7 +383,7 @@ describe('texts about definitions', () => {
       drift: [],
       plan,
       ...patch,
-    } as unknown as PlannedLabel;
+    });
   };
   const field: FieldDef = { name: 'A', type: 'text', required: true };
   const lost = {
@@ -468,7 +468,7 @@ describe('texts about definitions', () => {
 
   test('a file that would undo remote changes is rejected, unless ours wins', () => {
     const refuse = (all: PlannedLabel[], take?: 'ours') => () =>
-      refuseLost({ deployment: 'd', options: { take } } as unknown as Session, all);
+      refuseLost(partlyMade<Session>({ deployment: 'd', options: { take } }), all);
     expect(refuse([same, changed])).not.toThrow();
     expect(refuse([drifted], 'ours')).not.toThrow();
     expect(refuse([drifted])).toThrow(
@@ -568,7 +568,7 @@ test('every duplicate definition is reported with the position of the first one'
 });
 
 describe('labels that two runs made at the same time', () => {
-  const session = (patch: object) => ({ context: patch, options: { admin: false } }) as unknown as Session;
+  const session = (patch: object) => partlyMade<Session>({ context: patch, options: { admin: false } });
   const made = (state: LiveLabel['state']) => ({ live: label({ id: 'N', state }) }) as never;
   test('the later duplicate is deleted with its pinned revision; a missing one is not a failure', async () => {
     const calls: unknown[] = [];

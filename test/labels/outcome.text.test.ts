@@ -12,6 +12,7 @@ import type { LiveLabel, PermissionPlan } from '../../src/labels/definition.ts';
 import type { PlannedLabel } from '../../src/labels/prepare.ts';
 import type { AppError } from '../../src/core/problem.ts';
 import { label } from '../support/live-labels.ts';
+import { partlyMade } from '../support/context.ts';
 
 const none: PermissionPlan = { added: [], changed: [], removed: [] };
 const ada = { role: 'READER', email: 'ada@x' };
@@ -21,7 +22,7 @@ const prepared = (wanted: object, found: LiveLabel | null = label(), more: objec
   const plan = planFrom(whole, live, { prune: false });
   const wish = { source: 'a.yaml', wanted: whole, document: {} };
   const base = { wish, wanted: whole, live, drift: [], plan, entry: undefined, base: undefined };
-  return { ...base, ...more } as unknown as PlannedLabel;
+  return partlyMade<PlannedLabel>({ ...base, ...more });
 };
 const withPermissions = (plan: PermissionPlan) => ({ permissions: { live: [], plan } });
 

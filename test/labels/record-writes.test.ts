@@ -65,7 +65,7 @@ const stepsOf = async (
         : what === 'delta'
           ? asking
           : { ...asking, params: { parent: 'labels/A' } };
-    await recorded.call(labelsService, changes[what] as never, input as never).catch(() => {});
+    await recorded.call(labelsService, changes[what], input).catch(() => {});
     steps.push(`after ${what}`);
   });
   return steps;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Controlled, control, makeSnapshots } from '../../src/mock-server/control.ts';
 import { Store } from '../../src/mock-server/store.ts';
+import { partlyMade } from '../support/context.ts';
 import { pause } from '../support/slow-host.ts';
 
 /** The control interface of a server whose effects are noted, each with its end. */
@@ -12,16 +13,16 @@ const scene = () => {
     await pause();
     steps.push(`${name} done`);
   };
-  const on = {
+  const on = partlyMade<Controlled>({
     env: { store, now: () => 0 },
     snapshots: makeSnapshots(store),
     services: { loadAll: effect('load'), reset: effect('reset'), restore: () => void steps.push('restore') },
     onReplaced: effect('compact'),
     clock: { state: () => ({}) },
     faults: { list: () => [] },
-    log: { last: () => [], count: () => 0, list: () => [] },
+    log: { last: () => [], count: 0 },
     facts: () => ({}),
-  } as unknown as Controlled;
+  });
   const ask = async (method: string, path: string, body = '') => {
     const reply = await control(on, method, path, '', Buffer.from(body));
     steps.push(`answer ${reply.status}`);
@@ -34,14 +35,17 @@ test.each<readonly [string, string, string, readonly string[]]>([
   ['POST', 'reset', '{"kind":"empty"}', ['reset empty', 'reset done']],
   ['PUT', 'state', state, ['restore']],
   ['POST', 'snapshots/a/restore', '', ['restore']],
-])('%s %s: the state is replaced, then the journal is compacted, then the answer is sent', async (...row) => {
-  const [method, path, body, replaced] = row;
-  const { steps, ask } = scene();
-  await ask('PUT', 'snapshots/a');
-  steps.splice(0);
-  await ask(method, path, body);
-  expect(steps).toEqual([...replaced, 'compact', 'compact done', 'load', 'load done', 'answer 200']);
-});
+])(
+  '%s %s: the state is replaced before the journal is compacted, and the response is last',
+  async (...row) => {
+    const [method, path, body, replaced] = row;
+    const { steps, ask } = scene();
+    await ask('PUT', 'snapshots/a');
+    steps.splice(0);
+    await ask(method, path, body);
+    expect(steps).toEqual([...replaced, 'compact', 'compact done', 'load', 'load done', 'answer 200']);
+  },
+);
 test('a snapshot and a saved state contain services that were not used before', async () => {
   for (const [method, path] of [
     ['GET', 'state'],

@@ -85,7 +85,7 @@ test('a requested compaction follows the compaction that a write started', async
   await journal.close();
 });
 
-test('a close folds a journal that has grown before it notes the sizes, and nothing follows it', async () => {
+test('a close folds a journal that has grown before it notes the sizes, which is its last change', async () => {
   for (const kilobytes of [1, 5000]) {
     const disk = fakeHost();
     const traced = traceHost(disk, { isSlow: true });

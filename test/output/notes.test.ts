@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { holdNote, isHeld, releaseNotes } from '../../src/output/render.ts';
+import { partlyMade } from '../support/context.ts';
 
 const world = () => {
   const [written, waits]: [string[], number[]] = [[], []];
@@ -9,10 +10,10 @@ const world = () => {
     waits.push(ms);
     return new Promise((resolve) => (wake = resolve));
   };
-  const host = {
+  const host = partlyMade<Host>({
     sleep,
     terminal: { stderr: { write: async (text: string) => void written.push(text) } },
-  } as unknown as Host;
+  });
   return { host, written, waits, wake: async () => (wake(), await Promise.resolve()) };
 };
 const options = () => ({ format: 'json', notes: [] as string[] }) as unknown as Parameters<typeof isHeld>[0];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findSocketOwner, strangerAt } from '../../src/platform/trust.ts';
 import type { Host, Incoming } from '../../src/platform/host.ts';
+import { partlyMade } from '../support/context.ts';
 
 const head =
   '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode';
@@ -47,12 +48,12 @@ describe('classification of strangers', () => {
       '/proc/self/loginuid': own.loginuid ?? '4294967295',
       '/etc/passwd': 'eve:x:1001:1001::/home/eve:/bin/sh\n',
     };
-    const host = {
+    const host = partlyMade<Host>({
       platform: 'linux',
       uid: own.uid,
       env: own.env ?? {},
       files: { readNow: (path: string) => files[path] },
-    } as unknown as Host;
+    });
     return strangerAt(host, { remotePort: 50_000 } as Incoming, 4711);
   };
   test.each([

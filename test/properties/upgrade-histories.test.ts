@@ -24,6 +24,7 @@ import type {
 import { fakeHost } from '../support/fake-host.ts';
 import { away, clusterFile, idOf, observed, planOptions, seen } from '../support/observations.ts';
 import { testSeed } from '../support/seeded.ts';
+import { partlyMade } from '../support/context.ts';
 
 const seed = testSeed;
 /** `OPSCTL_TEST_HISTORIES=250000-500000` runs a part of the million histories of a seed, so that several runs can share them. */
@@ -66,7 +67,7 @@ const machineOf = ({ machines }: Scene, name: string): Machine =>
 
 /** The contract of every supervisor: stage next to the active program, activate between stop and start, and discard the staged program. */
 const modelled = (scene: Scene): Driver =>
-  ({
+  partlyMade<Driver>({
     kind: 'systemd',
     stage: async (
       { name }: { name: string },
@@ -97,7 +98,7 @@ const modelled = (scene: Scene): Driver =>
     },
     discard: async ({ name }: { name: string }, { next }: Placement) =>
       void machineOf(scene, name).files.delete(next.program ?? ''),
-  }) as unknown as Driver;
+  });
 
 /** The planner and the observation are pure, and most histories share states. Each state is computed only once. */
 const remembered = <T>(make: () => T, memory: Map<string, T>, key: string): T => {
@@ -203,10 +204,10 @@ const perform = async (work: Work, step: Step): Promise<boolean> => {
     const placement = await driver.stage(spec, { from: plan.from, to: plan.to, run: 'run' });
     // A guard refuses at the last moment, before any change to the program that a crash would start.
     if (random.chance(0.1)) return driver.discard(spec, placement).then(() => false);
-    const journal = {
+    const journal = partlyMade<Journal>({
       entries: work.entries,
       write: (entry: object) => put(work, entry),
-    } as unknown as Journal;
+    });
     await recordPlacement({ host, directory: '/state/test/run', journal }, placement);
     if (random.chance(0.05)) return false;
     machine.running = undefined;

@@ -10,9 +10,11 @@ type Parts<T> = {
       : T[Key];
 };
 
-/** Returns a context of these parts. The compiler reports a part that a context does not have. */
+/** Returns an object of these parts. The compiler reports a part that the object does not have. */
+export const partlyMade = <T extends object>(parts: Parts<T>): T => parts as unknown as T;
+/** Returns a context of these parts. The code must not use any other part. */
 export const contextWith = (parts: Parts<Context>): Context =>
-  new Proxy(parts as unknown as Context, {
+  new Proxy(partlyMade<Context>(parts), {
     get: (target, name, receiver) => {
       if (typeof name === 'string' && name !== 'then' && !(name in target))
         throw new Error(`this test gives no context.${name}`);

@@ -3,17 +3,18 @@ import { categoryOfExit, exitCodes } from '../../src/core/problem.ts';
 import type { Exit, Finished, Host, Started } from '../../src/platform/host.ts';
 import { type TourContext, tour } from '../../src/support/tour.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { partlyMade } from './context.ts';
 
 const ended = (code: number): Exit => ({ code, signal: null });
 /** Returns a context with a server that prints these lines and exits with `serverCode`. All its commands exit with `code`. */
 const tripWith = (lines: readonly string[], serverCode: number, code: number): TourContext => {
-  const server = {
+  const server = partlyMade<Started>({
     lines: async function* () {
       yield* lines;
     },
     exited: Promise.resolve(ended(serverCode)),
     kill: () => {},
-  } as unknown as Started;
+  });
   const finished: Finished = { ...ended(code), stdout: '', stderr: '', timedOut: false };
   const host = fakeHost();
   const processes = { ...host.processes, start: async () => server, run: async () => finished };

@@ -14,6 +14,7 @@ import {
 import type { Keychain } from '../../../src/platform/host.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { naming, errorWith } from '../../support/facts.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const run = (index?: unknown, origin = 'default') => {
   const text = typeof index === 'string' ? index : JSON.stringify(index);
@@ -22,7 +23,7 @@ const run = (index?: unknown, origin = 'default') => {
     profile: { name: 'default', origin },
     directories: { state: '/home/o/default' },
   };
-  return { host, settings } as unknown as AuthContext;
+  return partlyMade<AuthContext>({ host, settings });
 };
 const names = (places: readonly { readonly profile: string }[]) => places.map(({ profile }) => profile);
 

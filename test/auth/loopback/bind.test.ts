@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Host, Listener } from '../../../src/platform/host.ts';
 import { bindLoopback } from '../../../src/auth/loopback/listen.ts';
+import { partlyMade } from '../../support/context.ts';
 
 /** A network on which the test decides whether a port is free. It logs each opened and closed port. */
 const network = (outcome: (host: string, port: number, count: number) => number | string) => {
@@ -17,7 +18,7 @@ const network = (outcome: (host: string, port: number, count: number) => number 
     };
     return listener;
   };
-  return { host: { network: { listen } } as unknown as Host, log };
+  return { host: partlyMade<Host>({ network: { listen } }), log };
 };
 const bind = (host: Host, port: number) => bindLoopback(host, () => ({ status: 200 }), port);
 

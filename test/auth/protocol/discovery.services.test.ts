@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { Host, HttpReply, HttpRequest } from '../../../src/platform/host.ts';
 import { discover } from '../../../src/auth/protocol/discovery.ts';
 import { type TestAuthContext, makeAuthContext } from '../auth-context.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const endpoints = {
   authorize: 'https://a.example/auth',
@@ -15,11 +16,11 @@ afterEach(async () => {
 
 const found = { issuer: 'https://a.example', token_endpoint: endpoints.token };
 const answer = (body: unknown, status = 200): HttpReply =>
-  ({
+  partlyMade<HttpReply>({
     status,
     headers: {},
     bytes: async () => new TextEncoder().encode(JSON.stringify(body)),
-  }) as unknown as HttpReply;
+  });
 /** A server that never responds, regardless of the time limit. */
 const silent = ({ signal }: HttpRequest): Promise<HttpReply> =>
   new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new Error('given up'))));

@@ -24,6 +24,7 @@ import {
   withVisibleNames,
 } from '../../../src/cli/mcp/call.ts';
 import { errorWith, naming } from '../../support/facts.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 const none: Allowed = { mayWrite: false, groups: [], mayReadFiles: false, forAll: {}, forTools: {} };
@@ -302,7 +303,13 @@ describe('secrets in the output of a call', () => {
       stderr: 'note\n{"code":"BROKEN","data":{"apiKey":"planted"}}\n',
     });
     const host = { self: ['opsctl'], processes: { run } };
-    const caller = { host, approvals: {}, always: [], sharedFlags: [], directories: [] } as unknown as Caller;
+    const caller = partlyMade<Caller>({
+      host,
+      approvals: {},
+      always: [],
+      sharedFlags: [],
+      directories: [],
+    });
     const { isError, content } = await callTool(caller, all, 'tracker_labels_list', {});
     expect(isError).toBe(true);
     expect(content[0]?.text).toContain('"code":"BROKEN"');

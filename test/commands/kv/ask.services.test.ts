@@ -3,7 +3,7 @@ import { askAny, type Opened } from '../../../src/commands/kv/prepare.ts';
 import type { Listener } from '../../../src/platform/host.ts';
 import { freePorts } from '../../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
-import { contextWith } from '../../support/context.ts';
+import { contextWith, partlyMade } from '../../support/context.ts';
 
 let real: RealHost;
 let there: Listener;
@@ -33,7 +33,7 @@ it('among several failures, the error of a reachable member wins', async () => {
   };
   const put = (urls: string[]) => {
     const members = urls.map((client_url) => ({ name: client_url, client_url }));
-    const opened = { cluster: { name: 'c', members }, access: {} } as unknown as Opened;
+    const opened = partlyMade<Opened>({ cluster: { name: 'c', members }, access: {} });
     return askAny(contextWith(context), opened, (store) => store.put('a', 'b'));
   };
   for (const urls of [

@@ -5,7 +5,7 @@ import { stopCommand } from '../../../src/commands/mock/serve.ts';
 import type { Settings } from '../../../src/config/settings.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { naming } from '../../support/facts.ts';
-import { contextWith } from '../../support/context.ts';
+import { contextWith, partlyMade } from '../../support/context.ts';
 
 const url = 'http://127.0.0.1:1';
 const ready: Ready = {
@@ -65,7 +65,7 @@ describe('the ready file of a running mock server', () => {
   it('the ready file disables the rate limit only if it is completely readable', () => {
     const asked = (lock: unknown): boolean => {
       const host = fakeHost({ files: { '/state/mock/owner.json': JSON.stringify(lock) } });
-      const settings = { directories: { state: '/state' } } as unknown as Settings;
+      const settings = partlyMade<Settings>({ directories: { state: '/state' } });
       return isOwnUnlimitedMock(host, settings, url);
     };
     const { hostname, pid } = fakeHost();

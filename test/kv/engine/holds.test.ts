@@ -10,6 +10,7 @@ import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { seeHold } from '../../../src/kv/engine/locks.ts';
 import type { JournalEntry, PlanOptions } from '../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, planned } from '../../support/observations.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const closed = (outcome: 'held' | 'stopped', held_for?: 'window' | 'impact' | 'operator'): JournalEntry => ({
@@ -104,8 +105,8 @@ it('a run of another cluster with the same name is not resumed, for any order of
 });
 
 it('a hold that no member returns is unread, with the error of the last member', async () => {
-  const failing = (why: string) => ({ range: () => Promise.reject(new Error(why)) }) as unknown as Store;
+  const failing = (why: string) => partlyMade<Store>({ range: () => Promise.reject(new Error(why)) });
   expect(await seeHold([failing('first'), failing('second')])).toEqual({ hold_unread: 'second' });
-  const store = { range: async () => ({ kvs: [], count: 0, revision: 1 }) } as unknown as Store;
+  const store = partlyMade<Store>({ range: async () => ({ kvs: [], count: 0, revision: 1 }) });
   expect(await seeHold([failing('first'), store])).toEqual({ hold: null });
 });

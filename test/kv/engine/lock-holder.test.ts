@@ -2,15 +2,16 @@ import { expect, test } from 'vitest';
 import { ownerOf, makeLockHeldError } from '../../../src/kv/engine/locks.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { naming } from '../../support/facts.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const host = (env: Record<string, string>, uid = 1000): Host =>
-  ({
+  partlyMade<Host>({
     env,
     uid,
     hostname: 'bastion',
     pid: 42,
     processes: { startMark: () => 'm1', scope: () => ({ machineId: 'id', bootId: 'b', pidNamespace: 'n' }) },
-  }) as unknown as Host;
+  });
 
 test.each([
   [{ USER: 'ada', LOGNAME: 'other' }, 1000, 'ada'],

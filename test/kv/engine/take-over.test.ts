@@ -6,6 +6,7 @@ import type { JournalEntry } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, planned } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 const run = '20260101T000000Z-1';
@@ -19,7 +20,7 @@ const progress = JSON.stringify({ format: 1, cluster: 'test', run, written_at: a
 const machine = (answers: (timeoutMs: number | undefined) => boolean) => {
   const host = fakeHost();
   const asked: (number | undefined)[] = [];
-  const access = {
+  const access = partlyMade<Access>({
     store: (_: string, timeoutMs?: number) => ({
       range: async (key: string) => {
         const isProgress = key === 'opsctl/upgrade-progress';
@@ -29,7 +30,7 @@ const machine = (answers: (timeoutMs: number | undefined) => boolean) => {
         return { kvs: isProgress ? [{ value: progress }] : [] };
       },
     }),
-  } as unknown as Access;
+  });
   return { host, asked, take: () => takeOver(host, '/state', clusterFile(3), access) };
 };
 

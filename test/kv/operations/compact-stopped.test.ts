@@ -5,6 +5,7 @@ import { compact, compactPlan } from '../../../src/kv/operations/space.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
 import { observationOf } from './observed.ts';
+import { partlyMade } from '../../support/context.ts';
 
 /** Runs the step of a compaction whose request ends because of the given reason. */
 const compactAborted = (reason: unknown): Promise<unknown> => {
@@ -18,11 +19,11 @@ const compactAborted = (reason: unknown): Promise<unknown> => {
   const host = fakeHost({});
   const access = { store: () => store };
   return compact(
-    {
+    partlyMade<Operation>({
       ...{ host, cluster: clusterFile(1), checking: { access }, signal: stopping.signal },
       plan: { values: { revision: 7 } },
       say: () => {},
-    } as unknown as Operation,
+    }),
     {} as OperationStep,
   );
 };

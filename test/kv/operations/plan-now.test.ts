@@ -7,6 +7,7 @@ import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
 import { pause } from '../../support/slow-host.ts';
+import { partlyMade } from '../../support/context.ts';
 
 type Sick = { readonly leaderless?: boolean; readonly alarm?: boolean; readonly away?: boolean };
 /**
@@ -54,10 +55,16 @@ const planned = async (looks: number, sick: Sick = {}) => {
   const plan = async (observation: Observation, id: string) => {
     ids.add(id);
     return observation.members[1]?.is_healthy === true
-      ? ({ id: 'made' } as unknown as OperationPlan)
+      ? partlyMade<OperationPlan>({ id: 'made' })
       : refusal(observation);
   };
-  const place = { host, state: '/state', cluster, access: { store } as unknown as Access, driver: undefined };
+  const place = {
+    host,
+    state: '/state',
+    cluster,
+    access: partlyMade<Access>({ store }),
+    driver: undefined,
+  };
   const made = await planNow(place, { operation: 'replace-member', subject: 'n1', plan }).then(
     () => 'planned',
     (error: Error) => error.message,
@@ -66,7 +73,7 @@ const planned = async (looks: number, sick: Sick = {}) => {
   return { made, seen, ids: ids.size, tookMs: host.elapsed() - start };
 };
 
-it('each attempt to plan has an ID of its own, which contains its time', async () => {
+it('each attempt to plan has another ID', async () => {
   expect((await planned(8)).ids).toBe(9);
 });
 describe('an operation that is refused for a member that is not healthy', () => {

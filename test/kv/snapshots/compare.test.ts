@@ -4,6 +4,7 @@ import { findHold, parseHold } from '../../../src/kv/engine/locks.ts';
 import { compareKeys, countChanges } from '../../../src/kv/snapshots/catalog.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { observed, seen } from '../../support/observations.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const key = (name: string, value: string, mod = 1) => ({ key: name, value, mod });
 
@@ -39,8 +40,8 @@ describe('a hold of the cluster', () => {
     for (const value of ['', 'null', '{"x":1}', 'a word']) expect(parseHold(value)).toBeDefined();
   });
   it('that cannot be read counts as a hold', async () => {
-    const silent = { range: () => Promise.reject(new Error('silent')) } as unknown as Store;
-    const free = { range: async () => ({ kvs: [], count: 0, revision: 1 }) } as unknown as Store;
+    const silent = partlyMade<Store>({ range: () => Promise.reject(new Error('silent')) });
+    const free = partlyMade<Store>({ range: async () => ({ kvs: [], count: 0, revision: 1 }) });
     expect(await findHold([silent])).toBeDefined();
     expect(await findHold([silent, free])).toBeUndefined();
   });

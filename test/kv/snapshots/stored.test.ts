@@ -27,6 +27,7 @@ import { fakeHost } from '../../support/fake-host.ts';
 import { pause, slowHost } from '../../support/slow-host.ts';
 import { expectInOrder } from '../../support/trace.ts';
 import { covers } from '../../support/covers.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const body = dbFile({ key: [], meta: [{ key: Buffer.from('term'), value: Buffer.from('1') }] });
 const whole = Buffer.concat([body, trailer(body)]);
@@ -545,7 +546,7 @@ describe('the keys of a cluster', () => {
   /** A store whose keys change after the first page unless the request names the revision. */
   const storeOf = (count: number) => {
     const asked: { from: string; end: string; limit: number; revision: number | undefined }[] = [];
-    const store = {
+    const store = partlyMade<Store>({
       range: async (from: Uint8Array, given: { rangeEnd: Uint8Array; limit: number; revision?: number }) => {
         const start = Buffer.from(from).toString();
         asked.push({
@@ -559,7 +560,7 @@ describe('the keys of a cluster', () => {
           .slice(0, given.limit);
         return { kvs: found, count, revision: given.revision ?? 20 + asked.length };
       },
-    } as unknown as Store;
+    });
     return { store, asked };
   };
   it.each([
@@ -595,17 +596,17 @@ describe('the keys of a cluster', () => {
       mod_revision: 3,
       lease: '5',
     };
-    const one = { range: async () => ({ kvs: [binary], count: 1, revision: 4 }) } as unknown as Store;
+    const one = partlyMade<Store>({ range: async () => ({ kvs: [binary], count: 1, revision: 4 }) });
     expect((await readKeys(one, '')).keys).toEqual([{ key: 'ÿ', value: '/v8=', mod: 3, lease: '5' }]);
   });
   it('a change names the revision of the comparison, and conflicts are returned', async () => {
     const changes: unknown[][] = [];
-    const store = {
+    const store = partlyMade<Store>({
       change: async (key: Buffer, mod: number, value: Buffer | undefined) => {
         changes.push([key.toString('latin1'), mod, value?.toString()]);
         return key.toString('latin1') !== 'b';
       },
-    } as unknown as Store;
+    });
     const at = (key: string, mod: number, text: string) => ({
       key,
       mod,

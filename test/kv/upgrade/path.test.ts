@@ -14,6 +14,7 @@ import { isRefusal, planFrom } from '../../../src/kv/upgrade/plan.ts';
 import type { ClusterFile, Plan, UpgradePath } from '../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const server = (minor: string): string => `/opt/${minor}/etcd`;
 const row = (minor: string) => ({ binary: server(minor) });
@@ -84,7 +85,7 @@ describe('an upgrade over several minor versions', () => {
       ['3.4', '3.5', server('3.5')],
     ]);
     const plan = (to: '3.3' | '3.4' | '3.5') =>
-      ({ from: '3.3', to, options: { ...planOptions(), path } }) as unknown as Plan;
+      partlyMade<Plan>({ from: '3.3', to, options: { ...planOptions(), path } });
     expect([nextHopOf(plan('3.3')), nextHopOf(plan('3.4')), nextHopOf(plan('3.5'))]).toEqual([
       '3.4',
       '3.5',

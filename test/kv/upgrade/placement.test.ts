@@ -12,6 +12,7 @@ import type { JournalEntry, MemberSpec, Placement } from '../../../src/kv/engine
 import { fakeHost } from '../../support/fake-host.ts';
 import { runOn } from '../../support/upgrade-run.ts';
 import { covers } from '../../support/covers.ts';
+import { partlyMade } from '../../support/context.ts';
 
 const placed = (member: string, from: '3.3' | '3.4', config?: string): Placement => ({
   member,
@@ -43,13 +44,13 @@ describe('the placement of a member', () => {
         ['/etc/n1.yaml.opsctl-3.3', 'auto-compaction-retention: 1\n'],
       ]);
       const calls: string[] = [];
-      const driver = {
+      const driver = partlyMade<Driver>({
         activate: async (_: MemberSpec, which: string, placement?: Placement) =>
           void calls.push(`${which} ${placement?.previous.minor}`),
         readFile: async (_: MemberSpec, path: string) => files.get(path),
         writeFile: async (_: MemberSpec, path: string, text: string) => void files.set(path, text),
         start: async () => ({}),
-      } as unknown as Driver;
+      });
       await recordPlacement(
         runOn(host, { directory: '/state/c/run1' }),
         placed('n1', '3.3', '/etc/n1.yaml.opsctl-3.3'),
@@ -140,7 +141,7 @@ describe('a switch of the version', () => {
     { kept = 'old text', now = 'new text', isNamed = true } = {},
   ) => {
     const told: string[] = [];
-    const driver = {
+    const driver = partlyMade<Driver>({
       activate: async (_: MemberSpec, what: string) => void told.push(`activate ${what}`),
       readFile: async (_: MemberSpec, path: string) => (path === '/kept' ? kept : now),
       writeFile: async (_: MemberSpec, path: string, text: string) => void told.push(`write ${path} ${text}`),
@@ -148,7 +149,7 @@ describe('a switch of the version', () => {
         told.push(`start ${what} ${given?.previous.config}`);
         return { pid: 7 };
       },
-    } as unknown as Driver;
+    });
     const run = runOn(fakeHost(), { directory: '/state/c/run1' });
     await recordPlacement(run, placed('n1', '3.3', '/kept'));
     const member: MemberSpec = {
@@ -176,12 +177,12 @@ describe('a switch of the version', () => {
 
 it('staged files are removed on the host of the member; an unreachable host is not a failure', async () => {
   const removed: string[] = [];
-  const driver = {
+  const driver = partlyMade<Driver>({
     discard: async ({ name }: MemberSpec, { next }: Placement) => {
       removed.push(`${name} ${next.minor}`);
       if (name === 'n1') throw new Error('away');
     },
-  } as unknown as Driver;
+  });
   const cluster = { name: 'c', members: ['n1', 'n2'].map((name) => ({ name, client_url: '' })) };
   const entries = ['n1', 'n2', 'n9'].map((name) => entry({ kind: 'placed', placement: placed(name, '3.3') }));
   await discardStaged({ driver, cluster }, entries, 'done');

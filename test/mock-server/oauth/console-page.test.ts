@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { makeConsolePage, makeControlApi } from '../../../src/mock-server/oauth/console/console-page.ts';
 import { makeAuth } from '../../../src/mock-server/oauth/service.ts';
-import { type Auth, authState } from '../../../src/mock-server/oauth/state.ts';
+import { type Auth, authState, type Delivery } from '../../../src/mock-server/oauth/state.ts';
 import {
   defaultOptions,
   makeEnvironment,
@@ -50,12 +50,17 @@ const noticeIn = (html: string): string =>
 describe('the rows of the developer console', () => {
   it('grants and events show the names of their records, and the IDs of records that are gone', async () => {
     const scopes = ['a', 'b'];
-    const delivery = { ...{ type: 'tokens-revoked', state: 'sent', attempts: 2 } };
+    const delivery: Omit<Delivery, 'id' | 'client'> = {
+      type: 'tokens-revoked',
+      state: 'failed',
+      ...{ attempts: 2, subscription: 's', url: '', body: '' },
+      ...{ last_status: null, last_error: null, created_at: 0, done_at: null },
+    };
     change(() => {
       auth.grants.put('1', { id: '1', user, client, scopes, granted_at: 0 });
       auth.grants.put('2', { id: '2', user: 'gone-user', client: 'gone-client', scopes, granted_at: 0 });
-      auth.deliveries.put('1', { ...delivery, id: '1', client } as never);
-      auth.deliveries.put('2', { ...delivery, id: '2', client: 'gone-client' } as never);
+      auth.deliveries.put('1', { ...delivery, id: '1', client });
+      auth.deliveries.put('2', { ...delivery, id: '2', client: 'gone-client' });
     });
     const { html } = await ask();
     const name = auth.clients.get(client)?.name;
@@ -66,18 +71,20 @@ describe('the rows of the developer console', () => {
       ['gone-user', 'gone-client', 'a b', 'Remove'],
     ]);
     expect(rowsOf(html, 'events')).toEqual([
-      ['tokens-revoked', name, 'sent', '2'],
-      ['tokens-revoked', 'gone-client', 'sent', '2'],
+      ['tokens-revoked', name, 'failed', '2'],
+      ['tokens-revoked', 'gone-client', 'failed', '2'],
     ]);
   });
-  it('users, projects and clients show what they have, and nothing for what they do not have', async () => {
+  it('users, projects and clients show their optional values', async () => {
     change(() => {
       const known = auth.users.get(user);
-      auth.users.put(user, { ...known, organization: 'org-1' } as never);
-      auth.users.put('2', { ...known, id: '2', organization: null } as never);
+      const app = auth.clients.get(client);
+      if (known === undefined || app === undefined) throw new Error('the demo has changed');
+      auth.users.put(user, { ...known, organization: 'org-1' });
+      auth.users.put('2', { ...known, id: '2', organization: null });
       for (const project of auth.projects.values())
         auth.projects.put(project.id, { ...project, organization: 'org-2' });
-      auth.clients.put(client, { ...auth.clients.get(client), verified_by: 'site-check' } as never);
+      auth.clients.put(client, { ...app, verified_by: 'site-check' });
     });
     const { html } = await ask();
     const organizations = rowsOf(html, 'users').map(([, id, organization]) => [id, organization]);

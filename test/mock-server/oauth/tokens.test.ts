@@ -15,12 +15,13 @@ import {
   readAccess,
   readRefresh,
 } from '../../../src/mock-server/oauth/tokens.ts';
+import { partlyMade } from '../../support/context.ts';
 
 let now = 0;
 let auth: Auth;
 beforeEach(() => {
   now = 1_800_000_000_000;
-  const env = {
+  const env = partlyMade<Environment>({
     host: {},
     store: new Store(),
     options: defaultOptions,
@@ -29,9 +30,9 @@ beforeEach(() => {
     uuid: () => '',
     origin: () => 'http://127.0.0.1:1',
     later: () => {},
-  };
-  makeAuth(env as unknown as Environment).seed('demo');
-  auth = authState(env as unknown as Environment);
+  });
+  makeAuth(env).seed('demo');
+  auth = authState(env);
 });
 const client = '417000000001-demodesktop000000000000000000000.apps.opsctl.example';
 const code = (more: Partial<Code> = {}): Code => ({
@@ -58,7 +59,7 @@ test('the times of an id_token are whole seconds: of the sign-in, of the token, 
   const known = auth.clients.get(client);
   if (known === undefined) throw new Error('the client is missing');
   const given = { client: known, code: signedIn, issuer: 'http://127.0.0.1:1' };
-  const { id_token = '{}' } = idToken(auth, signer as unknown as Signer, given, 'token');
+  const { id_token = '{}' } = idToken(auth, partlyMade<Signer>(signer), given, 'token');
   const iat = 1_800_000_001;
   expect(JSON.parse(id_token)).toMatchObject({
     ...{ auth_time: iat - 90, iat, exp: iat + auth.settings().access_token_seconds, nonce: 'n-1' },

@@ -4,11 +4,13 @@ import { readParams } from '../../../src/mock-server/oauth/errors.ts';
 import type { Signer } from '../../../src/mock-server/oauth/keys.ts';
 import { tokenExchange } from '../../../src/mock-server/oauth/machine-grants.ts';
 import { deliver } from '../../../src/mock-server/oauth/security-events.ts';
+import type { TokenCall } from '../../../src/mock-server/oauth/rules/rule.ts';
 import { makeAuth } from '../../../src/mock-server/oauth/service.ts';
-import { type Auth, authState } from '../../../src/mock-server/oauth/state.ts';
+import { type Auth, authState, type Delivery } from '../../../src/mock-server/oauth/state.ts';
 import { defaultOptions, makeEnvironment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { NetworkError } from '../../../src/platform/host.ts';
+import { partlyMade } from '../../support/context.ts';
 import { fakeHost, type ScriptedReply } from '../../support/fake-host.ts';
 import { pause } from '../../support/slow-host.ts';
 
@@ -45,8 +47,8 @@ describe('the keys of an issuer', () => {
     auth.env.store.transact(() => auth.trusts.put('t', { ...trust, created_at: 0 }));
     const fields = { subject_token: text, subject_token_type: 'urn:ietf:params:oauth:token-type:jwt' };
     const params = readParams(new URLSearchParams(fields).toString());
-    const call = { auth, params, request: { headers: {} } };
-    return tokenExchange(call as never, {} as Signer);
+    const call = partlyMade<TokenCall>({ params, request: { headers: {} } });
+    return tokenExchange({ ...call, auth }, {} as Signer);
   };
   const metadata = `GET ${issuer}/.well-known/openid-configuration 5000 262144`;
   it('are read after its metadata, each within five seconds', async () => {
@@ -71,8 +73,12 @@ describe('a security event', () => {
   let put: (auth: Auth) => Promise<unknown>;
   beforeEach(() => {
     put = (auth) => {
-      const delivery = { id: 'd', url, body: 'jwt', client: 'c', type: 't', state: 'pending', attempts: 0 };
-      auth.env.store.transact(() => auth.deliveries.put('d', delivery as never));
+      const delivery: Delivery = {
+        state: 'pending',
+        ...{ id: 'd', url, body: 'jwt', client: 'c', type: 't', attempts: 0 },
+        ...{ subscription: 's', last_status: null, last_error: null, created_at: 0, done_at: null },
+      };
+      auth.env.store.transact(() => auth.deliveries.put('d', delivery));
       return deliver(auth, 'd').then(() => auth.deliveries.get('d'));
     };
   });
@@ -90,7 +96,7 @@ describe('a security event', () => {
     ]);
     expect(pauses.every((ms) => ms >= auth.settings().event_backoff_ms)).toBe(true);
   });
-  it('is sent once if it is refused, and the answer is kept', async () => {
+  it('is sent once if it is refused, and its response is noted', async () => {
     const { auth } = open([{ status: 400, body: 'no' }]);
     expect(await put(auth)).toMatchObject({
       state: 'refused',

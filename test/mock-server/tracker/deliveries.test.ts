@@ -68,7 +68,7 @@ describe('deliveries to a webhook', () => {
     ]);
     expect(deliveries()).toMatchObject([{ attempts: 5, answer: '500' }]);
   });
-  it('a failure of the network is the answer of its attempt, and a later success ends the attempts', async () => {
+  it('a failure of the network is noted for its attempt, and a later success ends the attempts', async () => {
     const refused = new NetworkError('REFUSED', 'nobody listens', false);
     const { steps, ask, deliveries } = scene([refused, 204]);
     ask('POST', '/integrations/webhook', { webhook_url: 'http://hook.example/in' });

@@ -60,7 +60,7 @@ test('the service owns exactly the paths below /api/v3', () => {
   ).toEqual([true, true, false, false, false]);
 });
 
-test('the iteration of the demo began two days ago and ends in eleven days', () => {
+test('the iteration of the demo starts two days ago and ends in eleven days', () => {
   const { ask, clock } = at('http://127.0.0.1:1');
   const [{ start_date, end_date }] = JSON.parse(String(ask({ path: '/api/v3/iterations' }).body));
   const days = [start_date, end_date].map(

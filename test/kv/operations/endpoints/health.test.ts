@@ -1,15 +1,16 @@
 import { expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import { type Endpoint, proposalText, propose } from '../../../../src/kv/operations/endpoints.ts';
+import { partlyMade } from '../../../support/context.ts';
 import { covers } from '../../../support/covers.ts';
 import { pause } from '../../../support/slow-host.ts';
 
 const host = { elapsed: () => 0 };
 const endpoint = (range: () => Promise<unknown>, is_healthy = true): Endpoint =>
-  ({
+  partlyMade<Endpoint>({
     endpoint: '127.0.0.1:1',
     store: { row: async () => ({}), range, health: async () => ({ is_healthy, status: 200 }) },
-  }) as unknown as Endpoint;
+  });
 const refused = async (): Promise<never> => {
   throw new AppError('auth', 'user name is empty', {});
 };
@@ -49,13 +50,13 @@ it('measures the proposal only, after the version of the member is known', async
     now += 20;
     return {};
   };
-  const slow = { endpoint: 'a', store: { row, range } } as unknown as Endpoint;
+  const slow = partlyMade<Endpoint>({ endpoint: 'a', store: { row, range } });
   expect(await propose({ elapsed: () => now }, slow)).toEqual({ endpoint: 'a', health: true, took: '20ms' });
 });
 it('reports an endpoint whose version cannot be read', async () => {
   const row = async () => {
     throw new AppError('network', 'connection refused', {});
   };
-  const gone = { endpoint: 'a', store: { row, range: async () => ({}) } } as unknown as Endpoint;
+  const gone = partlyMade<Endpoint>({ endpoint: 'a', store: { row, range: async () => ({}) } });
   expect(await propose(host, gone)).toMatchObject({ health: false, error: 'connection refused' });
 });

@@ -11,6 +11,7 @@ import {
 } from '../../../../src/kv/operations/endpoints.ts';
 import type { Store } from '../../../../src/kv/client/etcd-client.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const scene = (...down: readonly string[]) => {
   const small = smallCluster('restart');
@@ -117,12 +118,12 @@ describe('the responses of endpoints', () => {
 describe('the members that may receive a lease revoke', () => {
   const target = (endpoint: string, server: string | undefined, cluster: string) => ({
     ...{ endpoint, target: endpoint },
-    store: {
+    store: partlyMade<Store>({
       versions: async () => {
         if (server === undefined) throw new Error('down');
         return { server, cluster };
       },
-    } as unknown as Store,
+    }),
   });
   const asked = async (isAuthOn: boolean | undefined, ...targets: ReturnType<typeof target>[]) => {
     const questions: string[] = [];

@@ -5,6 +5,7 @@ import type { Driver, Shell } from '../../../../src/kv/upgrade/supervisors/drive
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 /** Returns the grace periods of the stop calls before the data was moved. */
 const gracesOf = async (state: 'running' | 'gone'): Promise<number[]> => {
@@ -15,9 +16,9 @@ const gracesOf = async (state: 'running' | 'gone'): Promise<number[]> => {
   };
   const cluster = clusterFile(3, { timeouts: { stop_seconds: 7 } });
   const checking = runOn(fakeHost(), { cluster }, driver);
-  const shell = {
+  const shell = partlyMade<Shell>({
     run: async () => ({ code: 0, signal: null, stdout: '/data/n2.kept', stderr: '', timedOut: false }),
-  } as unknown as Shell;
+  });
   const holdLock = async (): Promise<void> => {};
   const operation = { cluster, checking, plan: { id: 'r', values: {} }, holdLock, say: () => {} };
   const act = replaceActs(() => shell)['set-aside'];

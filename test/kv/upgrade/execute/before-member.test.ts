@@ -12,6 +12,7 @@ import { fakeHost, type FakeHostOptions } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 /** The time is 03:04:05 UTC. Each member took a minute, so the next member needs 75 s. */
 const now = 1_767_323_045_000;
@@ -193,7 +194,12 @@ describe('the question before each member', () => {
 
 describe('the next member of a decision', () => {
   const steps = (kinds: readonly Step['kind'][], more: object = {}): Decision =>
-    ({ kind: 'steps', member: 'n2', steps: kinds.map((kind) => ({ kind })), ...more }) as unknown as Decision;
+    partlyMade<Decision>({
+      kind: 'steps',
+      member: 'n2',
+      steps: kinds.map((kind) => ({ kind })),
+      ...more,
+    });
   it.each<[string, Decision, object | undefined]>([
     ['a question', { kind: 'ask', member: 'n1' }, { member: 'n1', isLast: true }],
     ['a stop', steps(['snapshot', 'stop', 'start']), { member: 'n2', isLast: false }],

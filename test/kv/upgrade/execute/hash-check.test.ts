@@ -5,6 +5,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 /**
  * Consecutive hash responses of one member. The last one repeats. `undefined`: the member does not respond.
@@ -35,10 +36,10 @@ const comparing = async (says: readonly Says[], servers: readonly string[] = [])
   };
   const stores = says.map((answers, at) => storeOf(answers, servers[at] ?? '3.5.30'));
   const run = runOn(fakeHost());
-  const gate = {
+  const gate = partlyMade<Gate>({
     ...{ run, member: clusterFile().members[1], minor: '3.5', store: stores[0] },
     others: stores.slice(1).map((store, at) => ({ name: `n${at * 2 + 1}`, store })),
-  } as unknown as Gate;
+  });
   const verdict = await hashesAgree(gate).catch((error: unknown) => error);
   return { verdict, ranges, told: run.told };
 };

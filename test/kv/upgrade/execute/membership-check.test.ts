@@ -5,6 +5,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 /** `1001`, or `1001L` for a learner. Undefined: the member does not respond. */
 type List = readonly string[] | undefined;
@@ -18,10 +19,10 @@ const storeOf = (ids: List) => ({
 });
 const kept = (own: List, others: readonly List[], before: readonly string[] = ['1001', '1002']) => {
   const plan = { ...planned(), observation: observed(undefined, { listed: listedAs(before) as never }) };
-  const gate = {
+  const gate = partlyMade<Gate>({
     ...{ run: runOn(fakeHost(), { plan }), store: storeOf(own) },
     others: others.map((ids, at) => ({ name: `n${at + 1}`, store: storeOf(ids) })),
-  } as unknown as Gate;
+  });
   return membershipIsKept(gate);
 };
 const three = ['1001', '1002', '1003'];
@@ -62,5 +63,5 @@ it.each([
   [503, ' [-]data_corruption ', { ok: false, detail: '/readyz returned 503: [-]data_corruption' }],
 ])('readiness is the response of /readyz: %i', async (status, text, verdict) => {
   const store = { connection: { get: async () => ({ status, text }) } };
-  expect(await isReady({ store } as unknown as Gate)).toEqual(verdict);
+  expect(await isReady(partlyMade<Gate>({ store }))).toEqual(verdict);
 });

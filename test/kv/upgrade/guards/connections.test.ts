@@ -22,6 +22,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile, idOf, observed, planOptions, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { covers } from '../../../support/covers.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const findings = (
   guard: string,
@@ -85,7 +86,7 @@ describe('peer-links', () => {
     };
     const looking = {
       ...{ host, cluster: clusterFile(), access: accessWith(host, undefined, undefined) },
-      driver: { logTail } as unknown as Driver,
+      driver: partlyMade<Driver>({ logTail }),
     };
     const bare = ['n1', 'n2'].map((name) => {
       const { unreached: _, ...member } = seen(name);
@@ -100,10 +101,10 @@ describe('peer-links', () => {
     const host = fakeHost({ reply: () => ({ status: 404 }) });
     const hex = (name: string): string => Number(idOf(name)).toString(16);
     const error = `2026 W | rafthttp: health check for peer ${hex('n3')} could not connect: x509: no SANs`;
-    const driver = {
+    const driver = partlyMade<Driver>({
       logTail: async ({ name }: { name: string }) =>
         name === 'n1' ? [`2026 I | rafthttp: peer ${hex('n2')} became active`, error, error, error] : [],
-    } as unknown as Driver;
+    });
     const looking = { host, cluster: clusterFile(), access: accessWith(host, undefined, undefined), driver };
     const bare = ['n1', 'n2'].map((name) => {
       const { unreached: _, ...member } = seen(name);

@@ -5,6 +5,7 @@ import { isMemberEnded, watchMembers } from '../../../../src/kv/upgrade/observe/
 import type { Driver, ProcessState } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 /**
  * A healthy member with the listed process state at each observation. The watch stops at the end of the list.
@@ -16,14 +17,16 @@ const watched = async (looks: readonly ProcessState[]) => {
   const over = new Promise<void>((resolve) => {
     isOver = resolve;
   });
-  const driver = {
+  const driver = partlyMade<Driver>({
     kind: 'docker',
     process: async () => {
       if (left.length === 1) isOver();
       return left.shift() ?? looks.at(-1);
     },
-  } as unknown as Driver;
-  const access = { store: () => ({ health: async () => ({ is_healthy: true }) }) } as unknown as Access;
+  });
+  const access = partlyMade<Access>({
+    store: () => ({ health: async () => ({ is_healthy: true }) }),
+  });
   const members = watchMembers({ host, driver, access, cluster: clusterFile() });
   members.add('n1');
   const addedAt = host.elapsed();
@@ -63,14 +66,14 @@ const watching = (kind: 'local' | 'docker' = 'docker') => {
   const asked: number[] = [];
   let waiting: [number, () => void] | undefined;
   let count = 0;
-  const driver = {
+  const driver = partlyMade<Driver>({
     kind,
     process: async ({ name }: { name: string }) => {
       count += name === 'n1' ? 1 : 0;
       if (waiting !== undefined && count >= waiting[0]) waiting[1]();
       return states.get(name) ?? running(1);
     },
-  } as unknown as Driver;
+  });
   const health = (url: string) => async () => {
     const name = clusterFile().members.find(({ client_url }) => client_url === url)?.name as string;
     if (name === 'n1') asked.push(host.elapsed());
@@ -78,7 +81,7 @@ const watching = (kind: 'local' | 'docker' = 'docker') => {
     if (is_healthy instanceof Error) throw is_healthy;
     return { is_healthy };
   };
-  const access = { store: (url: string) => ({ health: health(url) }) } as unknown as Access;
+  const access = partlyMade<Access>({ store: (url: string) => ({ health: health(url) }) });
   const members = watchMembers({ host, driver, access, cluster: clusterFile() });
   const looks = (more: number) =>
     new Promise<void>((resolve) => {

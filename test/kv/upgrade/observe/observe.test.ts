@@ -16,10 +16,11 @@ import {
 import type { ClusterFile, HostFacts } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, seen } from '../../../support/observations.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 /** Access whose members answer with this function. */
 const accessThrough = (get: unknown): Access =>
-  ({ store: () => ({ connection: { get } }) }) as unknown as Access;
+  partlyMade<Access>({ store: () => ({ connection: { get } }) });
 
 const row = (id: string, name: string) => ({ id, name, peer_urls: [], client_urls: [], is_learner: false });
 const whole = (members: readonly InspectedMember[]) =>
@@ -111,10 +112,10 @@ const cluster = (told: Readonly<Record<string, Told>>, store: Asked = {}, anonym
       ...store,
     };
   };
-  const access = {
+  const access = partlyMade<Access>({
     store: answers,
     anonymous: (url: string) => ({ ...answers(url), ...anonymous }),
-  } as unknown as Access;
+  });
   const host = fakeHost({ reply: () => ({ status: 404 }) });
   return { asked, deep: () => observe({ host, cluster: file, access, isDeep: true }) };
 };
@@ -358,7 +359,7 @@ describe('metrics while another program sends requests', () => {
 
 it('v2 data is not requested for an unknown version, and a partial count is the limit', async () => {
   const host = fakeHost({ reply: () => ({ status: 200, body: '{"node":{"value":"x"}}' }) });
-  const access = { tls: undefined, user: undefined } as unknown as Access;
+  const access = partlyMade<Access>({ tls: undefined, user: undefined });
   expect(await seeV2(host, access, seen('n1', { server_version: undefined } as never))).toEqual({ bytes: 0 });
   expect(host.requests).toEqual([]);
   const large = fakeHost({

@@ -5,6 +5,7 @@ import type { Access } from '../../../../src/kv/engine/access.ts';
 import type { Status, Store } from '../../../../src/kv/client/etcd-client.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { naming } from '../../../support/facts.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 type Question = 'versions' | 'status' | 'health' | 'members' | 'alarms';
 const spec = { name: 'n1', client_url: 'http://127.0.0.1:20001' };
@@ -21,7 +22,7 @@ const seen = async (
   const again: Question[] = [];
   const answers = {
     versions: { server: '3.4.23', cluster: '3.4.0' },
-    status: { member_id: '1001', leader_id: leader ?? undefined, errors: [] } as unknown as Status,
+    status: partlyMade<Status>({ member_id: '1001', leader_id: leader ?? undefined, errors: [] }),
     health: { is_healthy: true },
     members: [{ id: '1001', name: 'n1', peer_urls: [], client_urls: [], is_learner: false }],
     alarms: [],
@@ -92,7 +93,7 @@ it('a member is observed with exactly its reported values', async () => {
       },
       ...{ health: answer(health), status: answer(status), members: answer(listed), alarms: answer([]) },
     };
-    return seeMember(host, spec as never, { store: () => store } as unknown as Access);
+    return seeMember(host, spec as never, partlyMade<Access>({ store: () => store }));
   };
   const status = { version: '3.6.1', member_id: '1', leader_id: '2', raft_index: 7 };
   expect(await told({ is_healthy: true }, status, [{ id: '2' }, { id: '1' }])).toEqual({
@@ -116,7 +117,7 @@ it('a member is observed with exactly its reported values', async () => {
 it('an unreachable member has a reason', async () => {
   const unseen = async (error: Error) => {
     const store = { versions: async () => Promise.reject(error) };
-    return seeMember(fakeHost({}), spec as never, { store: () => store } as unknown as Access);
+    return seeMember(fakeHost({}), spec as never, partlyMade<Access>({ store: () => store }));
   };
   expect(await unseen(new Error('refused'))).toEqual({
     ...{ name: 'n1', client_url: spec.client_url, is_reachable: false, is_healthy: false },

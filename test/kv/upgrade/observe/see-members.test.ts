@@ -4,6 +4,7 @@ import type { Access } from '../../../../src/kv/engine/access.ts';
 import { slowMembers, seeMembers } from '../../../../src/kv/upgrade/observe/observe.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 /** Behavior of each member for a version request: the response time in ms, or an error code. */
 const look = async (...does: readonly (number | string)[]) => {
@@ -26,7 +27,7 @@ const look = async (...does: readonly (number | string)[]) => {
       alarms: async () => [],
     };
   };
-  const seen = await seeMembers(host, cluster, { store: storeOf } as unknown as Access);
+  const seen = await seeMembers(host, cluster, partlyMade<Access>({ store: storeOf }));
   return { again, seen: seen.map(({ name, is_reachable }) => `${name} ${is_reachable}`) };
 };
 

@@ -8,6 +8,7 @@ import { lockMachine, ownerOf } from '../../../../src/kv/engine/locks.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, observed, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const event = (text: string): UpgradeEvent => ({
   ...{ event: 'note', level: 'info', text, at: '', elapsed_ms: 0 },
@@ -17,7 +18,10 @@ const textsOf = async (rows: AsyncIterable<unknown>): Promise<string[]> => {
   for await (const row of rows) found.push((row as { text: string }).text);
   return found;
 };
-const report = { members: [{ name: 'n1', version_after: '3.5.1' }], next: ['resume'] } as unknown as Report;
+const report = partlyMade<Report>({
+  members: [{ name: 'n1', version_after: '3.5.1' }],
+  next: ['resume'],
+});
 
 describe('the events of a run', () => {
   it('wait for a slow reader in their order, and end with the run', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type RunModel, emptyRun, runAfter } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type { StepKind, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const plan = planned(
   observed([seen('n1'), seen('n2'), away('n3', { host: { ...seen('n3').host, is_running: false } })]),
@@ -9,7 +10,7 @@ const plan = planned(
   planOptions({ accept: ['all-members-healthy', 'quorum-survives'] }),
 );
 const event = (one: object, elapsed_ms = 0): UpgradeEvent =>
-  ({ at: '', elapsed_ms, ...one }) as unknown as UpgradeEvent;
+  partlyMade<UpgradeEvent>({ at: '', elapsed_ms, ...one });
 const begin = (patch: object = {}) =>
   event({ event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '/j', ...patch });
 const stateOf = (...events: readonly object[]): RunModel =>

@@ -39,6 +39,7 @@ import type {
   UpgradeEvent,
 } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, planned, seen } from '../../../support/observations.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const at = (elapsed_ms: number, event: Unstamped): UpgradeEvent =>
   ({ ...event, elapsed_ms, at: new Date(elapsed_ms).toISOString() }) as UpgradeEvent;
@@ -132,14 +133,14 @@ describe('the labels of a report', () => {
 
 describe('the drawing of a run', () => {
   const plan = planned();
-  const report = {
+  const report = partlyMade<Report>({
     duration_ms: 1000,
     to: '3.4',
     members: [
       { name: 'n1', version_before: '3.3.1' },
       { name: 'n2', version_before: '3.4.1' },
     ],
-  } as unknown as Report;
+  });
   const canary = (ms: number, ok: boolean, latency_ms = 5) =>
     at(ms, { event: 'canary', ok, latency_ms, member: 'n1' });
   it('the drawing has no gap shorter than 150 ms, the longest first, at most twelve, and none during a rest', () => {

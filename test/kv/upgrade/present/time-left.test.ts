@@ -9,6 +9,7 @@ import { timeLeftText } from '../../../../src/kv/upgrade/present/plan-text.ts';
 import { liveLines } from '../../../../src/kv/upgrade/present/live.ts';
 import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { failedRun, goodRun } from '../events.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const timingOf = (events: readonly UpgradeEvent[]): Timing | undefined =>
   events.reduce<Timing | undefined>(timingAfter, undefined);
@@ -49,10 +50,10 @@ describe('input of the remaining time', () => {
   const [begin] = goodRun as [UpgradeEvent & { event: 'run-started' }];
   const { plan } = begin;
   const step = (event: 'step-started' | 'step-finished', id: string, elapsed_ms: number, more: object = {}) =>
-    ({
+    partlyMade<UpgradeEvent>({
       ...{ event, at: '', elapsed_ms, number: 1, count: 1, ...more },
       step: plan.steps.find((one) => one.id === id),
-    }) as unknown as UpgradeEvent;
+    });
   const started = (id: string, ms: number) => step('step-started', id, ms);
   const finished = (id: string, ms: number, more?: object) => step('step-finished', id, ms, more);
   it('the estimate uses the first step of each member and the end of its health check', () => {

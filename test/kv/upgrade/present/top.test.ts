@@ -6,10 +6,11 @@ import type { FoundRun } from '../../../../src/kv/engine/journal.ts';
 import { asciiSigns } from '../../../../src/output/types.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, observed, planned, seen } from '../../../support/observations.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const look = (columns = 100, rows = 40): TopLook => ({ columns, rows, isColored: false, hasKeys: true });
 const plan = planned();
-const run = {
+const run = partlyMade<FoundRun>({
   run: '20260101T000000Z-1',
   directory: '/runs/1',
   entries: [
@@ -26,7 +27,7 @@ const run = {
     { kind: 'end', at: '', step: plan.steps[0]?.id },
     { kind: 'begin', at: '', step: plan.steps[1]?.id },
   ],
-} as unknown as FoundRun;
+});
 const state = {
   observation: observed([seen('n1'), seen('n2', { raft_index: 40 }), away('n3')]),
   run,

@@ -11,10 +11,15 @@ import {
 import type { Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import { naming } from '../../../support/facts.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const member = { name: 'n1', client_url: 'http://n1', data_dir: '/data/n1' };
 const step: RestoreStep = { name: 'n1', aside: '/data/n1.before-restore-R', words: ['--name', 'n1'] };
-const plan = { ctl: '/bin/ctl', to: '3.4', snapshot: { path: '/s.db' } } as unknown as RestorePlan;
+const plan = partlyMade<RestorePlan>({
+  ctl: '/bin/ctl',
+  to: '3.4',
+  snapshot: { path: '/s.db' },
+});
 /** A shell that returns this result and records its scripts. */
 const shellThat = (done: Partial<Finished>, where = 'here') => {
   const [scripts, options]: [string[], unknown[]] = [[], []];

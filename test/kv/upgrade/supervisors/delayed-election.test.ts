@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { withDelayedElection } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const member: MemberSpec = {
   name: 'n1',
@@ -13,12 +14,12 @@ const variable = 'ETCD_INITIAL_ELECTION_TICK_ADVANCE';
 
 const started = async (of: MemberSpec, size = 3): Promise<MemberSpec['env']> => {
   let env: MemberSpec['env'];
-  const driver = {
+  const driver = partlyMade<Driver>({
     start: async (given: MemberSpec) => {
       env = given.env;
       return {};
     },
-  } as unknown as Driver;
+  });
   await withDelayedElection(driver, size).start(of, 'new');
   return env;
 };
@@ -29,7 +30,9 @@ it('a member that comes back waits for its leader instead of calling an election
 });
 it('runs as and where its predecessor ran: what was recorded of it reaches the driver', async () => {
   const given: unknown[] = [];
-  const driver = { start: async (...all: unknown[]) => void given.push(all[2]) } as unknown as Driver;
+  const driver = partlyMade<Driver>({
+    start: async (...all: unknown[]) => void given.push(all[2]),
+  });
   const placement = {
     member: 'n1',
     previous: { minor: '3.3' },
@@ -53,7 +56,7 @@ it.each<[string, MemberSpec]>([
   expect(await started(given)).toEqual(given.env);
 });
 it('the plan shows the start as it will be', () => {
-  const driver = { describe: (kind: string) => [`${kind} it`] } as unknown as Driver;
+  const driver = partlyMade<Driver>({ describe: (kind: string) => [`${kind} it`] });
   expect(withDelayedElection(driver, 3).describe('start', member, 'new')).toEqual([
     `${variable}=false start it`,
   ]);

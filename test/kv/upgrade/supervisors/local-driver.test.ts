@@ -11,6 +11,7 @@ import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { naming } from '../../../support/facts.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const member: MemberSpec = {
   ...{
@@ -61,7 +62,7 @@ const machine = (
   let failsWithLog = false;
   const alive = (pid: number): boolean =>
     (pid in processes || pid === 900) && !((endings.get(pid) ?? Number.POSITIVE_INFINITY) <= host.elapsed());
-  const made = {
+  const made = partlyMade<Host>({
     ...host,
     files: {
       ...host.files,
@@ -92,7 +93,7 @@ const machine = (
         };
       },
     },
-  } as unknown as Host;
+  });
   const failLog = () => {
     failsWithLog = true;
   };

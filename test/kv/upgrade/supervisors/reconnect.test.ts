@@ -4,6 +4,7 @@ import type { Driver, ProcessState } from '../../../../src/kv/upgrade/supervisor
 import { reconnecting } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import type { HostFacts, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', host: 'h1' };
 const cut = () =>
@@ -22,11 +23,11 @@ const behind = (failures: number, more: Partial<Driver> = {}, error: () => Error
       return `${name} done` as never;
     };
   const names = ['stage', 'stop', 'kill', 'activate', 'start', 'copyData', 'readFile', 'writeFile'] as const;
-  const driver = {
+  const driver = partlyMade<Driver>({
     ...Object.fromEntries(names.map((name) => [name, act(name)])),
     process: async (): Promise<ProcessState> => ({ state: 'gone' }),
     ...more,
-  } as unknown as Driver;
+  });
   return { host, asked, driver: reconnecting(driver, host, graceMs) };
 };
 const acts: readonly [string, (driver: Driver) => Promise<unknown>, string][] = [

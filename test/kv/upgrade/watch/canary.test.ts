@@ -6,6 +6,7 @@ import type { Unstamped } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { covers } from '../../../support/covers.ts';
+import { partlyMade } from '../../../support/context.ts';
 
 /** Duration and result of each write, in order. Then the canary stops. */
 const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
@@ -31,7 +32,7 @@ const writes = async (...script: (readonly [ms: number, ok: boolean])[]) => {
   const canary = startCanary(
     host,
     clusterFile(),
-    { store } as unknown as Access,
+    partlyMade<Access>({ store }),
     'run',
     (event) => void told.push(event),
   );
@@ -122,7 +123,7 @@ it('the canary removes its key through the member of the last successful write, 
     },
   });
   let stopping: ReturnType<typeof canary.stop> | undefined;
-  const canary = startCanary(host, clusterFile(), { store } as unknown as Access, 'run', () => {});
+  const canary = startCanary(host, clusterFile(), partlyMade<Access>({ store }), 'run', () => {});
   while (stopping === undefined) await host.turn();
   const report = await stopping;
   expect(removed).toEqual([`2 ${wrote[0]?.split('=')[0]}`]);
@@ -135,6 +136,6 @@ it('the canary removes its key through the member of the last successful write, 
 it('a canary that is stopped during its first write has made one', async () => {
   const host = fakeHost();
   const store = () => ({ put: async () => void host.advance(4), del: async () => {} });
-  const canary = startCanary(host, clusterFile(), { store } as unknown as Access, 'run', () => {});
+  const canary = startCanary(host, clusterFile(), partlyMade<Access>({ store }), 'run', () => {});
   expect(await canary.stop()).toEqual({ writes: 1, failed: 0, longest_gap_ms: 4, median_ms: 4, p99_ms: 4 });
 });
