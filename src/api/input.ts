@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { limits } from '../core/limits.ts';
 import { type InvalidArguments, invalidArguments, problem, usageError } from '../core/problem.ts';
 import { readJsonText } from '../core/json.ts';
-import { decodeUtf8, type JsonFault, placeOfNul, utf8Remedy, utf8Text } from '../core/text.ts';
+import { decodeUtf8, placeOfNul, utf8Remedy, utf8Text } from '../core/text.ts';
+import type { JsonFault } from '../core/json-scan.ts';
 import type { Host } from '../platform/host.ts';
 import type { Runtime } from './context.ts';
 

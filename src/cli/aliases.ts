@@ -6,7 +6,8 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { next } from '../core/next.ts';
 import { readJsonText } from '../core/json.ts';
 import { misfit } from '../core/shape.ts';
-import { decodeUtf8, endOfQuotes, type JsonFault } from '../core/text.ts';
+import { decodeUtf8 } from '../core/text.ts';
+import { endOfQuotes, type JsonFault } from '../core/json-scan.ts';
 import type { Host, Finished } from '../platform/host.ts';
 import {
   assertTrusted,

@@ -1,5 +1,6 @@
 import { readJsonText } from '../core/json.ts';
-import { type JsonFault, similar } from '../core/text.ts';
+import { similar } from '../core/text.ts';
+import type { JsonFault } from '../core/json-scan.ts';
 import { dirname } from 'node:path';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/page.ts';

@@ -212,3 +212,152 @@ export class RowShapes {
     return this.endOf(row, 0) === row.length;
   }
 }
+
+/** The first place at which a text is not JSON. */
+
+/** The states of a JSON reader, with what each of them expects. */
+const expected = {
+  value: 'a value',
+  item: 'a value or "]"',
+  key: 'a key in double quotes',
+  member: 'a key in double quotes or "}"',
+  colon: '":"',
+  'item-end': '"," or "]"',
+  'member-end': '"," or "}"',
+  end: 'the end of the text',
+} as const;
+type JsonState = keyof typeof expected;
+type JsonBrackets = ('{' | '[')[];
+/**
+ * The end of the text in double quotes that starts at this position, after its closing quote; undefined without one. A
+ * backslash escapes any character. A regular expression would exhaust its stack in a text of some megabytes.
+ */
+export const endOfQuotes = (text: string, start: number): number | undefined => {
+  for (let at = start + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (code === BACKSLASH) at += 1;
+  }
+  return undefined;
+};
+const SIMPLE_ESCAPES = new Set([...'"\\/bfnrt'].map((sign) => sign.charCodeAt(0)));
+const escapeOfFour = /u[\dA-Fa-f]{4}/y;
+/** Whether each character and each escape between the quotes of a string is one of JSON. */
+const isJsonString = (text: string, start: number, end: number): boolean => {
+  for (let at = start + 1; at < end - 1; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code < 0x20) return false;
+    if (code !== BACKSLASH) continue;
+    at += 1;
+    if (SIMPLE_ESCAPES.has(text.charCodeAt(at))) continue;
+    escapeOfFour.lastIndex = at;
+    if (!escapeOfFour.test(text)) return false;
+  }
+  return true;
+};
+/**
+ * The matches of a global pattern in a valid JSON text. Where the pattern finds a quote, the match is the whole string.
+ */
+export function* findJsonTokens(
+  text: string,
+  pattern: RegExp,
+): Generator<{ readonly token: string; readonly at: number }> {
+  const search = new RegExp(pattern);
+  for (let found = search.exec(text); found !== null; found = search.exec(text)) {
+    const at = found.index;
+    if (found[0] === '"') search.lastIndex = endOfQuotes(text, at) ?? text.length;
+    yield { token: text.slice(at, search.lastIndex), at };
+  }
+}
+const JSON_WORD = /[{}[\],:]|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
+/** The token of JSON at this position; undefined if there is none. */
+const jsonTokenAt = (text: string, at: number): string | undefined => {
+  if (text[at] === '"') {
+    const end = endOfQuotes(text, at);
+    return end !== undefined && isJsonString(text, at, end) ? text.slice(at, end) : undefined;
+  }
+  JSON_WORD.lastIndex = at;
+  return JSON_WORD.exec(text)?.[0];
+};
+const stateAfter = (open: JsonBrackets): JsonState => {
+  const bracket = open.at(-1);
+  return bracket === undefined ? 'end' : bracket === '{' ? 'member-end' : 'item-end';
+};
+const closeBracket = (open: JsonBrackets): JsonState => {
+  open.pop();
+  return stateAfter(open);
+};
+const stateOfValue = (state: JsonState, token: string, open: JsonBrackets): JsonState | undefined => {
+  if (token === '{' || token === '[') {
+    open.push(token);
+    return token === '{' ? 'member' : 'item';
+  }
+  if (token === ']' && state === 'item') return closeBracket(open);
+  return /^[\]}:,]/.test(token) ? undefined : stateAfter(open);
+};
+const stateOfKey = (state: JsonState, token: string, open: JsonBrackets): JsonState | undefined => {
+  if (token.startsWith('"')) return 'colon';
+  return state === 'member' && token === '}' ? closeBracket(open) : undefined;
+};
+const stateAfterPart = (state: JsonState, token: string, open: JsonBrackets): JsonState | undefined => {
+  const isItem = state === 'item-end';
+  if (token === ',') return isItem ? 'value' : 'key';
+  return token === (isItem ? ']' : '}') ? closeBracket(open) : undefined;
+};
+const jsonSteps: Readonly<Record<JsonState, typeof stateOfValue>> = {
+  value: stateOfValue,
+  item: stateOfValue,
+  key: stateOfKey,
+  member: stateOfKey,
+  colon: (_, token) => (token === ':' ? 'value' : undefined),
+  'item-end': stateAfterPart,
+  'member-end': stateAfterPart,
+  end: () => undefined,
+};
+const isVisible = (char: string): boolean => !/[\p{C}\p{Z}]/u.test(char);
+/** Describes the character at a position. Only one character is shown, because a file may contain secrets. */
+const describeFound = (text: string, at: number): string => {
+  const code = text.codePointAt(at);
+  if (code === undefined) return 'the text ends';
+  const char = String.fromCodePoint(code);
+  if (char === '"')
+    return jsonTokenAt(text, at) === undefined
+      ? 'found a string without a closing quote or with an invalid character'
+      : 'found a string';
+  return `found ${isVisible(char) ? `"${char}"` : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`}`;
+};
+/** A position in a text, from 1. */
+export const positionAt = (text: string, at: number): { readonly line: number; readonly column: number } => {
+  const before = text.slice(0, at);
+  return { line: before.split('\n').length, column: at - before.lastIndexOf('\n') };
+};
+/** The first place at which a text is not JSON, in words of this program: a text of the engine differs by version. */
+export type JsonFault = {
+  readonly line: number;
+  readonly column: number;
+  readonly what: string;
+  readonly hint?: string;
+  /** The text is JSON, but `JSON.parse` would change what it says. */
+  readonly isJson?: true;
+};
+export const jsonFault = (text: string): JsonFault => {
+  const open: JsonBrackets = [];
+  const space = /[ \t\r\n]*/y;
+  let state: JsonState = 'value';
+  for (let end = 0; ; ) {
+    space.lastIndex = end;
+    const at: number = end + (space.exec(text)?.[0].length ?? 0);
+    const token = jsonTokenAt(text, at);
+    const next: JsonState | undefined =
+      token === undefined ? undefined : jsonSteps[state](state, token, open);
+    if (token === undefined || next === undefined)
+      return { ...positionAt(text, at), what: `expected ${expected[state]}, ${describeFound(text, at)}` };
+    state = next;
+    end = at + token.length;
+  }
+};
+/** The same as one phrase. A text with a single line needs no line number. */
+export const jsonFaultText = (text: string): string => {
+  const { line, column, what } = jsonFault(text);
+  return `${line === 1 ? '' : `line ${line}, `}column ${column}: ${what}`;
+};

@@ -1,15 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { limits } from './limits.ts';
-import {
-  decodeUtf8,
-  escapedNulRemedy,
-  findJsonTokens,
-  type JsonFault,
-  jsonFault,
-  nulFound,
-  positionAt,
-} from './text.ts';
+import { decodeUtf8, escapedNulRemedy, nulFound } from './text.ts';
+import { findJsonTokens, type JsonFault, jsonFault, positionAt } from './json-scan.ts';
 import { cutText, AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
 

@@ -1,5 +1,5 @@
 import { cutText } from './problem.ts';
-import { findJsonTokens } from './text.ts';
+import { findJsonTokens } from './json-scan.ts';
 
 /** The names of secrets in headers, queries, forms and JSON, in snake case. The only such list of the program. */
 const SECRET_NAMES: ReadonlySet<string> = new Set([

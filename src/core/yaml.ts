@@ -1,6 +1,7 @@
 import { limits } from './limits.ts';
 import { cutText, messageOf } from './problem.ts';
-import { endOfQuotes, escapedNulRemedy, nulFound } from './text.ts';
+import { escapedNulRemedy, nulFound } from './text.ts';
+import { endOfQuotes } from './json-scan.ts';
 
 /**
  * Reads the YAML that this program writes (`yaml-text.ts`, `lock-file.ts`): block style, plain or JSON

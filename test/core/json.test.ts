@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { type JsonFault, jsonFault } from '../../src/core/text.ts';
+import { type JsonFault, jsonFault } from '../../src/core/json-scan.ts';
 import {
   jsonLines,
   jsonOfAnyDepth,

@@ -2,7 +2,7 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { readJsonText } from '../../core/json.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
-import type { JsonFault } from '../../core/text.ts';
+import type { JsonFault } from '../../core/json-scan.ts';
 import { sh, shellLine, shellWord } from '../../core/shell.ts';
 import type { Host } from '../../platform/host.ts';
 import { safeText } from '../auth-context.ts';

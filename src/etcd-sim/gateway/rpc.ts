@@ -1,6 +1,6 @@
 import { scryptSync } from 'node:crypto';
 import { limits } from '../../core/limits.ts';
-import { endOfQuotes } from '../../core/text.ts';
+import { endOfQuotes } from '../../core/json-scan.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Faults, Form, MemberLog } from '../forms.ts';
 import type { Lessor, Node } from '../node/node.ts';

@@ -3,7 +3,8 @@ import { Buffer } from 'node:buffer';
 import { limits } from '../../core/limits.ts';
 import { parseExactJson, readJsonText, restoreNumbers, tooDeepAt } from '../../core/json.ts';
 import { AppError, messageOf, problem } from '../../core/problem.ts';
-import { decodeUtf8, type JsonFault } from '../../core/text.ts';
+import { decodeUtf8 } from '../../core/text.ts';
+import type { JsonFault } from '../../core/json-scan.ts';
 import { redactedBody, redactedForm, redactedHeaders, redactedUrl } from '../../core/redact-secrets.ts';
 import { isRecord, misfit } from '../../core/shape.ts';
 import {

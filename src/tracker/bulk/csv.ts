@@ -1,14 +1,8 @@
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { escapedNulAt, lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import {
-  escapedNulRemedy,
-  jsonFaultText,
-  nulFound,
-  nulRemedy,
-  refuseForeignText,
-  utf8Decoder,
-} from '../../core/text.ts';
+import { escapedNulRemedy, nulFound, nulRemedy, refuseForeignText, utf8Decoder } from '../../core/text.ts';
+import { jsonFaultText } from '../../core/json-scan.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {

@@ -1,4 +1,4 @@
-import { endOfQuotes } from '../../../core/text.ts';
+import { endOfQuotes } from '../../../core/json-scan.ts';
 import type { Origin } from './configuration.ts';
 
 /** A problem of the file itself, independent of a version. */
