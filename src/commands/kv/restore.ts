@@ -166,7 +166,7 @@ const rebuilt = async (
     import('../../kv/upgrade/restore/plan.ts'),
     import('../../kv/upgrade/restore/execute.ts'),
   ]);
-  const { host, settings, log } = context;
+  const { host, settings, log, signal } = context;
   const { cluster, access } = opened;
   const { plan, driver } = await planRestore(context, opened, source, values['bump-revision']);
   if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
@@ -174,7 +174,7 @@ const rebuilt = async (
   await confirmUnverified(context, plan, values['accept-unverified']);
   await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
   const { revision, kept } = await runLockedRestore(
-    { host, directories: settings.directories, log },
+    { host, directories: settings.directories, log, signal },
     { cluster, access, plan, driver },
   );
   const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;

@@ -1,4 +1,4 @@
-import { type Advice, after, type ShowAdvice, showPlain } from '../../../core/next.ts';
+import { type Advice, adviceText, after, next, type ShowAdvice, showPlain } from '../../../core/next.ts';
 import { join } from 'node:path';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -29,8 +29,38 @@ export type Restoring = {
   /** Progress of this restore, including an earlier process that was killed. */
   readonly progress: RestoreJournal;
   readonly shellFor: (member: MemberSpec) => Shell;
+  /** Aborted by the first Ctrl-C, which has an effect only until the first member is stopped. */
+  readonly signal: AbortSignal;
   log(text: string): void;
+  warn(text: string): void;
 };
+const commandOf = ({ snapshot, to }: Pick<RestorePlan, 'snapshot' | 'to'>): string[] => [
+  ...['kv', 'restore', '--snapshot', snapshot.path],
+  ...['--to', to],
+];
+/** While every member still runs, nothing has to be finished. */
+const stopOnRequest = ({ signal, plan, progress }: Restoring): void => {
+  if (!signal.aborted || progress.wasStopping) return;
+  throw new AppError('stopped', 'stopped before any member was stopped, as requested', {
+    code: 'STOPPED',
+    tryThis: [next(commandOf(plan), 'restores again')],
+  });
+};
+/** A stop would leave the cluster down, so the restore continues and reports how it can be interrupted. */
+const announceStop = ({ signal, plan, warn }: Restoring): void =>
+  signal.addEventListener(
+    'abort',
+    () =>
+      warn(
+        adviceText(
+          after(
+            'the restore has stopped members, so it continues to its end. Another Ctrl-C exits immediately and leaves them as they are; then',
+            commandOf(plan),
+          ),
+        ),
+      ),
+    { once: true },
+  );
 const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>
   cluster.members.find((member) => member.name === name) as MemberSpec;
 /** Checks programs that a driver starts by a command line: after the stop it would be too late. */
@@ -120,6 +150,7 @@ const ownerOf = async (restoring: Restoring, { name }: MemberSpec): Promise<stri
 const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<void> => {
   const { plan, shellFor, log, progress } = restoring;
   for (const { step, member } of steps) {
+    stopOnRequest(restoring);
     if (await wasBuilt(restoring, { step, member })) continue;
     await buildDirectory(shellFor(member), plan, step, member, await ownerOf(restoring, member));
     progress.write({ kind: 'built', member: step.name });
@@ -152,6 +183,8 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
     await refuseWrongBinary(restoring, member);
   }
   await buildAll(restoring, steps);
+  stopOnRequest(restoring);
+  announceStop(restoring);
   progress.write({ kind: 'stopping' });
   await stopAll(restoring);
   const kept = await swapAll(restoring, steps);
@@ -310,14 +343,16 @@ type Place = {
   readonly host: Host;
   readonly directories: { readonly clusters: string; readonly state: string };
   readonly log: { info(text: string): void; warn(text: string): void };
+  readonly signal: AbortSignal;
 };
 type Parts = Pick<Restoring, 'cluster' | 'access' | 'plan'> & { readonly driver: Driver };
-const runRestore = async ({ host, directories, log }: Place, parts: Parts): Promise<Restored> => {
+const runRestore = async ({ host, directories, log, signal }: Place, parts: Parts): Promise<Restored> => {
   const { cluster, plan } = parts;
   const shellFor = await shellsOf(host, cluster, directories.state);
   const directory = runDirectory(directories.clusters, cluster.name, plan.run);
   const progress = await openRestore(host, directories.clusters, plan);
-  return restore({ ...parts, host, shellFor, directory, progress, log: log.info });
+  const { info, warn } = log;
+  return restore({ ...parts, host, shellFor, directory, progress, signal, log: info, warn });
 };
 /**
  * Holds the local lock, so that no other process changes the members. The store is unavailable during the

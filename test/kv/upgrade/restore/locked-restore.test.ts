@@ -34,7 +34,9 @@ const scene = async (version = '3.4.45') => {
   const host = { ...small.host, processes: { ...small.host.processes, run } };
   const [told, warned]: [string[], string[]] = [[], []];
   const log = { info: (text: string) => told.push(text), warn: (text: string) => warned.push(text) };
-  const place = { host, directories: { clusters: '/clusters', state: '/home' }, log };
+  const stop = new AbortController();
+  const directories = { clusters: '/clusters', state: '/home' };
+  const place = { host, directories, log, signal: stop.signal };
   const runIt = () => runLockedRestore(place, { ...small, cluster, plan });
   return { small, runIt, locked, told, warned };
 };

@@ -49,11 +49,13 @@ const scene = async (kept = '') => {
       return finished({ stdout: isSwap ? `/data/${name}.kept${kept}` : '' });
     },
   });
-  const told: string[] = [];
+  const [told, warned]: [string[], string[]] = [[], []];
+  const stop = new AbortController();
   const run = async (patch: Partial<Parameters<typeof restore>[0]> = {}) => {
     const progress = await openRestore(small.host, STATE, plan);
     const parts = { ...small, cluster, plan, progress, shellFor, directory: `${STATE}/test/r` };
-    return restore({ ...parts, log: (text) => told.push(text), ...patch });
+    const says = { log: (text: string) => told.push(text), warn: (text: string) => warned.push(text) };
+    return restore({ ...parts, signal: stop.signal, ...says, ...patch });
   };
   const journal = async (): Promise<string[]> =>
     (await readRestore(small.host, STATE, 'test')).map((entry) =>
@@ -63,7 +65,7 @@ const scene = async (kept = '') => {
     isBuilt = patch.isBuilt ?? isBuilt;
     isBroken = patch.isBroken ?? isBroken;
   };
-  return { small, plan, run, told, journal, set, done };
+  return { small, plan, run, told, warned, stop, journal, set, done };
 };
 const all = (what: string): string[] => ['n1', 'n2', 'n3'].map((name) => `${what} ${name}`);
 
@@ -97,6 +99,37 @@ describe('a restore', () => {
     ]);
   });
 
+  it('a Ctrl-C before the first stop ends a restore with every member running', async () => {
+    const { run, done, stop, warned, journal } = await scene();
+    const log = (text: string): void => {
+      if (text.startsWith('n2: new data')) stop.abort();
+    };
+    await expect(run({ log })).rejects.toMatchObject({
+      category: 'stopped',
+      message: naming('before any member was stopped'),
+      detail: { tryThis: [naming('kv restore --snapshot /s.db --to 3.4')] },
+    });
+    expect([done, warned]).toEqual([['build n1', 'build n2'], []]);
+    expect(await journal()).toEqual(['opened', 'built n1', 'built n2']);
+  });
+  it('a Ctrl-C after the first stop finishes a restore and names the command for another one', async () => {
+    const { run, stop, warned, journal } = await scene();
+    const log = (text: string): void => {
+      if (text === 'n2: stopped') stop.abort();
+    };
+    expect((await run({ log })).kept).toHaveLength(3);
+    expect(warned).toEqual([naming('continues to its end', 'kv restore --snapshot /s.db --to 3.4')]);
+    expect((await journal()).at(-1)).toBe('closed');
+  });
+  it('a Ctrl-C does not end a restore whose earlier process stopped members', async () => {
+    const { run, stop, small, journal } = await scene();
+    small.members('n2').ignoresStop = true;
+    await expect(run()).rejects.toThrow();
+    small.members('n2').ignoresStop = false;
+    stop.abort();
+    await run();
+    expect((await journal()).at(-1)).toBe('closed');
+  });
   it('a restore that cannot build stops no member', async () => {
     const { run, set, done, small } = await scene();
     set({ isBroken: true });
