@@ -1,8 +1,9 @@
-// A real container runtime for the tests: Debian's docker.io, containerd and runc, extracted into the cache.
+// Real container runtimes for the tests: Debian's docker.io with containerd and runc, and podman, extracted into the cache.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cacheDirectory } from './etcd.mjs';
 import { fetchPackages } from './packages.mjs';
+import { librariesIn } from './sshd.mjs';
 
 /** {"directories": for PATH} or {"missing": reason}. */
 export const realDocker = () => {
@@ -19,4 +20,20 @@ export const realDocker = () => {
     directory,
   );
   return missing === undefined ? found : { missing };
+};
+
+/** {"program": podman, "conmon": path, "runc": path, "libraries": directories} or {"missing": reason}. */
+export const realPodman = () => {
+  const directory = dirname(cacheDirectory());
+  const tree = join(directory, 'podman');
+  const program = join(tree, 'usr/bin/podman');
+  const missing = existsSync(program)
+    ? undefined
+    : fetchPackages(
+        { suite: 'bookworm', name: 'podman', packages: ['podman', 'conmon', 'runc'], isWhole: true },
+        directory,
+      );
+  if (missing !== undefined) return { missing };
+  const [conmon, runc] = [join(tree, 'usr/bin/conmon'), join(tree, 'usr/sbin/runc')];
+  return { program, conmon, runc, libraries: librariesIn(tree) };
 };

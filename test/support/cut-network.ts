@@ -30,11 +30,16 @@ export const cutNetwork = () => {
     new Map<string, Cut>(),
     new Map<string, string>(),
   ];
+  const oneWay = new Map<string, Cut>();
+  const wayOf = (from: string, to: string): string => `${from} to ${to}`;
   /** A member is cut in both directions: incoming connections and outgoing connections. */
-  const cutOf = ({ door, dialler }: Link): Cut | undefined =>
-    [cuts.get(door.member), door.kind === 'peer' ? cuts.get(names.get(dialler ?? '') ?? '') : undefined].find(
-      (cut) => cut?.sides.includes(door.kind) === true,
-    );
+  const cutOf = ({ door, dialler }: Link): Cut | undefined => {
+    const from = door.kind === 'peer' ? names.get(dialler ?? '') : undefined;
+    return [
+      cuts.get(door.member),
+      ...(from === undefined ? [] : [cuts.get(from), oneWay.get(wayOf(from, door.member))]),
+    ].find((cut) => cut?.sides.includes(door.kind) === true);
+  };
   const end = (link: Link): void => {
     links.delete(link);
     for (const { from, to, waiting } of link.halves) {
@@ -97,6 +102,15 @@ export const cutNetwork = () => {
       cuts.set(member, cut);
       for (const [door, server] of servers)
         if (door.member === member && cut.how === 'refused' && cut.sides.includes(door.kind)) server.close();
+      for (const link of [...links]) flow(link);
+    },
+    /** Cuts only the connections that one member opens to another. The other direction still works, as behind a firewall. */
+    cutOneWay: (from: string, to: string, how: Cut['how']): void => {
+      oneWay.set(wayOf(from, to), { how, sides: ['peer'] });
+      for (const link of [...links]) flow(link);
+    },
+    healOneWay: (from: string, to: string): void => {
+      oneWay.delete(wayOf(from, to));
       for (const link of [...links]) flow(link);
     },
     heal: async (member: string): Promise<void> => {

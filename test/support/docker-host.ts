@@ -1,4 +1,4 @@
-/** A real container daemon for the test: its sockets, data and images are below one directory, and it uses the network of the machine. */
+/** A real container daemon or a real podman for the test: its data and images are below one directory, and it uses the network of the machine. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -11,11 +11,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { realDocker } from '../real/docker.mjs';
+import { realDocker, realPodman } from '../real/docker.mjs';
 import { pause } from './cluster.ts';
 
 export type DockerHost = {
-  /** PATH and DOCKER_HOST for clients of the daemon. */
+  /** PATH, and for the daemon DOCKER_HOST: the variables of a client. */
   readonly env: Readonly<Record<string, string>>;
   docker(...words: readonly string[]): string;
   /** Imports an image with this server as its entry point. One variable identifies the image. */
@@ -30,7 +30,7 @@ const runtime = (directory: string, runc: string): string => {
     'const fs=require("fs"),f=process.argv[1]+"/config.json",c=JSON.parse(fs.readFileSync(f));delete c.process.rlimits;fs.writeFileSync(f,JSON.stringify(c))';
   writeFileSync(
     path,
-    `#!/bin/sh\nb=; p=\nfor a in "$@"; do [ "$p" = --bundle ] && b=$a; p=$a; done
+    `#!/bin/sh\nb=; p=\nfor a in "$@"; do case "$p" in -b|--bundle) b=$a;; esac; p=$a; done
 [ -n "$b" ] && [ -f "$b/config.json" ] && ${process.execPath} -e '${strip}' "$b"\nexec ${runc} "$@"\n`,
   );
   chmodSync(path, 0o755);
@@ -142,4 +142,83 @@ export const startDocker = async (directory: string): Promise<DockerHost | undef
   }
   await close();
   return leftOut('the daemon did not come up within 120 s');
+};
+
+/** A script that runs podman with the libraries, directories and trust policy of the test. */
+const podmanWrapper = (
+  directory: string,
+  found: Exclude<ReturnType<typeof realPodman>, { readonly missing: string }>,
+): string => {
+  const home = join(directory, 'home');
+  const [programs, policy] = [join(directory, 'bin'), join(home, '.config/containers')];
+  for (const path of [programs, policy]) mkdirSync(path, { recursive: true });
+  writeFileSync(join(policy, 'policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}');
+  const [engine, storage] = [join(directory, 'containers.conf'), join(directory, 'storage.conf')];
+  const environment = [`PATH=${process.env['PATH']}`, `LD_LIBRARY_PATH=${found.libraries}`, `HOME=${home}`];
+  // conmon starts podman again when a container exits: for the restart policy.
+  writeFileSync(
+    engine,
+    [
+      '[engine]',
+      'runtime = "own"',
+      'cgroup_manager = "cgroupfs"',
+      'events_logger = "file"',
+      `conmon_path = ["${found.conmon}"]`,
+      `conmon_env_vars = ${JSON.stringify([...environment, `CONTAINERS_CONF=${engine}`, `CONTAINERS_STORAGE_CONF=${storage}`])}`,
+      `tmp_dir = "${join(directory, 'tmp')}"`,
+      '[engine.runtimes]',
+      `own = ["${runtime(directory, found.runc)}"]`,
+      '[network]',
+      'network_backend = "cni"',
+      '',
+    ].join('\n'),
+  );
+  writeFileSync(
+    storage,
+    `[storage]\ndriver = "vfs"\ngraphroot = "${join(directory, 'data')}"\nrunroot = "${join(directory, 'run')}"\n`,
+  );
+  const exported = [
+    ...environment.slice(1),
+    `CONTAINERS_CONF=${engine}`,
+    `CONTAINERS_STORAGE_CONF=${storage}`,
+  ];
+  writeFileSync(
+    join(programs, 'podman'),
+    `#!/bin/sh\n${exported.map((line) => `export '${line}'\n`).join('')}exec ${found.program} "$@"\n`,
+    { mode: 0o755 },
+  );
+  return programs;
+};
+
+/** Returns undefined if podman is unavailable, on every machine: no required test depends on it. */
+export const startPodman = (directory: string): DockerHost | undefined => {
+  const skipWithReason = (why: string): undefined => {
+    process.stderr.write(`left out: a real podman: ${why}\n`);
+    return undefined;
+  };
+  if (process.getuid?.() !== 0) return skipWithReason('it is tested as root');
+  const found = realPodman();
+  if ('missing' in found) return skipWithReason(found.missing);
+  mkdirSync(directory, { recursive: true });
+  const env = { PATH: `${podmanWrapper(directory, found)}:${process.env['PATH']}` };
+  const podman: DockerHost['docker'] = (...words) =>
+    execFileSync('podman', [...words], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).trim();
+  try {
+    podman('info');
+  } catch (error) {
+    return skipWithReason((error as Error).message);
+  }
+  return {
+    env,
+    docker: podman,
+    image: (name, server, script) => importImage(podman, name, server, script),
+    close: async () => {
+      podman('rm', '--all', '--force', '--time', '0');
+      await pause(0);
+    },
+  };
 };

@@ -20,13 +20,13 @@ import { stringify } from 'yaml';
 import { codeCache } from './code-cache.ts';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { type Binaries, binariesOf, call, hasBinaries, pause } from './cluster.ts';
-import { type DockerHost, startDocker } from './docker-host.ts';
+import { type DockerHost, startDocker, startPodman } from './docker-host.ts';
 import { type SshOptions, startLoopbackSsh } from './loopback-ssh.ts';
 import { startSystemd, type SystemdHost } from './systemd-host.ts';
 
 const BIN = process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 
-export type BedKind = 'local' | 'ssh + local' | 'systemd' | 'ssh + systemd' | 'hooks' | 'docker';
+export type BedKind = 'local' | 'ssh + local' | 'systemd' | 'ssh + systemd' | 'hooks' | 'docker' | 'podman';
 export type Place = {
   readonly name: string;
   readonly url: string;
@@ -170,6 +170,7 @@ const healthy = async (all: readonly Place[], from: string): Promise<void> => {
   throw new Error('the cluster did not become healthy within 120 s');
 };
 
+const isContainers = (kind: BedKind): boolean => kind === 'docker' || kind === 'podman';
 const isUnits = (kind: BedKind): boolean => kind.endsWith('systemd');
 /**
  * Returns the settings of one member in the cluster file, per driver. Programs of processes with a PID file have one path per
@@ -194,7 +195,7 @@ const specOf = (
   const { host: _, ...here } = common;
   const base = kind.startsWith('ssh') ? common : here;
   const next = join(place.programs, 'next');
-  if (kind === 'docker') return { ...base, container: place.name, new_image: `kv-${place.name}:${to}` };
+  if (isContainers(kind)) return { ...base, container: place.name, new_image: `kv-${place.name}:${to}` };
   if (isUnits(kind))
     return {
       ...base,
@@ -308,7 +309,12 @@ export const startBed = async (
   const ssh = kind.startsWith('ssh')
     ? await startLoopbackSsh(join(directory, 'ssh'), systemd?.prefix ?? [], options.ssh)
     : undefined;
-  const docker = kind === 'docker' ? await startDocker(join(directory, 'docker')) : undefined;
+  const docker =
+    kind === 'docker'
+      ? await startDocker(join(directory, 'docker'))
+      : kind === 'podman'
+        ? startPodman(join(directory, 'podman'))
+        : undefined;
   const close = async (): Promise<void> => {
     for (const place of all) crash(place);
     await docker?.close();
@@ -338,7 +344,7 @@ export const startBed = async (
   const isMissing =
     (isUnits(kind) && systemd === undefined) ||
     (kind.startsWith('ssh') && ssh === undefined) ||
-    (kind === 'docker' && docker === undefined);
+    (isContainers(kind) && docker === undefined);
   if (isMissing) {
     await close();
     return undefined;

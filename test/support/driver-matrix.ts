@@ -29,7 +29,15 @@ const [from, to] = is36 ? ([middle, last] as const) : ([first, middle] as const)
  * a v2 read after the last snapshot, so these members take snapshots often.
  */
 const overThreeMinors: BedOptions = is36 ? { snapshotCount: 10 } : {};
-const drivers: readonly BedKind[] = ['local', 'ssh + local', 'systemd', 'ssh + systemd', 'hooks', 'docker'];
+const drivers: readonly BedKind[] = [
+  'local',
+  'ssh + local',
+  'systemd',
+  'ssh + systemd',
+  'hooks',
+  'docker',
+  'podman',
+];
 
 let bed: Bed | undefined;
 afterEach(async () => {
@@ -71,7 +79,7 @@ type Scenario = {
  * A container daemon restarts a container automatically. If a run has never seen the container down, the run must at least not
  * complete.
  */
-const failedCodes = ({ kind }: Bed): RegExp => (kind === 'docker' ? /^(8|12) / : /^12 /);
+const failedCodes = ({ kind }: Bed): RegExp => (kind === 'docker' || kind === 'podman' ? /^(8|12) / : /^12 /);
 const failedOn =
   (text: RegExp) => async (one: Bed, wrap: (place: Place, server: string) => string | undefined) => {
     one.offer(from, to, wrap);
@@ -371,7 +379,7 @@ const scenarios: readonly Scenario[] = [
     name: 'a relative data directory in the configuration file of each member',
     options: { config: 'relative', cwd: true },
     // A container or a hook sets the working directory itself.
-    not: ['hooks', 'docker'],
+    not: ['hooks', 'docker', 'podman'],
     quick: ['ssh + local'],
     defect: 'U-22',
     run: async (one) => {

@@ -330,10 +330,13 @@ export const restoreLine = (
   if (last.kind === 'failed')
     return interruptedResult(after(`the restore to ${first.to} failed: ${last.reason}\n  again:`, command));
   const swapped = entries.filter(({ kind }) => kind === 'swapped').length;
-  const wasStopped = entries.some(({ kind }) => kind === 'stopping');
-  const where = !wasStopped
-    ? 'before any member was stopped'
-    : `with the members stopped, ${swapped} of ${first.members.length} data directories swapped`;
+  const where = {
+    opened: 'before any member was stopped',
+    built: 'before any member was stopped',
+    stopping: 'while it stopped the members',
+    swapped: `with the members stopped, ${swapped} of ${first.members.length} data directories swapped`,
+    starting: 'while it started the members',
+  }[last.kind];
   return interruptedResult(
     after(`the restore to ${first.to} was interrupted ${where}\n  continue:`, command),
   );

@@ -207,6 +207,16 @@ describe('status of a restore', () => {
     expect(
       textOf(opened, { kind: 'stopping', at }, { kind: 'swapped', at, member: 'n1', kept: '/k' }),
     ).toEqual(naming('3.4', 'interrupted', '1', '2', 'swapped', 'restore', 'stopped', 'directories'));
+    // Members may run until the first swap, and again from the first start on.
+    expect(textOf(opened, { kind: 'stopping', at })).toEqual(naming('interrupted while it stopped'));
+    expect(
+      textOf(
+        opened,
+        { kind: 'stopping', at },
+        { kind: 'swapped', at, member: 'n1', kept: '/k' },
+        { kind: 'starting', at },
+      ),
+    ).toEqual(naming('interrupted while it started'));
     expect(textOf(opened, { kind: 'failed', at, reason: 'sick' })).toEqual(
       naming('3.4', 'sick', 'restore', 'failed'),
     );
