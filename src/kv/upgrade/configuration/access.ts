@@ -66,10 +66,19 @@ const sectionNames = all('section');
 /** Names that users write into a section, although every version reads them only as flags. */
 const everyName = [...new Set([...flagNames, ...sectionNames, ...all('top'), 'crl-file'])];
 
+// The words that Go parses, and those of YAML 1.1, which the servers read.
+const on = /^(?:1|[tT]|true|TRUE|True|[yY]|yes|YES|Yes|on|ON|On)$/;
+const off = /^(?:0|[fF]|false|FALSE|False|[nN]|no|NO|No|off|OFF|Off)$/;
+/** Returns whether a server reads this value of a switch as true. Pure. */
+export const isOn = (value: unknown): boolean =>
+  value === true || (typeof value === 'string' && on.test(value));
 /** A key without a value, or a switch that is off, does not restrict access. */
 const isSet = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== '' && value !== false && value !== 'false';
-const isOn = (value: unknown): boolean => value === true || value === 'true';
+  value !== undefined &&
+  value !== null &&
+  value !== '' &&
+  value !== false &&
+  !(typeof value === 'string' && off.test(value));
 
 const isPeer = (key: string): boolean => key.startsWith('peer-');
 const opens = (key: string): string => {
@@ -107,6 +116,11 @@ const trustedFinding = (shown: string, auth: string, who: string, versions: Vers
     `write ${auth}: true if all ${who} have a certificate, or remove ${shown}`,
   );
 };
+/** A listener without TLS ignores the certificate files, so it asks nobody for a certificate. */
+const isPlain = (urls: unknown): boolean =>
+  typeof urls === 'string' &&
+  urls.trim() !== '' &&
+  urls.split(',').every((url) => /^\s*(?:http|unix):/.test(url));
 const changesTrusted = (versions: Versions): boolean =>
   accessOf(before(versions))?.trustedCaRequires === false &&
   accessOf(versions.to)?.trustedCaRequires === true;
@@ -177,8 +191,11 @@ const sectionFindings = (section: Section, file: Settings, versions: Versions): 
     });
   const isTrustedOnly =
     isSet(given['trusted-ca-file']) && !isSet(given['ca-file']) && !isOn(given['client-cert-auth']);
-  const who = section === 'client-transport-security' ? 'clients' : 'peers';
-  return isTrustedOnly && changesTrusted(versions)
+  const [who, urls] =
+    section === 'client-transport-security'
+      ? (['clients', file['listen-client-urls']] as const)
+      : (['peers', file['listen-peer-urls']] as const);
+  return isTrustedOnly && !isPlain(urls) && changesTrusted(versions)
     ? [...found, trustedFinding(`${section}.trusted-ca-file`, `${section}.client-cert-auth`, who, versions)]
     : found;
 };
@@ -213,8 +230,14 @@ export const accessInFile = (file: Settings, versions: Versions): ConfigFinding[
 ];
 
 const trustedPairs = [
-  { ca: 'trusted-ca-file', old: 'ca-file', auth: 'client-cert-auth', who: 'clients' },
-  { ca: 'peer-trusted-ca-file', old: 'peer-ca-file', auth: 'peer-client-cert-auth', who: 'peers' },
+  {
+    ...{ ca: 'trusted-ca-file', old: 'ca-file', auth: 'client-cert-auth', who: 'clients' },
+    urls: 'listen-client-urls',
+  },
+  {
+    ...{ ca: 'peer-trusted-ca-file', old: 'peer-ca-file', auth: 'peer-client-cert-auth', who: 'peers' },
+    urls: 'listen-peer-urls',
+  },
 ] as const;
 
 type Given = {
@@ -231,6 +254,7 @@ const givenFindings = ({ has, get, display, unknownText }: Given, versions: Vers
     .map((key) => accessFinding('fail', display(key), unknownText(key, versions.to), instead(key)));
   const trusted = trustedPairs
     .filter(({ ca, old, auth }) => given.includes(ca) && !given.includes(old) && !isOn(get(auth)))
+    .filter(({ urls }) => !isPlain(get(urls)))
     .filter(() => changesTrusted(versions))
     .map(({ ca, auth, who }) => trustedFinding(display(ca), display(auth), who, versions));
   return [...dropped, ...trusted];

@@ -5,6 +5,7 @@ import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
 import { argvOf } from '../../../core/shell.ts';
+import { isOn } from '../configuration/access.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
 import { guard, type Log, mebibytes, memberFacts } from './guard.ts';
@@ -228,12 +229,11 @@ export const v2CheckLine = (
   { utl_binary = 'etcdutl' }: ClusterFile,
   dataDir: string,
 ): [string, ...string[]] => [utl_binary, 'check', 'v2store', '--data-dir', dataDir];
-const isOn = (value: unknown): boolean => value === true || value === 'true' || value === '';
 const servesV2 = (spec: MemberSpec | undefined, host: MemberStatus['host']): boolean => {
   const flags = flagsOf(argvOf(spec?.old_command, spec?.old_binary) ?? []);
-  const file = host?.config?.['enable-v2'];
+  const flag = flags.get('enable-v2');
   return (
-    isOn(flags.get('enable-v2')) || isOn(spec?.env?.['ETCD_ENABLE_V2']) || (file !== undefined && isOn(file))
+    flag === '' || [flag, spec?.env?.['ETCD_ENABLE_V2'], host?.config?.['enable-v2']].some((one) => isOn(one))
   );
 };
 /**

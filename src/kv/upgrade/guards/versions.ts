@@ -15,6 +15,7 @@ import {
 } from '../../../api-specs/etcd/versions.ts';
 import type { Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { minorsBetween, missingRows } from '../plan-kind.ts';
+import { isOn } from '../configuration/access.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { isStartedHere, startOf } from './configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
@@ -217,9 +218,6 @@ export const leastVersions = guard(
   },
 );
 
-/** The words that Go parses as true. */
-const isTrue = (value: unknown): boolean =>
-  value === true || (typeof value === 'string' && /^(1|[tT]|true|TRUE|True)$/.test(value));
 /** Returns whether the new version of this member starts with the v2 interface. */
 const startsV2 = (input: GuardInput, name: string): boolean => {
   const spec = input.cluster.members.find((member) => member.name === name);
@@ -227,12 +225,12 @@ const startsV2 = (input: GuardInput, name: string): boolean => {
   if (rowOf(input.to)?.v2 !== 'enable-v2' || spec === undefined) return false;
   const start = startOf(spec, host, isStartedHere(input.cluster));
   // If a configuration file exists, only the file counts.
-  if (host?.config !== undefined) return isTrue(host.config['enable-v2']);
+  if (host?.config !== undefined) return isOn(host.config['enable-v2']);
   // A flag overrides the variable, a flag without a value is true, and servers ignore an empty variable.
   const flags = flagsOf(start?.words ?? []);
   if (findServerFile(flags, start?.env[FILE_VARIABLE], input.to) !== undefined) return false;
   const flag = flags.get('enable-v2');
-  return flag === '' || isTrue(flag ?? start?.env['ETCD_ENABLE_V2']);
+  return flag === '' || isOn(flag ?? start?.env['ETCD_ENABLE_V2']);
 };
 const mostAddresses = 5;
 /**

@@ -141,6 +141,39 @@ describe('access settings as flags and variables', () => {
     expect(variables('3.4', { ETCD_CLIENT_CERT_AUTH: 'false', ETCD_CA_FILE: '' })).toEqual([]);
     expect(variables('3.4', { ETCD_CA_FILE: 'x' }, '--config-file=f')).toEqual([]);
   });
+  // Measured on 3.3 and 3.4: each of these words requires a certificate, and a listener without TLS asks for none.
+  it.each(['1', 't', 'T', 'true', 'TRUE', 'True'])('a switch with the value %s is on', (value) => {
+    expect(variables('3.4', { ETCD_TRUSTED_CA_FILE: 'x', ETCD_CLIENT_CERT_AUTH: value })).toEqual([]);
+    expect(flags('3.4', '--peer-trusted-ca-file=x', `--peer-client-cert-auth=${value}`)).toEqual([]);
+    expect(about(client({ 'trusted-ca-file': 'x', 'client-cert-auth': value }), '3.4')).not.toContain(
+      'fail client-transport-security.trusted-ca-file',
+    );
+  });
+  it.each(['0', 'f', 'F', 'false', 'FALSE', 'False'])('a switch with the value %s is off', (value) => {
+    const env = { ETCD_PEER_TRUSTED_CA_FILE: 'x', ETCD_PEER_CLIENT_CERT_AUTH: value };
+    expect(variables('3.4', env)).toEqual(['fail ETCD_PEER_TRUSTED_CA_FILE']);
+  });
+  it('a CA matters only for a listener with TLS', () => {
+    const plain = 'http://127.0.0.1:2379,http://127.0.0.1:2381';
+    const both = ['--trusted-ca-file=x', '--peer-trusted-ca-file=y'];
+    const cas = (found: readonly string[]) => found.filter((one) => one.endsWith('ca-file'));
+    expect(cas(flags('3.4', ...both, `--listen-client-urls=${plain}`))).toEqual([
+      'fail --peer-trusted-ca-file',
+    ]);
+    expect(cas(flags('3.4', ...both, `--listen-peer-urls=${plain}`))).toEqual(['fail --trusted-ca-file']);
+    const mixed = `--listen-client-urls=${plain},https://127.0.0.1:1`;
+    expect(cas(flags('3.4', ...both, mixed))).toHaveLength(2);
+    const env = { ETCD_LISTEN_CLIENT_URLS: plain };
+    expect(lintFlags(['--trusted-ca-file=x'], '3.4', '3.3', env)).toEqual([]);
+    expect(variables('3.4', { ETCD_PEER_TRUSTED_CA_FILE: 'x', ETCD_LISTEN_PEER_URLS: plain })).toEqual([]);
+    const file = { ...client({ 'trusted-ca-file': 'x' }), ...peer({ 'trusted-ca-file': 'x' }) };
+    expect(cas(about({ ...file, 'listen-client-urls': plain }, '3.4'))).toEqual([
+      'fail peer-transport-security.trusted-ca-file',
+    ]);
+    expect(cas(about({ ...file, 'listen-peer-urls': plain }, '3.4'))).toEqual([
+      'fail client-transport-security.trusted-ca-file',
+    ]);
+  });
   it('a flag and a variable together require a certificate', () =>
     expect(lintFlags(['--trusted-ca-file=x'], '3.4', '3.3', { ETCD_CLIENT_CERT_AUTH: 'true' })).toEqual([]));
 });
