@@ -52,6 +52,15 @@ export const metricsOf = (ids: readonly string[], own: string, reached: readonly
         `etcd_network_active_peers{Local="${hex(own)}",Remote="${hex(id)}"} ${reached.includes(id) ? 1 : 0}\n`,
     )
     .join('');
+const noLog: string[] = [];
+/** The log lines of a member that has opened a connection to each other one. */
+export const openedLines = (ids: readonly string[], own: string, start = 0): string[] =>
+  ids
+    .filter((id) => id !== own)
+    .map(
+      (id) =>
+        `I | rafthttp: established a TCP streaming connection with peer ${hex(id)} (stream Message reader) of start ${start}`,
+    );
 /** A row of the member list, as the gateway returns it. */
 export type Listed = {
   ID: string;
@@ -184,7 +193,7 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     alarms: [] as { memberID: string; alarm: string }[],
     hash: new Map<string, string>(),
     downgradeTo: undefined as string | undefined,
-    log: [] as string[],
+    log: noLog,
     hasNoMonitor: false,
     /** Duration of one response. Some waits end after a number of responses. */
     answerMs: 1,
@@ -342,6 +351,16 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     of(name).isUp = false;
     nextLeader();
   };
+  const starts = new Map<string, number>();
+  /** Without a log of the test: the connections that a member opened since its last start. */
+  const logOf = (name: string): readonly string[] =>
+    state.log === noLog
+      ? openedLines(
+          all.filter((one) => of(name).reachesNot?.includes(one.name) !== true).map(({ id }) => id),
+          of(name).id,
+          starts.get(name),
+        )
+      : state.log;
   const driver: Driver = {
     kind: 'systemd',
     facts: async () => ({
@@ -371,6 +390,7 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
       const member = of(name);
       if (member.startError === which) throw new Error(`${which} does not start`);
       Object.assign(member, { isUp: true, which });
+      starts.set(name, (starts.get(name) ?? 0) + 1);
       nextLeader();
       return {};
     },
@@ -380,7 +400,7 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     },
     readFile: (_: MemberSpec, path) => host.files.read(path),
     writeFile: async (_: MemberSpec, path, text) => host.files.replace(path, text, 0o600),
-    logTail: async () => state.log,
+    logTail: async ({ name }: MemberSpec) => logOf(name),
     describe: () => [],
   };
   const access = accessWith(host, undefined, undefined);

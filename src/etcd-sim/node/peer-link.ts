@@ -88,11 +88,12 @@ export class PeerLink {
   #up(): void {
     if (!this.isActive) {
       this.#o.log('I', 'rafthttp', `peer ${this.id} became active`);
-      this.#o.log(
-        'I',
-        'rafthttp',
-        `established a TCP streaming connection with peer ${this.id} (stream Message writer)`,
-      );
+      for (const side of ['writer', 'reader'])
+        this.#o.log(
+          'I',
+          'rafthttp',
+          `established a TCP streaming connection with peer ${this.id} (stream Message ${side})`,
+        );
       this.activeSince = this.#host.elapsed();
     }
     this.isActive = true;

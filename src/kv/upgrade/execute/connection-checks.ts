@@ -5,7 +5,14 @@ import { type Status, type Store, probeKey } from '../../client/etcd-client.ts';
 import type { GateCheck, MemberSpec, Step } from '../../engine/model.ts';
 import { stepId } from '../../engine/steps.ts';
 import { v2BytesOf } from '../guards/store.ts';
-import { type PeerLinks, linksInLog, mostPeerErrors, peerErrors, readLinks } from '../observe/see-member.ts';
+import {
+  type PeerLinks,
+  linksInLog,
+  mostPeerErrors,
+  openedInLog,
+  peerErrors,
+  readLinks,
+} from '../observe/see-member.ts';
 import { kindOf } from '../plan-kind.ts';
 import { type Checking, type Run, type StartedProcess, memberOf, getMemberStatus } from '../run.ts';
 import { newLines } from '../watch/log-lines.ts';
@@ -75,6 +82,8 @@ export type Verdict = {
   readonly isFinal?: true;
   /** The check ran without a result so far. */
   readonly isUnknown?: true;
+  /** Waiting gives this check a result, at the latest after `noticeMs`. */
+  readonly isPending?: true;
   /** The process is not running yet: this has no effect on other checks. */
   readonly isStarting?: true;
   /** Present if the check failed because the process has ended. */
@@ -113,6 +122,8 @@ export type Gate = {
   /** Time of the last inspection of the process, by `elapsed`, and its result. */
   lookedAt?: number;
   lookedLike?: Verdict;
+  /** Time of the first check of its connections, by `elapsed`. */
+  linksSeenAt?: number;
   /** Time since which the member is healthy and no check has failed, by `elapsed`. */
   goodSince?: number;
 };
@@ -241,18 +252,25 @@ const logOf = async ({ run }: Gate, name: string): Promise<readonly string[]> =>
   return mark === undefined ? lines : newLines(mark, lines);
 };
 /**
+ * A server notices after its read timeout of 5 s that a firewall blocks the connections that it opens. Until
+ * then it counts them as active, because of the connections that the other member opened. Measured on 3.4.
+ */
+const noticeMs = 6000;
+/** `pending`: the connection is active, but it is not known yet which member opened it. */
+type Works = boolean | 'pending' | undefined;
+type Pages = ReadonlyMap<string, { readonly links: PeerLinks | undefined; readonly log: readonly string[] }>;
+/**
  * Undefined if neither the metrics nor the log shows it. The raft state is not evidence: a message between two
  * members passes through a connection that either of them opened. Measured on 3.3 and 3.4: a member that could
  * open no connection received the leadership, and the others applied its entries.
  */
-const works = async (
-  gate: Gate,
-  { from, to }: Link,
-  links: PeerLinks | undefined,
-): Promise<boolean | undefined> => {
+const works = ({ run, linksSeenAt = 0 }: Gate, { from, to }: Link, pages: Pages): Works => {
+  const { links, log = [] } = pages.get(from.name) ?? {};
   const id = hexId(to.status.member_id);
-  if (links !== undefined) return links.get(id) ?? false;
-  return linksInLog(await logOf(gate, from.name)).get(id);
+  const isActive = links === undefined ? linksInLog(log).get(id) : (links.get(id) ?? false);
+  const isOpened = openedInLog(log).get(id);
+  if (isActive !== true || isOpened === true) return isActive;
+  return run.host.elapsed() - linksSeenAt >= noticeMs ? isOpened !== false : 'pending';
 };
 const answering = async ({ member, store, others }: Gate): Promise<readonly Member[]> => {
   const seen = await Promise.all(
@@ -273,13 +291,13 @@ const isCutOff = (own: Member, { status }: Member): boolean =>
   own.status.leader_id !== undefined &&
   own.status.leader_id !== own.status.member_id;
 const formatValue = ({ from, to }: Link): string => `${from.name} to ${to.name}`;
-type State = { readonly link: Link; readonly ok: boolean | undefined };
+type State = { readonly link: Link; readonly ok: Works };
 const verdictOf = (
   state: readonly State[],
   errors: readonly string[],
   others: readonly Member[],
 ): Verdict => {
-  const names = (wanted: boolean | undefined): string =>
+  const names = (wanted: Works): string =>
     state
       .filter(({ ok }) => ok === wanted)
       .map(({ link }) => formatValue(link))
@@ -288,9 +306,14 @@ const verdictOf = (
     errors.length >= mostPeerErrors
       ? ` (${errors.length} errors in its log, the last: ${cutText(errors.at(-1) ?? '', 300)})`
       : '';
-  const [broken, unseen] = [names(false), names(undefined)];
+  const [broken, unseen, pending] = [names(false), names(undefined), names('pending')];
   if (broken !== '') return failVerdict(`no connection between members: ${broken}${last}`);
   if (last !== '') return failVerdict(`connections to other members fail repeatedly${last}`);
+  if (pending !== '')
+    return {
+      ...unknownVerdict(`not known yet whether both members opened the connections ${pending}`),
+      isPending: true,
+    };
   return unseen === ''
     ? passVerdict(`connected to ${others.map(({ name }) => name).join(', ')} in both directions`)
     : unknownVerdict(
@@ -309,19 +332,21 @@ export const peerLinksWork: Check = async (gate) => {
   if (others.length === 0) return passVerdict('no other member responds and follows a leader');
   const pages = new Map(
     await Promise.all(
-      [own, ...others].map(async ({ name, store }) => [name, await readLinks(store)] as const),
+      [own, ...others].map(async ({ name, store }) => {
+        const [links, log] = await Promise.all([readLinks(store), logOf(gate, name)]);
+        return [name, { links, log }] as const;
+      }),
     ),
   );
+  gate.linksSeenAt ??= gate.run.host.elapsed();
   const links = others.flatMap((other): Link[] => [
     { from: own, to: other },
     { from: other, to: own },
   ]);
-  const state = await Promise.all(
-    links.map(async (link) => ({ link, ok: await works(gate, link, pages.get(link.from.name)) })),
-  );
+  const state = links.map((link) => ({ link, ok: works(gate, link, pages) }));
   const ignored = answered
     .filter((other) => isCutOff(own, other))
     .map(({ status }) => hexId(status.member_id));
-  const lines = (await logOf(gate, own.name)).filter((line) => !ignored.some((id) => line.includes(id)));
+  const lines = (pages.get(own.name)?.log ?? []).filter((line) => !ignored.some((id) => line.includes(id)));
   return verdictOf(state, peerErrors(lines), others);
 };

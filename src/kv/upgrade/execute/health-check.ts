@@ -392,8 +392,8 @@ const alarmsEveryMs = 1000;
  * without a result reports this.
  */
 const unknownPatienceMs = 5000;
-const isOver = ({ ok, isFinal, isUnknown }: Verdict, isPatient: boolean): boolean =>
-  isUnknown === true ? !isPatient : ok !== false || isFinal === true;
+const isOver = ({ ok, isFinal, isUnknown, isPending }: Verdict, isPatient: boolean): boolean =>
+  isUnknown === true ? !isPatient && isPending !== true : ok !== false || isFinal === true;
 /**
  * Repeats one check until it passes, fails, or the time is over; `first` is the verdict of its first attempt.
  * Each attempt also checks the process.
@@ -419,7 +419,8 @@ const passCheck = async (
       alarmsAt = host.elapsed() + alarmsEveryMs;
     }
     await progress.look();
-    if (host.elapsed() > untilMs && !progress.isMoving()) return verdict;
+    // A pending check ends by itself after some seconds, even if the time limit is shorter.
+    if (host.elapsed() > untilMs && !progress.isMoving() && verdict.isPending !== true) return verdict;
     await host.sleep(Math.max(pollMs, Math.min(tookMs, stablePollMs)));
     const began = host.elapsed();
     verdict = await attempt(check, gate);

@@ -336,6 +336,32 @@ export const linksInLog = (lines: readonly string[]): PeerLinks => {
   }
   return found;
 };
+const stream = /\b(established|lost) (?:a |the )?TCP streaming connection with (?:remote )?peer\b/;
+const side = /\((stream [^()]*) (reader|writer)\)|"stream-(reader|writer)-type":"([^"]+)"/;
+/**
+ * Which member opened the streams to each peer: `true` if this member opened one, `false` if only the peer did.
+ * A member reads the streams that it opened and writes to the others, and both kinds count as active. Pure.
+ */
+export const openedInLog = (lines: readonly string[]): ReadonlyMap<string, boolean> => {
+  const streams = new Map<string, Map<string, boolean>>();
+  for (const line of lines) {
+    const [, change] = stream.exec(line) ?? [];
+    const [, plain, plainSide, jsonSide, json] = side.exec(line) ?? [];
+    const named = peerIn(line);
+    if (change === undefined || named === undefined || (plain ?? json) === undefined) continue;
+    const id = withoutZeros(named);
+    const own = streams.get(id) ?? new Map<string, boolean>();
+    streams.set(id, own);
+    const key = `${plainSide ?? jsonSide} ${plain ?? json}`;
+    if (change === 'established') own.set(key, (plainSide ?? jsonSide) === 'reader');
+    else own.delete(key);
+  }
+  return new Map(
+    [...streams].flatMap(([id, own]) =>
+      own.size === 0 ? [] : [[id, [...own.values()].some(Boolean)] as const],
+    ),
+  );
+};
 type Reported = { readonly name: string; readonly member_id: string; readonly links: PeerLinks | undefined };
 /** The members that `from` does not reach, among the members that respond. Pure. */
 export const unreachedBy = (from: Reported, others: readonly Omit<Reported, 'links'>[]): readonly string[] =>

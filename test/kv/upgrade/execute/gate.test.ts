@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openGate, passGate, stayStable } from '../../../../src/kv/upgrade/execute/health-check.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
 import { fakeHost, type FakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
-import { metricsOf } from '../../../support/small-cluster.ts';
+import { metricsOf, openedLines } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
 import { naming } from '../../../support/facts.ts';
@@ -67,7 +67,10 @@ const gateOf = (state: State, isRunning: () => boolean = () => true) => {
   const run = runOn(
     host,
     {},
-    { process: async () => (isRunning() ? { state: 'running' } : { state: 'gone' }) },
+    {
+      process: async () => (isRunning() ? { state: 'running' } : { state: 'gone' }),
+      logTail: async () => openedLines(Object.values(ids), ''),
+    },
   );
   return { run, gate: openGate(run, 'n2', '3.4') };
 };

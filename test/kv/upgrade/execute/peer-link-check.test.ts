@@ -16,7 +16,7 @@ const gateOn = async (log: readonly string[] = []) => {
   const run = runOn(
     host,
     { cluster, access, plan: await small.plan() },
-    { ...driver, logTail: async () => log },
+    { ...driver, logTail: async (member) => [...(await driver.logTail(member, 400)), ...log] },
   );
   return { small, run, gate: openGate(run, 'n2', run.plan.from) };
 };
@@ -75,8 +75,64 @@ describe('the connections of a member', () => {
     Object.assign(small.members('n3'), { reachesNot: ['n2'], knowsNoLeader: true });
     expect((await peerLinksWork(gate)).ok).toBe(false);
   });
+  const opened = (id: string, change = 'established a', side = 'reader') =>
+    `2026 I | rafthttp: ${change} TCP streaming connection with peer ${id} (stream Message ${side})`;
+  const openedIn35 = (id: string) =>
+    JSON.stringify({
+      msg: 'established TCP streaming connection with remote peer',
+      'stream-reader-type': 'stream MsgApp v2',
+      'remote-peer-id': id,
+    });
+  /** The members have connections, and their logs contain only these lines. */
+  const withLog = async (...log: string[]) => {
+    const { small, ...rest } = await gateOn();
+    small.state.log = log;
+    return rest;
+  };
+  it.each([
+    ['its own line', ['3e9', '3ea', '3eb'].map((id) => opened(id))],
+    ['the line of 3.5', ['3e9', '3ea', '3eb'].map((id) => openedIn35(id))],
+  ])('connections that each member opened itself work at once: %s', async (_, log) => {
+    expect(await peerLinksWork((await withLog(...log)).gate)).toMatchObject({ ok: true });
+  });
+  const writers = ['3e9', '3ea', '3eb'].map((id) => opened(id, 'established a', 'writer'));
+  const lost = ['3e9', '3ea', '3eb'].flatMap((id) => [opened(id), opened(id, 'lost the')]);
+  it.each([
+    ['work without a line', [], true],
+    ['work after the loss of all streams, because a log may not contain the next line', lost, true],
+    ['are broken if only the other member opened streams', writers, false],
+    ['are broken if its own stream was lost', [...lost, ...writers], false],
+  ])('connections that count as active wait six seconds, and %s', async (_, log, ok) => {
+    const { gate, run } = await withLog(...log);
+    expect(await peerLinksWork(gate)).toMatchObject({
+      ok: null,
+      isPending: true,
+      detail: naming('n2 to n1', 'n1 to n2', 'n2 to n3', 'n3 to n2', 'opened'),
+    });
+    await run.host.sleep(5900);
+    expect(await peerLinksWork(gate)).toMatchObject({ isPending: true });
+    await run.host.sleep(200);
+    expect(await peerLinksWork(gate)).toMatchObject({ ok });
+  });
+  it('a blocked direction that counts as active at first fails the health check', async () => {
+    const { gate, run } = await withLog();
+    const began = run.host.elapsed();
+    const links = gate.store.connection;
+    const isNoticed = (): boolean => run.host.elapsed() - began > 5000;
+    const get: typeof links.get = async (path) => {
+      const page = await links.get(path);
+      return path === '/metrics' && isNoticed()
+        ? { ...page, text: page.text.replaceAll(/\} 1$/gm, '} 0') }
+        : page;
+    };
+    const blocked = { ...gate, store: { ...gate.store, connection: { ...links, get } } };
+    await expect(passGate(blocked, 0)).rejects.toMatchObject({
+      message: naming('n2 to n1', 'n2 to n3', 'no connection'),
+    });
+  });
   it('connections are read from the logs if a version does not count them', async () => {
-    const lines = (...ids: string[]) => ids.map((id) => `2026 I | rafthttp: peer ${id} became active`);
+    const lines = (...ids: string[]) =>
+      ids.flatMap((id) => [`2026 I | rafthttp: peer ${id} became active`, opened(id)]);
     expect(await peerLinksWork((await withoutMetrics(lines('3e9', '3ea', '3eb'))).gate)).toMatchObject({
       ok: true,
     });
@@ -97,7 +153,10 @@ describe('the connections of a member', () => {
     });
   });
   it('connections are unknown if only the leadership shows them, because followers may have opened all of them', async () => {
-    const active = ['3e9', '3ea', '3eb'].map((id) => `2026 I | rafthttp: peer ${id} became active`);
+    const active = ['3e9', '3ea', '3eb'].flatMap((id) => [
+      `2026 I | rafthttp: peer ${id} became active`,
+      opened(id),
+    ]);
     const { small, gate, run } = await withoutMetrics(active);
     const { driver } = run;
     // Only the log of n2 is missing. n2 leads, and the other members follow it.

@@ -1,0 +1,106 @@
+/**
+ * One direction of a connection between two members is cut, as by a firewall rule of one host. Raft still works through the
+ * connections that the other member opens, so clients see no fault.
+ */
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { call, hasBinaries, type RealCluster, startCluster } from '../support/cluster.ts';
+import { cutNetwork, type CutNetwork } from '../support/cut-network.ts';
+import { makeDirectory } from '../support/directory.ts';
+import { opsctl } from '../support/program.ts';
+import { whenJournal } from '../support/when-journal.ts';
+
+let network: CutNetwork;
+let cluster: RealCluster;
+let home: string;
+beforeEach(() => {
+  home = makeDirectory();
+});
+afterEach(async () => {
+  await cluster?.stop();
+  network?.close();
+});
+const start = async (from: string, to: string, prefix: string): Promise<void> => {
+  network = cutNetwork();
+  const settings = { timeouts: { gate_seconds: 15 } };
+  cluster = await startCluster({ size: 3, from, to, front: network.open, settings });
+  cluster.write(settings);
+  for (const { client_url, name } of cluster.members) {
+    const { header } = JSON.parse((await call(`${client_url}${prefix}/maintenance/status`, {})).text);
+    network.knows(BigInt(header.member_id).toString(16), name);
+  }
+};
+const kv = (words: readonly string[], host?: Parameters<typeof opsctl>[1]['host']) =>
+  opsctl(['kv', ...words, '--cluster', cluster.file, '-o', 'json'], {
+    home,
+    ...(host === undefined ? {} : { host }),
+  });
+const upgrade = ['upgrade', '--yes', '--accept-point-of-no-return'] as const;
+/** The first and the last member of the order of the run. The last one is the leader. */
+const orderOf = (journal: string): readonly [string, string] => {
+  const [opened = ''] = readFileSync(journal, 'utf8').split('\n');
+  const { order } = JSON.parse(opened).plan;
+  return [order.at(0), order.at(-1)];
+};
+/** `from it`: the restarted member cannot open connections to the leader. `to it`: the other way round. */
+type Direction = 'from it' | 'to it';
+const isSoak = process.env['OPSCTL_SOAK'] === '1';
+const versionPairs = [
+  ['3.4', '3.5', '/v3'],
+  ...(isSoak ? ([['3.3', '3.4', '/v3beta']] as const) : []),
+] as const;
+
+describe.each(versionPairs)('one direction of a link, %s → %s', (from, to, prefix) => {
+  it.runIf(hasBinaries(from, to))(
+    'a check names the direction, and no member is stopped',
+    {
+      timeout: 600_000,
+    },
+    async () => {
+      await start(from, to, prefix);
+      network.cutOneWay('n2', 'n1', 'refused');
+      const shown = 'n2 has no connection to n1';
+      let checked = await kv(['check']);
+      // The members notice a lost connection after some time.
+      while (!checked.stdout.includes(shown)) checked = await kv(['check']);
+      expect(checked.code).toBe(20);
+      const before = cluster.members.map((member) => cluster.pid(member));
+      expect((await kv(upgrade)).code).toBe(10);
+      expect(cluster.members.map((member) => cluster.pid(member))).toEqual(before);
+    },
+  );
+
+  it.runIf(hasBinaries(from, to)).each<['refused' | 'silent', Direction]>([
+    ['silent', 'from it'],
+    ['silent', 'to it'],
+    ...(isSoak
+      ? ([
+          ['refused', 'from it'],
+          ['refused', 'to it'],
+        ] satisfies ['refused', Direction][])
+      : []),
+  ])(
+    'an upgrade stops no second member if connections are %s %s',
+    {
+      timeout: 600_000,
+    },
+    async (how, direction) => {
+      await start(from, to, prefix);
+      const before = new Map(cluster.members.map((member) => [member.name, cluster.pid(member)]));
+      let changed = '';
+      const cut = whenJournal(/"begin","step":"\w+\.start"/, (journal) => {
+        const [first, leader] = orderOf(journal);
+        changed = first;
+        const way = direction === 'from it' ? ([first, leader] as const) : ([leader, first] as const);
+        network.cutOneWay(...way, how);
+      });
+      const ended = await kv(upgrade, cut);
+      expect([ended.code, ended.stderr]).toEqual([
+        expect.toBeOneOf([8, 12]),
+        expect.stringContaining(`${changed} did not become healthy`),
+      ]);
+      for (const member of cluster.members)
+        if (member.name !== changed) expect(cluster.pid(member)).toBe(before.get(member.name));
+    },
+  );
+});
