@@ -126,6 +126,8 @@ export type Gate = {
   linksSeenAt?: number;
   /** Time since which the member is healthy and no check has failed, by `elapsed`. */
   goodSince?: number;
+  /** How often in a row the members stored the test write at different revisions. */
+  differences?: number;
 };
 export type Check = (gate: Gate) => Promise<Verdict>;
 /** The key for writes and reads in the checks of this member. */

@@ -61,6 +61,13 @@ export const hashesAgree: Check = async (gate) => {
   }
   return skip('no other member responded at the same revision');
 };
+const dataDiffers = (message: string, odd: readonly string[]): AppError =>
+  new AppError('stopped', message, {
+    code: 'DATA_DIFFERS',
+    tryThis: [next(['kv', 'replace-member', `${odd[0]}`], after(', then', ['kv', 'resume']))],
+  });
+const replaceText = ({ member }: Pick<Gate, 'member'>): string =>
+  `opsctl kv replace-member ${member.name} gives it the data of the other members`;
 const hashVerdict = (
   { run, member }: Gate,
   revision: number,
@@ -84,17 +91,11 @@ const hashVerdict = (
     return passVerdict(`same hash at revision ${revision} on ${rows.map(({ name }) => name).join(', ')}`);
   // This member agrees with the majority: its new version is not the cause.
   if (found.odd.length > 0 && !found.odd.includes(member.name))
-    throw new AppError(
-      'stopped',
+    throw dataDiffers(
       `${found.odd.join(', ')} ${found.odd.length === 1 ? 'has' : 'have'} different data at revision ${revision}: ${found.detail}`,
-      {
-        code: 'DATA_DIFFERS',
-        tryThis: [next(['kv', 'replace-member', `${found.odd[0]}`], after(', then', ['kv', 'resume']))],
-      },
+      found.odd,
     );
-  return failCheck(
-    `different data at revision ${revision}: ${found.detail}; opsctl kv replace-member ${member.name} gives it the data of the other members`,
-  );
+  return failCheck(`different data at revision ${revision}: ${found.detail}; ${replaceText({ member })}`);
 };
 
 /**
@@ -225,23 +226,47 @@ const writeWorks: Check = async (gate) => {
   const { revision } = await gate.store.put(keyOf(gate), gate.run.id);
   return passVerdict(`a write through it created revision ${revision}`);
 };
-const readBackWorks: Check = async (gate) => {
-  const readers = gate.others.length > 0 ? gate.others : [{ name: gate.member.name, store: gate.store }];
-  const found = await Promise.all(
-    readers.map(async ({ name, store }) => ({
-      name,
-      ok: await store.range(keyOf(gate)).then(
-        ({ kvs }) => kvs[0]?.value === gate.run.id,
-        () => false,
-      ),
-    })),
+type Read = { readonly name: string; readonly revision: number | undefined };
+/** Returns the revision of the test write as this member stores it; undefined if it did not return the write. */
+const readWrite = async (gate: Gate, { name, store }: Gate['others'][number]): Promise<Read> => {
+  const kv = await store.range(keyOf(gate)).then(
+    ({ kvs: [first] }) => first,
+    () => undefined,
   );
+  return { name, revision: kv?.value === gate.run.id ? kv.mod_revision : undefined };
+};
+/** A repeated write that is applied between two reads differs once. */
+const mostDifferences = 3;
+/**
+ * Compares the revisions under which the members store one entry. They count the same entries, so the revisions
+ * are equal, also while clients write. A member that skipped or repeated an entry differs forever.
+ */
+const compareRevisions = (gate: Gate, own: Read, seen: readonly Read[]): Verdict => {
+  const odd = seen.filter(({ revision }) => revision !== own.revision).map(({ name }) => name);
+  gate.differences = odd.length === 0 ? 0 : (gate.differences ?? 0) + 1;
+  const names = seen.map(({ name }) => name).join(', ');
+  if (odd.length === 0) return passVerdict(`read back through ${names} at revision ${own.revision}`);
+  const rows = [own, ...seen].map(({ name, revision }) => `${name} ${revision}`).join(', ');
+  const detail = `the members store the same write at different revisions: ${rows}`;
+  if (gate.differences < mostDifferences) return failVerdict(detail);
+  // This member agrees with the majority: its new version is not the cause.
+  if (odd.length * 2 < seen.length + 1)
+    throw dataDiffers(
+      `${odd.join(', ')} ${odd.length === 1 ? 'has' : 'have'} other revisions: ${detail}`,
+      odd,
+    );
+  return failCheck(`${detail}; ${replaceText(gate)}`);
+};
+const readBackWorks: Check = async (gate) => {
+  const itself = { name: gate.member.name, store: gate.store };
+  const [own, ...found] = await Promise.all([itself, ...gate.others].map((one) => readWrite(gate, one)));
   // An unavailable third member is not a fault of this member. One witness is enough here, because a separate
   // guard protects the next stop.
-  const seen = found.filter(({ ok }) => ok).map(({ name }) => name);
-  return seen.length > 0
-    ? passVerdict(`read back through ${seen.join(', ')}`)
-    : failVerdict(`${found.map(({ name }) => name).join(', ')} did not return its write`);
+  const seen = found.filter(({ revision }) => revision !== undefined);
+  if (own?.revision !== undefined && seen.length > 0) return compareRevisions(gate, own, seen);
+  if (own?.revision !== undefined && found.length === 0) return passVerdict(`read back through ${own.name}`);
+  const silent = own?.revision === undefined ? [itself] : gate.others;
+  return failVerdict(`${silent.map(({ name }) => name).join(', ')} did not return its write`);
 };
 const statuses = async ({
   store,

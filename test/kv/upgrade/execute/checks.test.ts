@@ -123,8 +123,8 @@ describe('the checks of a member', () => {
   it('a learner is no part of the majority', async () => {
     const { small, gate } = await gateOn();
     const own = await gate.store.status();
-    const learner = { status: async () => ({ ...own, is_learner: true, leader_id: '0' }) };
-    const others = [...gate.others, { name: 'n4', store: learner as unknown as typeof gate.store }];
+    const status = async () => ({ ...own, is_learner: true, leader_id: '0' });
+    const others = [...gate.others, { name: 'n4', store: { ...gate.store, status } }];
     small.end('n3');
     expect(await check('peers')({ ...gate, others })).toEqual({
       ok: true,
@@ -143,6 +143,59 @@ describe('the checks of a member', () => {
       detail: naming('read', 'n2'),
     });
     expect(await check('read')(gate)).toMatchObject({ ok: true });
+  });
+  describe('the revision of the test write', () => {
+    type Other = Gate['others'][number];
+    /** Members whose revisions differ by this number, from a number of reads on. */
+    const shifted = (one: Other, by: number, reads = Number.POSITIVE_INFINITY): Other => {
+      let left = reads;
+      const range: Other['store']['range'] = async (...given) => {
+        const found = await one.store.range(...given);
+        left -= 1;
+        const mod = left >= 0 ? by : 0;
+        return { ...found, kvs: found.kvs.map((kv) => ({ ...kv, mod_revision: kv.mod_revision + mod })) };
+      };
+      return { ...one, store: { ...one.store, range } };
+    };
+    const compare = async (n1: number, n3: number, reads?: number) => {
+      const { gate } = await gateOn();
+      await check('write')(gate);
+      const [first, second] = gate.others as [Other, Other];
+      const others = [shifted(first, n1, reads), shifted(second, n3, reads)];
+      const differing: Gate = { ...gate, others };
+      return { again: () => check('read-back')(differing), gate: differing };
+    };
+    it('a member with other revisions than the majority fails at the third difference', async () => {
+      const { again } = await compare(5, 5);
+      const detail = naming('n2', 'n1', 'n3', 'revisions', 'write');
+      expect([await again(), await again()]).toEqual([
+        { ok: false, detail },
+        { ok: false, detail },
+      ]);
+      expect(await again()).toEqual({
+        ...{ ok: false, isFinal: true, detail: naming('n2', 'n1', 'n3', 'revisions', 'replace-member') },
+      });
+    });
+    it('another member with other revisions stops the run and names that member', async () => {
+      const { again } = await compare(0, -1);
+      expect([(await again()).ok, (await again()).ok]).toEqual([false, false]);
+      await expect(again()).rejects.toMatchObject({
+        ...{ category: 'stopped', message: naming('n3', 'revisions'), detail: { code: 'DATA_DIFFERS' } },
+      });
+    });
+    it('a write that is applied between two reads does not count as a difference', async () => {
+      const { again, gate } = await compare(5, 5, 2);
+      expect([(await again()).ok, (await again()).ok, (await again()).ok]).toEqual([false, false, true]);
+      expect(gate.differences).toBe(0);
+    });
+    it('a member that does not return its own write has not passed', async () => {
+      const { gate } = await gateOn();
+      await check('write')(gate);
+      const range: Other['store']['range'] = () => Promise.reject(new Error('no leader'));
+      expect(await check('read-back')({ ...gate, store: { ...gate.store, range } })).toEqual({
+        ...{ ok: false, detail: naming('n2', 'write') },
+      });
+    });
   });
   it("health and readiness are the member's own reports", async () => {
     const { small, gate } = await gateOn();

@@ -43,7 +43,7 @@ const sick = (name: string) => (small: SmallCluster) => {
 describe('the guards that a resume asks again', () => {
   it('the repeated guards find no problem in a healthy cluster with one check', async () => {
     const { found, wanted, ms } = await asked();
-    const each = { sizes: false, minor: expect.any(Function) as unknown };
+    const each = { sizes: false, minor: expect.any(Function) };
     expect([found, wanted, ms < 200]).toEqual([[], Array(3).fill(each), true]);
   });
   it('the repeated guards check everything, including sizes if data will be copied', async () => {
