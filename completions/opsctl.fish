@@ -1,6 +1,9 @@
 # fish completion for opsctl
 function __opsctl_complete
-    set -l words (commandline -opc) (commandline -ct)
+    # The current word without its quotes and backslashes. An open quote is closed first.
+    set -l word (commandline -ct)
+    set -l plain (string unescape -- $word; or string unescape -- $word'"'; or string unescape -- $word"'"; or printf '%s\n' $word)
+    set -l words (commandline -opc) "$plain"
     set -l found (opsctl __describe $words[2..-1] 2>/dev/null)
     switch "$found[-1]"
         case ':file'

@@ -86,7 +86,10 @@ complete -F _opsctl opsctl
 
 export const fishScript = (): string => `# fish completion for opsctl
 function __opsctl_complete
-    set -l words (commandline -opc) (commandline -ct)
+    # The current word without its quotes and backslashes. An open quote is closed first.
+    set -l word (commandline -ct)
+    set -l plain (string unescape -- $word; or string unescape -- $word'"'; or string unescape -- $word"'"; or printf '%s\\n' $word)
+    set -l words (commandline -opc) "$plain"
     set -l found (opsctl __describe $words[2..-1] 2>/dev/null)
     switch "$found[-1]"
         case ':file'
@@ -126,14 +129,16 @@ export const zshScript = (): string => `#compdef opsctl
 _opsctl() {
   local -a answer items
   local line word about files
-  answer=("\${(@f)$(opsctl __describe "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  answer=("\${(@f)$(opsctl __describe "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" 2>/dev/null)}")
   for line in "\${(@)answer}"; do
     word=\${line%%$'\\t'*}
     about=\${line#*$'\\t'}
+    # _describe ends a word at a colon and removes a backslash, unless a backslash precedes it.
+    word=\${\${word//\\\\/\\\\\\\\}//:/\\\\:}
     case $line in
       :*) files=\${line#:} ;;
       ?*)
-        if [[ -n $about && $line == *$'\\t'* ]]; then items+=("\${word//:/\\\\:}:$about"); else items+=("\${word//:/\\\\:}"); fi
+        if [[ -n $about && $line == *$'\\t'* ]]; then items+=("$word:$about"); else items+=("$word"); fi
         ;;
     esac
   done

@@ -4,9 +4,9 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { reportCrash } from '../../src/crash.ts';
-import { nodeFiles } from '../../src/platform/node/files.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { isIntact, verifyInstallation, verifySignature } from '../../src/support/installation.ts';
+import { realHost } from '../support/real-host.ts';
 import { makeSigningKey } from '../support/signing-key.ts';
 import { keyIdOf, parseSecretKey, readSigningKey, signatureText, signChecksums } from './signature.mjs';
 import { makeDirectory } from '../support/directory.ts';
@@ -178,13 +178,14 @@ describe('the checksums in a package', () => {
   const list = Object.entries(contents)
     .map(([path, text]) => `${hash('sha256', text)}  ${path}\n`)
     .join('');
-  const verifyWith = (text: string) => {
+  const verifyWith = async (text: string) => {
     for (const part of ['bin', 'dist', 'completions']) mkdirSync(join(root, part), { recursive: true });
     for (const [path, content] of Object.entries(contents)) writeFileSync(join(root, path), content);
     writeFileSync(join(root, 'dist/SHA256SUMS'), text);
     writeFileSync(join(root, '../outside'), 'outside');
-    const host = { self: ['node', join(root, 'bin/opsctl.js')], files: nodeFiles } as unknown as Host;
-    return verifyInstallation(host, '1.2.3');
+    const real = await realHost();
+    const host: Host = { ...real.host, self: ['node', join(root, 'bin/opsctl.js')] };
+    return verifyInstallation(host, '1.2.3').finally(() => real.close());
   };
   const outside = hash('sha256', 'outside');
   test('describe the installed files', async () => {

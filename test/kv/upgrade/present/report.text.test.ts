@@ -167,3 +167,91 @@ it.each([
   [1_200_000, '1.2 MB'],
   [5e9, '5.0 GB'],
 ])('%i bytes are %s', (bytes, text) => expect(sizeText(bytes)).toBe(text));
+
+const hostile = [
+  ...[
+    '<script>alert(1)</script>',
+    '</code><script>',
+    '</td></tr></table>',
+    '</style><script>',
+    '</title><script>',
+  ],
+  ...['<img src=x onerror=alert(1)>', '<svg onload=alert(1)>', '</svg><iframe src=javascript:alert(1)>'],
+  ...['" onmouseover="alert(1)', "' onmouseover='alert(1)", '"><b>', "'><b>", '" style="x', '`onload=x`'],
+  ...[
+    '<!--',
+    '-->',
+    '<![CDATA[',
+    ']]>',
+    '<?xml?>',
+    '<!doctype x>',
+    '<base href=//x>',
+    '<link rel=x>',
+    '<meta http-equiv=x>',
+  ],
+  ...[
+    '<a href="javascript:alert(1)">x</a>',
+    '<form action=//x><input>',
+    '<math><mi//xlink:href="data:x,y">',
+    '<details open ontoggle=x>',
+  ],
+  ...[
+    '&lt;script&gt;',
+    '&#60;script&#62;',
+    '&#x3c;b&#x3e;',
+    '&',
+    '&amp',
+    '&colon;',
+    '&NewLine;',
+    '\\u003cscript\\u003e',
+  ],
+  ...[
+    '\0<b>',
+    '<b\0>',
+    '<\u200bscript>',
+    '<b\n>',
+    '<b\t/x>',
+    '\ufeff<b>',
+    '＜script＞',
+    '<ſcript>',
+    '%3Cscript%3E',
+  ],
+  ...[
+    '{{7*7}}',
+    '${7*7}',
+    '<%= 7 %>',
+    '<noscript><p title="</noscript><img src=x>">',
+    '<template><s>',
+    '<plaintext>',
+    '<xmp>',
+  ],
+];
+/** Values that the program chooses itself. All other texts of a report and its events come from members, files and users. */
+const chosen = /^(event|kind|action|outcome|level|check|at|from|to|format|.*_at)$/;
+const withText = (value: unknown, text: string, key = ''): unknown => {
+  if (typeof value === 'string') return chosen.test(key) ? value : value + text;
+  if (Array.isArray(value)) return value.map((one) => withText(one, text, key));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withText(one, text, name)]));
+};
+/** The tags of a page with the names of their attributes, without texts and values. */
+const structureOf = (page: string): string[] =>
+  [...page.replace(/<style>[^<]*<\/style>/, '').matchAll(/<[^>]*>/g)].map(([tag]) =>
+    tag.replaceAll(/="[^"]*"/g, '='),
+  );
+const pageOf = (text: string): string =>
+  pageFrom(withText(report, text) as typeof report, wholeRun(withText(goodRun, text) as typeof goodRun));
+
+describe('texts of others on the page and in the drawing', () => {
+  const usual = structureOf(pageOf(' text'));
+  it('are in every part of the page', () => {
+    expect(usual.length).toBeGreaterThan(150);
+    expect(pageOf('a-marker').split('a-marker').length).toBeGreaterThan(40);
+  });
+  it.each(hostile)('%j adds no tag, no attribute and no entity', (text) => {
+    const page = pageOf(text);
+    expect(structureOf(page)).toEqual(usual);
+    expect(page.match(/&(?!(amp|lt|gt|quot|#39);)/g)).toBeNull();
+    expect(page.match(/="[^"]*javascript:[^"]*"/g)).toBeNull();
+  });
+});
