@@ -21,6 +21,7 @@ import {
   scopes,
   verifier,
 } from '../support/auth-server.ts';
+import { covers } from '../support/covers.ts';
 
 let server: AuthServer;
 const made: Record<string, string> = {};
@@ -93,25 +94,29 @@ describe('required parameters', () => {
     }
   });
   test('[OAS-2.34] an unknown parameter is ignored', () => passes({ frobnicate: 'yes' }));
-  test('[OAS-4.1] all seven scopes of the table, and the identity scopes, are known', async () => {
-    const names = [
-      'media',
-      'media.channel-memberships.creator',
-      'media.force-ssl',
-      'media.readonly',
-      'media.upload',
-      'mediapartner',
-      'mediapartner-channel-audit',
-    ];
-    await passes({
-      scope: [
-        ...names.map((name) => `https://scopes.opsctl.example/auth/${name}`),
-        'openid',
-        'profile',
-        'email',
-      ].join(' '),
-    });
-  });
+  test(
+    '[OAS-4.1] all seven scopes of the table, and the identity scopes, are known',
+    covers('spec/sign-in#scope-2'),
+    async () => {
+      const names = [
+        'media',
+        'media.channel-memberships.creator',
+        'media.force-ssl',
+        'media.readonly',
+        'media.upload',
+        'mediapartner',
+        'mediapartner-channel-audit',
+      ];
+      await passes({
+        scope: [
+          ...names.map((name) => `https://scopes.opsctl.example/auth/${name}`),
+          'openid',
+          'profile',
+          'email',
+        ].join(' '),
+      });
+    },
+  );
   test('broken percent-encoding is a malformed request', async () => {
     expect(pageError(await raw(`${authorizeUrl(server)}&login_hint=%ZZ`))).toBe('invalid_request');
     expect(pageError(await raw(`${authorizeUrl(server)}&login_hint=%FF%FE`))).toBe('invalid_request');
@@ -145,16 +150,24 @@ describe('redirect URIs', () => {
     ['[OAS-2.12]', 'http://[::ffff:127.0.0.1]:1234/cb'],
     ['[OAS-2.12]', 'http://127.0.0.1:1234\\@evil.example/cb'],
     ['[OAS-2.12]', 'HTTP://127.0.0.1:1234/cb'],
-  ])('%s %s is redirect_uri_mismatch and never redirected to', async (_, uri) => {
-    const reply = await ask(server, { client_id: made.exact, redirect_uri: uri });
-    expect([pageError(reply), reply.headers.location]).toEqual(['redirect_uri_mismatch', undefined]);
-  });
-  test.each([1, 80, 1024, 49152, 65535])('[OAS-2.10] port %d on both addresses', async (port) => {
-    await passes({ client_id: made.exact, redirect_uri: `http://127.0.0.1:${port}/cb` });
-    await passes({ client_id: made.exact, redirect_uri: `http://[::1]:${port}/cb?kept=1` });
-    await passes({ client_id: made.plain, redirect_uri: `http://127.0.0.1:${port}` });
-    await passes({ client_id: made.plain, redirect_uri: `http://[::1]:${port}/` });
-  });
+  ])(
+    '%s %s is redirect_uri_mismatch and never redirected to',
+    covers('spec/sign-in#authorize-3', 'spec/sign-in#errors-7', 'spec/sign-in#versions-2'),
+    async (_, uri) => {
+      const reply = await ask(server, { client_id: made.exact, redirect_uri: uri });
+      expect([pageError(reply), reply.headers.location]).toEqual(['redirect_uri_mismatch', undefined]);
+    },
+  );
+  test.each([1, 80, 1024, 49152, 65535])(
+    '[OAS-2.10] port %d on both addresses',
+    covers('spec/sign-in#redirect-2', 'spec/sign-in#choices-3'),
+    async (port) => {
+      await passes({ client_id: made.exact, redirect_uri: `http://127.0.0.1:${port}/cb` });
+      await passes({ client_id: made.exact, redirect_uri: `http://[::1]:${port}/cb?kept=1` });
+      await passes({ client_id: made.plain, redirect_uri: `http://127.0.0.1:${port}` });
+      await passes({ client_id: made.plain, redirect_uri: `http://[::1]:${port}/` });
+    },
+  );
   test('[OAS-0.7] without registered URIs the path is empty, unless the client or a setting opens all', async () => {
     expect(await error({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' })).toBe(
       'redirect_uri_mismatch',
@@ -164,7 +177,7 @@ describe('redirect URIs', () => {
     await passes({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' });
     await control(server, 'PATCH', '/settings', { any_loopback_path: false });
   });
-  test('[OAS-2.11] localhost is accepted by a setting', async () => {
+  test('[OAS-2.11] localhost is accepted by a setting', covers('spec/sign-in#choices-3'), async () => {
     await control(server, 'PATCH', '/settings', { accept_localhost: true });
     await passes({ client_id: made.plain, redirect_uri: 'http://localhost:1234' });
     await control(server, 'PATCH', '/settings', { accept_localhost: false });
@@ -195,14 +208,18 @@ describe('redirect URIs', () => {
       );
     },
   );
-  test('[OAS-2.9] mobile loopback is deprecated: a setting accepts it', async () => {
-    await control(server, 'PATCH', '/settings', { mobile_loopback: 'warn' });
-    await passes({ client_id: clients.mobileA, redirect_uri: 'http://127.0.0.1:1234' });
-    expect(await error({ client_id: clients.extension, redirect_uri: 'http://127.0.0.1:1234' })).toBe(
-      'redirect_uri_mismatch',
-    );
-    await control(server, 'PATCH', '/settings', { mobile_loopback: 'refuse' });
-  });
+  test(
+    '[OAS-2.9] mobile loopback is deprecated: a setting accepts it',
+    covers('spec/sign-in#versions-3'),
+    async () => {
+      await control(server, 'PATCH', '/settings', { mobile_loopback: 'warn' });
+      await passes({ client_id: clients.mobileA, redirect_uri: 'http://127.0.0.1:1234' });
+      expect(await error({ client_id: clients.extension, redirect_uri: 'http://127.0.0.1:1234' })).toBe(
+        'redirect_uri_mismatch',
+      );
+      await control(server, 'PATCH', '/settings', { mobile_loopback: 'refuse' });
+    },
+  );
   test.each([
     'myapp:/x',
     'myapp:',
@@ -212,37 +229,41 @@ describe('redirect URIs', () => {
   ])('[OAS-2.13] %s is invalid_request', async (uri) => {
     expect(await error({ client_id: clients.mobileB, redirect_uri: uri })).toBe('invalid_request');
   });
-  test('[OAS-2.14] a custom scheme with and without path', async () => {
+  test('[OAS-2.14] a custom scheme with and without path', covers('spec/sign-in#redirect-1'), async () => {
     await passes({ client_id: clients.mobileB, redirect_uri: 'com.example.app:/cb' });
     await passes({ client_id: clients.mobileB, redirect_uri: 'com.example.app:' });
     expect(await error({ client_id: clients.mobileB, redirect_uri: 'com.other.app:/cb' })).toBe(
       'redirect_uri_mismatch',
     );
   });
-  test('[OAS-2.15] two slashes are refused', async () => {
+  test('[OAS-2.15] two slashes are refused', covers('spec/sign-in#redirect-1'), async () => {
     expect(await error({ client_id: clients.mobileB, redirect_uri: 'com.example.app://cb' })).toBe(
       'invalid_request',
     );
   });
-  test('[OAS-2.16] the client ID read backwards is a scheme', async () => {
+  test('[OAS-2.16] the client ID read backwards is a scheme', covers('spec/sign-in#redirect-1'), async () => {
     await passes({ client_id: clients.mobileB, redirect_uri: `${scheme(clients.mobileB)}:/oauth2redirect` });
     expect(await error({ client_id: clients.mobileB, redirect_uri: `${scheme(clients.mobileA)}:/x` })).toBe(
       'redirect_uri_mismatch',
     );
   });
-  test('[OAS-2.17] mobile A with the checkbox off', async () => {
-    const off = await create({
-      type: 'mobile-a',
-      name: 'off',
-      package_name: 'com.example.off',
-      fingerprint: 'aB'.repeat(20),
-    });
-    const reply = await ask(server, { client_id: off, redirect_uri: 'com.example.off:/cb' });
-    expect([pageError(reply), reply.text]).toEqual([
-      'invalid_request',
-      expect.stringContaining('not enabled'),
-    ]);
-  });
+  test(
+    '[OAS-2.17] mobile A with the checkbox off',
+    covers('spec/sign-in#versions-4', 'spec/sign-in#states-7'),
+    async () => {
+      const off = await create({
+        type: 'mobile-a',
+        name: 'off',
+        package_name: 'com.example.off',
+        fingerprint: 'aB'.repeat(20),
+      });
+      const reply = await ask(server, { client_id: off, redirect_uri: 'com.example.off:/cb' });
+      expect([pageError(reply), reply.text]).toEqual([
+        'invalid_request',
+        expect.stringContaining('not enabled'),
+      ]);
+    },
+  );
   test('an extension returns to its own https address', async () => {
     await passes({
       client_id: clients.extension,
@@ -311,10 +332,14 @@ describe('user agents', () => {
     `${phone} Mobile/15E148 Instagram 300.0`,
     `${desktop} app/1.0 Chrome/120.0 Electron/28.0 Safari/537.36`,
     `${desktop} Chrome/120.0 Safari/537.36 CefSharp/120`,
-  ])('[OAS-2.38] %s is disallowed_useragent', async (agent) => {
-    const reply = await ask(server, {}, { 'user-agent': agent });
-    expect([pageError(reply), reply.status]).toEqual(['disallowed_useragent', 403]);
-  });
+  ])(
+    '[OAS-2.38] %s is disallowed_useragent',
+    covers('spec/sign-in#service-4', 'spec/sign-in#errors-3'),
+    async (agent) => {
+      const reply = await ask(server, {}, { 'user-agent': agent });
+      expect([pageError(reply), reply.status]).toEqual(['disallowed_useragent', 403]);
+    },
+  );
   test.each([
     `${desktop} Chrome/120.0.0.0 Safari/537.36`,
     `${desktop} Chrome/120.0.0.0 Safari/537.36 Edg/120.0`,
@@ -329,40 +354,54 @@ describe('user agents', () => {
 });
 
 describe('method, transport, headers', () => {
-  test.each(['POST', 'PUT', 'DELETE'])('[OAS-2.37] %s is 405', async (method) => {
-    const reply = await raw(`${server.origin}/o/oauth2/v2/auth`, {
-      method,
-      body: form(request()),
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    });
-    expect([reply.status, reply.headers.allow]).toEqual([405, 'GET']);
-  });
-  test('[OAS-2.41] [OAS-2.42] [OAS-12.11] error pages: code in the text, status, no script, escaped, not cached, not framed, no CORS', async () => {
-    const replies = [
-      await ask(server, { redirect_uri: 'http://127.0.0.1:1/"><script>alert(1)</script>' }),
-      await ask(server, { scope: '<img src=x onerror=alert(1)>' }),
-      await ask(server, { response_type: `'"><svg onload=alert(1)>` }),
-      await ask(server),
-    ];
-    for (const reply of replies) {
-      expect(reply.text).not.toMatch(/<script|<img|<svg|onerror=[^&]*>/);
-      expect(reply.headers['cache-control']).toBe('no-store');
-      expect(reply.headers['x-frame-options']).toBe('DENY');
-      expect(reply.headers['content-security-policy']).toMatch(/default-src 'none';.*frame-ancestors 'none'/);
-      expect(reply.headers['referrer-policy']).toBe('no-referrer');
-      expect(reply.headers['content-type']).toBe('text/html; charset=utf-8');
-      expect(reply.headers['access-control-allow-origin']).toBeUndefined();
-    }
-    expect(replies[1]?.text).toContain('&lt;img');
-    expect(replies[1]?.text).toContain('<code>invalid_scope</code>');
-    expect(replies.map(({ status }) => status)).toEqual([400, 400, 400, 200]);
-  });
-  test('[OAS-12.10] the path of the authorization endpoint has v2; token and revoke have no version', async () => {
-    expect((await raw(`${server.origin}/o/oauth2/auth?${form(request())}`)).status).toBe(404);
-    expect((await post(`${server.origin}/token`, {})).status).toBe(400);
-    expect((await post(`${server.origin}/revoke`, {})).status).toBe(400);
-    expect((await post(`${server.origin}/v2/token`, {})).status).toBe(404);
-  });
+  test.each(['POST', 'PUT', 'DELETE'])(
+    '[OAS-2.37] %s is 405',
+    covers('spec/sign-in#choices-1'),
+    async (method) => {
+      const reply = await raw(`${server.origin}/o/oauth2/v2/auth`, {
+        method,
+        body: form(request()),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      });
+      expect([reply.status, reply.headers.allow]).toEqual([405, 'GET']);
+    },
+  );
+  test(
+    '[OAS-2.41] [OAS-2.42] [OAS-12.11] error pages: code in the text, status, no script, escaped, not cached, not framed, no CORS',
+    covers('spec/sign-in#errors-1'),
+    async () => {
+      const replies = [
+        await ask(server, { redirect_uri: 'http://127.0.0.1:1/"><script>alert(1)</script>' }),
+        await ask(server, { scope: '<img src=x onerror=alert(1)>' }),
+        await ask(server, { response_type: `'"><svg onload=alert(1)>` }),
+        await ask(server),
+      ];
+      for (const reply of replies) {
+        expect(reply.text).not.toMatch(/<script|<img|<svg|onerror=[^&]*>/);
+        expect(reply.headers['cache-control']).toBe('no-store');
+        expect(reply.headers['x-frame-options']).toBe('DENY');
+        expect(reply.headers['content-security-policy']).toMatch(
+          /default-src 'none';.*frame-ancestors 'none'/,
+        );
+        expect(reply.headers['referrer-policy']).toBe('no-referrer');
+        expect(reply.headers['content-type']).toBe('text/html; charset=utf-8');
+        expect(reply.headers['access-control-allow-origin']).toBeUndefined();
+      }
+      expect(replies[1]?.text).toContain('&lt;img');
+      expect(replies[1]?.text).toContain('<code>invalid_scope</code>');
+      expect(replies.map(({ status }) => status)).toEqual([400, 400, 400, 200]);
+    },
+  );
+  test(
+    '[OAS-12.10] the path of the authorization endpoint has v2; token and revoke have no version',
+    covers('spec/sign-in#versions-1'),
+    async () => {
+      expect((await raw(`${server.origin}/o/oauth2/auth?${form(request())}`)).status).toBe(404);
+      expect((await post(`${server.origin}/token`, {})).status).toBe(400);
+      expect((await post(`${server.origin}/revoke`, {})).status).toBe(400);
+      expect((await post(`${server.origin}/v2/token`, {})).status).toBe(404);
+    },
+  );
 });
 
 describe('policies and organizations', () => {
@@ -371,57 +410,72 @@ describe('policies and organizations', () => {
     await browser.ask(more);
     return browser.signIn(user);
   };
-  test('[OAS-2.39] an internal project refuses accounts of others after sign-in', async () => {
-    const project = (
-      await control(server, 'POST', '/projects', {
-        name: 'Inside',
-        organization: 'demo.example',
+  test(
+    '[OAS-2.39] an internal project refuses accounts of others after sign-in',
+    covers('spec/sign-in#errors-4'),
+    async () => {
+      const project = (
+        await control(server, 'POST', '/projects', {
+          name: 'Inside',
+          organization: 'demo.example',
+          is_internal: true,
+        })
+      ).json.id;
+      const id = await create({ type: 'desktop', name: 'inside', project, any_path: true });
+      const outsider = await signedIn(bob, { client_id: id });
+      expect([pageError(outsider), outsider.status]).toEqual(['org_internal', 403]);
+      expect((await signedIn(ada, { client_id: id })).text).toContain('inside wants to access');
+      const lonely = await control(server, 'POST', '/projects', {
+        name: 'No organization',
         is_internal: true,
-      })
-    ).json.id;
-    const id = await create({ type: 'desktop', name: 'inside', project, any_path: true });
-    const outsider = await signedIn(bob, { client_id: id });
-    expect([pageError(outsider), outsider.status]).toEqual(['org_internal', 403]);
-    expect((await signedIn(ada, { client_id: id })).text).toContain('inside wants to access');
-    const lonely = await control(server, 'POST', '/projects', { name: 'No organization', is_internal: true });
-    expect(Object.keys(lonely.json.errors)).toEqual(['organization']);
-  });
-  test('[OAS-2.40] [OAS-3.10] one forbidden scope stops the whole request, for a trusted app too', async () => {
-    const policy = (
-      await control(server, 'POST', '/policies', {
+      });
+      expect(Object.keys(lonely.json.errors)).toEqual(['organization']);
+    },
+  );
+  test(
+    '[OAS-2.40] [OAS-3.10] one forbidden scope stops the whole request, for a trusted app too',
+    covers('spec/sign-in#errors-2'),
+    async () => {
+      const policy = (
+        await control(server, 'POST', '/policies', {
+          organization: 'demo.example',
+          blocked_scopes: [scopes.upload],
+        })
+      ).json.id;
+      const trusted = await create({ type: 'desktop', name: 'trusted', trust: 'trusted', any_path: true });
+      for (const client_id of [clients.desktop, trusted]) {
+        const page = await signedIn(ada, { client_id, scope: `${scopes.readonly} ${scopes.upload}` });
+        expect([pageError(page), page.status]).toEqual(['admin_policy_enforced', 400]);
+      }
+      expect((await signedIn(ada, { scope: scopes.readonly })).text).toContain('wants to access');
+      expect((await signedIn(bob, { scope: scopes.upload })).text).toContain('wants to access');
+      expect((await control(server, 'DELETE', `/policies/${policy}`)).status).toBe(204);
+      expect((await signedIn(ada, { scope: scopes.upload })).text).toContain('wants to access');
+      const wrong = await control(server, 'POST', '/policies', {
         organization: 'demo.example',
-        blocked_scopes: [scopes.upload],
-      })
-    ).json.id;
-    const trusted = await create({ type: 'desktop', name: 'trusted', trust: 'trusted', any_path: true });
-    for (const client_id of [clients.desktop, trusted]) {
-      const page = await signedIn(ada, { client_id, scope: `${scopes.readonly} ${scopes.upload}` });
-      expect([pageError(page), page.status]).toEqual(['admin_policy_enforced', 400]);
-    }
-    expect((await signedIn(ada, { scope: scopes.readonly })).text).toContain('wants to access');
-    expect((await signedIn(bob, { scope: scopes.upload })).text).toContain('wants to access');
-    expect((await control(server, 'DELETE', `/policies/${policy}`)).status).toBe(204);
-    expect((await signedIn(ada, { scope: scopes.upload })).text).toContain('wants to access');
-    const wrong = await control(server, 'POST', '/policies', {
-      organization: 'demo.example',
-      blocked_scopes: ['nope'],
-    });
-    expect(wrong.json.errors['blocked_scopes[0]']).toContain('not a known scope');
-  });
+        blocked_scopes: ['nope'],
+      });
+      expect(wrong.json.errors['blocked_scopes[0]']).toContain('not a known scope');
+    },
+  );
 });
 
 describe('login_hint', () => {
-  test('[OAS-2.32] e-mail or sub fills the sign-in page; [OAS-2.33] an unknown one does no harm', async () => {
-    const value = async (hint: string) =>
-      /name="email"[^>]*value="([^"]*)"/.exec((await ask(server, { login_hint: hint })).text)?.[1];
-    expect(await value(ada.email)).toBe(ada.email);
-    expect(await value(ada.sub)).toBe(ada.email);
-    expect(await value('ADA@demo.example')).toBe(ada.email);
-    expect(await value('unknown@demo.example')).toBe('unknown@demo.example');
-    expect(await value('12345')).toBe('');
-    expect(await value('"><b>@x')).toBe('&quot;&gt;&lt;b&gt;@x');
-  });
-  test('[OAS-2.32] picks the session of the user', async () => {
+  test(
+    '[OAS-2.32] e-mail or sub fills the sign-in page; [OAS-2.33] an unknown one does no harm',
+    covers('spec/sign-in#authorize-6'),
+    async () => {
+      const value = async (hint: string) =>
+        /name="email"[^>]*value="([^"]*)"/.exec((await ask(server, { login_hint: hint })).text)?.[1];
+      expect(await value(ada.email)).toBe(ada.email);
+      expect(await value(ada.sub)).toBe(ada.email);
+      expect(await value('ADA@demo.example')).toBe(ada.email);
+      expect(await value('unknown@demo.example')).toBe('unknown@demo.example');
+      expect(await value('12345')).toBe('');
+      expect(await value('"><b>@x')).toBe('&quot;&gt;&lt;b&gt;@x');
+    },
+  );
+  test('[OAS-2.32] picks the session of the user', covers('spec/sign-in#authorize-6'), async () => {
     const browser = new Browser(server);
     for (const user of [ada, bob]) {
       await browser.ask({ login_hint: user.email });

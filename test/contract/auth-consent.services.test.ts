@@ -19,6 +19,7 @@ import {
   scopes,
   tokensFor,
 } from '../support/auth-server.ts';
+import { covers } from '../support/covers.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -63,22 +64,30 @@ describe('sign-in and consent', () => {
     browser.page = page;
     expect(pageError(await browser.signIn())).toBe('invalid_request');
   });
-  test('cancel on the sign-in page is a denial', async () => {
-    const browser = new Browser(server);
-    await browser.ask();
-    expect(location(await browser.submit({ decision: 'cancel' })).searchParams.get('error')).toBe(
-      'access_denied',
-    );
-  });
-  test('[OAS-3.3] everything granted before: asked again, unless a setting remembers it as the real service does', async () => {
-    const browser = await atConsent();
-    await browser.allow();
-    expect((await browser.ask()).text).toContain('wants to access');
-    await control(server, 'PATCH', '/settings', { remember_consent: true });
-    expect(location(await browser.ask()).searchParams.get('code')).toMatch(/^4\/0/);
-    expect((await browser.ask({ prompt: 'consent' })).text).toContain('wants to access');
-    await control(server, 'PATCH', '/settings', { remember_consent: false });
-  });
+  test(
+    'cancel on the sign-in page is a denial',
+    covers('spec/sign-in#states-1', 'spec/sign-in#errors-9'),
+    async () => {
+      const browser = new Browser(server);
+      await browser.ask();
+      expect(location(await browser.submit({ decision: 'cancel' })).searchParams.get('error')).toBe(
+        'access_denied',
+      );
+    },
+  );
+  test(
+    '[OAS-3.3] everything granted before: asked again, unless a setting remembers it as the real service does',
+    covers('spec/sign-in#choices-4'),
+    async () => {
+      const browser = await atConsent();
+      await browser.allow();
+      expect((await browser.ask()).text).toContain('wants to access');
+      await control(server, 'PATCH', '/settings', { remember_consent: true });
+      expect(location(await browser.ask()).searchParams.get('code')).toMatch(/^4\/0/);
+      expect((await browser.ask({ prompt: 'consent' })).text).toContain('wants to access');
+      await control(server, 'PATCH', '/settings', { remember_consent: false });
+    },
+  );
   test('[OAS-3.4] [OAS-3.15] [OAS-3.16] all granted: code, scope, state and issuer come back; codes are opaque, long and differ', async () => {
     const codes = new Set<string>();
     for (let i = 0; i < 3; i += 1) {
@@ -91,10 +100,14 @@ describe('sign-in and consent', () => {
     }
     expect(codes.size).toBe(3);
   });
-  test('[OAS-3.5] a subset is granted, and the response lists it', async () => {
-    const to = location(await (await atConsent({ scope: both })).allow([scopes.upload]));
-    expect(await granted(to.searchParams.get('code') ?? '')).toEqual([scopes.upload]);
-  });
+  test(
+    '[OAS-3.5] a subset is granted, and the response lists it',
+    covers('spec/sign-in#states-1'),
+    async () => {
+      const to = location(await (await atConsent({ scope: both })).allow([scopes.upload]));
+      expect(await granted(to.searchParams.get('code') ?? '')).toEqual([scopes.upload]);
+    },
+  );
   test.each([
     ['[OAS-3.6] nothing is checked', { decision: 'allow' }],
     ['[OAS-3.6] only a scope that was not asked for', { decision: 'allow', scope: scopes.media }],

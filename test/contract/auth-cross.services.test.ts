@@ -29,6 +29,7 @@ import {
 } from '../support/auth-server.ts';
 import { realHost } from '../support/real-host.ts';
 import { makeIdentity } from '../../src/mock-server/local-authority.ts';
+import { covers } from '../support/covers.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -282,7 +283,7 @@ describe('faults and limits', () => {
     await fault({ path: '/token', delay_ms: 30, count: 1 });
     expect((await refresh(server, tokens.refresh_token)).status).toBe(200);
   });
-  test('[OAS-12.9] no rate limit, unless a setting gives one', async () => {
+  test('[OAS-12.9] no rate limit, unless a setting gives one', covers('spec/sign-in#limits-6'), async () => {
     const tokens = await tokensFor(server);
     for (let i = 0; i < 300; i += 1) expect((await refresh(server, tokens.refresh_token)).status).toBe(200);
     await control(server, 'PATCH', '/settings', { rate_per_minute: 3 });
@@ -340,37 +341,41 @@ describe('faults and limits', () => {
   });
 });
 
-test('[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no redirect; without it, loopback only', async () => {
-  const tls = makeIdentity(Date.now(), (bytes) => server.real.host.random(bytes));
-  const secure = await authServer({ tls });
-  const over = await ask(secure);
-  expect([over.status, String(over.headers['set-cookie'])]).toEqual([
-    200,
-    expect.stringMatching(/; Secure$/),
-  ]);
-  const plain = secure.origin.replace('https:', 'http:');
-  await expect(raw(`${plain}/o/oauth2/v2/auth?client_id=${clients.desktop}`)).rejects.toThrow();
-  await secure.close();
-  const { handle } = makeAuth(server.env);
-  const request = {
-    method: 'GET',
-    path: '/o/oauth2/v2/auth',
-    query: `client_id=${clients.desktop}`,
-    headers: {},
-    body: new Uint8Array(),
-    isTls: false,
-  };
-  for (const [remoteAddress, says] of [
-    ['192.0.2.1', 'from this machine only'],
-    ['127.0.0.1', 'redirect_uri'],
-    ['::1', 'redirect_uri'],
-    ['::ffff:127.0.0.1', 'redirect_uri'],
-  ] as const) {
-    const reply = await handle({ ...request, remoteAddress });
-    expect([reply.status, String(reply.body)]).toEqual([400, expect.stringContaining(says)]);
-    expect(reply.headers).not.toHaveProperty('location');
-  }
-});
+test(
+  '[OAS-0.6] [OAS-2.1] with TLS plain HTTP gets no redirect; without it, loopback only',
+  covers('spec/sign-in#authentication-3'),
+  async () => {
+    const tls = makeIdentity(Date.now(), (bytes) => server.real.host.random(bytes));
+    const secure = await authServer({ tls });
+    const over = await ask(secure);
+    expect([over.status, String(over.headers['set-cookie'])]).toEqual([
+      200,
+      expect.stringMatching(/; Secure$/),
+    ]);
+    const plain = secure.origin.replace('https:', 'http:');
+    await expect(raw(`${plain}/o/oauth2/v2/auth?client_id=${clients.desktop}`)).rejects.toThrow();
+    await secure.close();
+    const { handle } = makeAuth(server.env);
+    const request = {
+      method: 'GET',
+      path: '/o/oauth2/v2/auth',
+      query: `client_id=${clients.desktop}`,
+      headers: {},
+      body: new Uint8Array(),
+      isTls: false,
+    };
+    for (const [remoteAddress, says] of [
+      ['192.0.2.1', 'from this machine only'],
+      ['127.0.0.1', 'redirect_uri'],
+      ['::1', 'redirect_uri'],
+      ['::ffff:127.0.0.1', 'redirect_uri'],
+    ] as const) {
+      const reply = await handle({ ...request, remoteAddress });
+      expect([reply.status, String(reply.body)]).toEqual([400, expect.stringContaining(says)]);
+      expect(reply.headers).not.toHaveProperty('location');
+    }
+  },
+);
 
 test('[OAS-0.6] a server with TLS accepts no code and no token over plain HTTP', async () => {
   const { handle } = makeAuth({ ...server.env, origin: () => 'https://127.0.0.1:1' });

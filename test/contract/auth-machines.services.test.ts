@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AuthServer, authServer, clients, control, post, raw } from '../support/auth-server.ts';
+import { covers } from '../support/covers.ts';
 
 const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const exchange = 'urn:ietf:params:oauth:grant-type:token-exchange';
@@ -58,16 +59,20 @@ describe('machines-1: JWT bearer', () => {
       withKey,
       key.private_key_id,
     );
-  test('the key of a service account gets a token without a refresh token, which opens the data API', async () => {
-    const reply = await token({ grant_type: jwtBearer, assertion: assertion() });
-    expect(reply.status).toBe(200);
-    expect(reply.json).toMatchObject({ token_type: 'Bearer', scope: 'media.readonly', expires_in: 3599 });
-    expect(reply.json.refresh_token).toBeUndefined();
-    const media = await raw(`${server.origin}/media/v3/channels?part=id&mine=true`, {
-      headers: { authorization: `Bearer ${reply.json.access_token}` },
-    });
-    expect(media.status).toBe(200);
-  });
+  test(
+    'the key of a service account gets a token without a refresh token, which opens the data API',
+    covers('spec/sign-in#machines-1', 'spec/sign-in#machines-4'),
+    async () => {
+      const reply = await token({ grant_type: jwtBearer, assertion: assertion() });
+      expect(reply.status).toBe(200);
+      expect(reply.json).toMatchObject({ token_type: 'Bearer', scope: 'media.readonly', expires_in: 3599 });
+      expect(reply.json.refresh_token).toBeUndefined();
+      const media = await raw(`${server.origin}/media/v3/channels?part=id&mine=true`, {
+        headers: { authorization: `Bearer ${reply.json.access_token}` },
+      });
+      expect(media.status).toBe(200);
+    },
+  );
   const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
   test.each<[string, () => string, string]>([
     ['another key', () => assertion({}, other), 'signature'],
@@ -79,11 +84,15 @@ describe('machines-1: JWT bearer', () => {
     ['a person as issuer', () => assertion({ iss: 'ada@demo.example' }), 'service account'],
     ['something that is no JWT', () => 'a.b', 'service account'],
     ['alg none', () => `${part({ alg: 'none' })}.${part({ iss: key.client_email })}.`, 'signature'],
-  ])('%s is rejected, and the text states the reason', async (_, text, says) => {
-    const reply = await token({ grant_type: jwtBearer, assertion: text() });
-    expect([reply.status, reply.json.error]).toEqual([400, 'invalid_grant']);
-    expect(reply.json.error_description).toContain(says);
-  });
+  ])(
+    '%s is rejected, and the text states the reason',
+    covers('spec/sign-in#machines-1'),
+    async (_, text, says) => {
+      const reply = await token({ grant_type: jwtBearer, assertion: text() });
+      expect([reply.status, reply.json.error]).toEqual([400, 'invalid_grant']);
+      expect(reply.json.error_description).toContain(says);
+    },
+  );
   test('no scope and unknown scopes are invalid_scope', async () => {
     for (const scope of [undefined, 'nonsense']) {
       const reply = await token({ grant_type: jwtBearer, assertion: assertion({ scope }) });
@@ -94,14 +103,18 @@ describe('machines-1: JWT bearer', () => {
 
 describe('machines-2: client credentials', () => {
   const fields = { grant_type: 'client_credentials', scope: 'media.readonly' };
-  test('a client with a secret and a service account acts for it, by Basic and in the body', async () => {
-    const inBody = await token({ ...fields, client_id: clients.withSecret, client_secret: secret });
-    expect(inBody.status).toBe(200);
-    const basic = Buffer.from(`${clients.withSecret}:${secret}`).toString('base64');
-    const byHeader = await post(`${server.origin}/token`, fields, { authorization: `Basic ${basic}` });
-    expect(byHeader.status).toBe(200);
-    expect(byHeader.json.refresh_token).toBeUndefined();
-  });
+  test(
+    'a client with a secret and a service account acts for it, by Basic and in the body',
+    covers('spec/sign-in#machines-2'),
+    async () => {
+      const inBody = await token({ ...fields, client_id: clients.withSecret, client_secret: secret });
+      expect(inBody.status).toBe(200);
+      const basic = Buffer.from(`${clients.withSecret}:${secret}`).toString('base64');
+      const byHeader = await post(`${server.origin}/token`, fields, { authorization: `Basic ${basic}` });
+      expect(byHeader.status).toBe(200);
+      expect(byHeader.json.refresh_token).toBeUndefined();
+    },
+  );
   test('a wrong secret is 401, and a client without a service account is refused', async () => {
     const wrong = await token({ ...fields, client_id: clients.withSecret, client_secret: 'no' });
     expect([wrong.status, wrong.json.error]).toEqual([401, 'invalid_client']);
@@ -139,14 +152,18 @@ describe('machines-3: token exchange', () => {
     subject_token_type: jwtType,
     scope: 'media.readonly',
   });
-  test('a trusted identity token becomes a token of the service account', async () => {
-    const reply = await token(fields());
-    expect(reply.json).toMatchObject({
-      token_type: 'Bearer',
-      issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-      scope: 'media.readonly',
-    });
-  });
+  test(
+    'a trusted identity token becomes a token of the service account',
+    covers('spec/sign-in#machines-3'),
+    async () => {
+      const reply = await token(fields());
+      expect(reply.json).toMatchObject({
+        token_type: 'Bearer',
+        issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+        scope: 'media.readonly',
+      });
+    },
+  );
   const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
   test.each<[string, () => Record<string, string>, string, string]>([
     [
@@ -174,11 +191,15 @@ describe('machines-3: token exchange', () => {
     ['no type', () => ({ subject_token_type: '' }), 'invalid_request', 'subject_token_type'],
     ['no token', () => ({ subject_token: '' }), 'invalid_request', 'subject_token'],
     ['another result', () => ({ requested_token_type: 'x' }), 'invalid_request', 'requested_token_type'],
-  ])('%s is rejected, and the text names the part that does not match', async (_, change, error, says) => {
-    const reply = await token({ ...fields(), ...change() });
-    expect([reply.status, reply.json.error]).toEqual([400, error]);
-    expect(reply.json.error_description).toContain(says);
-  });
+  ])(
+    '%s is rejected, and the text names the part that does not match',
+    covers('spec/sign-in#machines-3'),
+    async (_, change, error, says) => {
+      const reply = await token({ ...fields(), ...change() });
+      expect([reply.status, reply.json.error]).toEqual([400, error]);
+      expect(reply.json.error_description).toContain(says);
+    },
+  );
   test('jobs of the embedded CI are trusted by the demo, and ask for their audience', async () => {
     const { json } = await control(server, 'POST', '/ci/jobs', { provider: 'github', project: 'demo/app' });
     const url = `${json.environment.ACTIONS_ID_TOKEN_REQUEST_URL}&audience=opsctl-demo`;
@@ -198,38 +219,51 @@ describe('machines-5: devices', () => {
     token({ grant_type: deviceCode, device_code: code, client_id: clients.desktop });
   const decide = (userCode: string, decision: string, password = 'ada-demo') =>
     post(`${server.origin}/device`, { user_code: userCode, email: 'ada@demo.example', password, decision });
-  test('a device waits, its user allows, and it gets tokens once', async () => {
-    const device = await begin();
-    expect(device).toMatchObject({
-      interval: 5,
-      expires_in: 900,
-      verification_uri: `${server.origin}/device`,
-    });
-    expect(device.user_code).toMatch(/^[B-Z]{4}-[B-Z]{4}$/);
-    expect((await poll(device.device_code)).json.error).toBe('authorization_pending');
-    expect((await poll(device.device_code)).json.error).toBe('slow_down');
-    expect((await decide(device.user_code, 'allow', 'wrong')).status).toBe(400);
-    expect((await decide(device.user_code.toLowerCase().replace('-', ' '), 'allow')).status).toBe(200);
-    const tokens = await poll(device.device_code);
-    expect(tokens.json).toMatchObject({ token_type: 'Bearer', scope: 'media.readonly' });
-    expect(tokens.json.refresh_token).toBeDefined();
-    expect((await poll(device.device_code)).json.error).toBe('invalid_grant');
-  });
-  test('a rejection, an expiry and another client have different errors', async () => {
-    const device = await begin();
-    expect((await decide(device.user_code, 'deny')).status).toBe(200);
-    expect((await poll(device.device_code)).json.error).toBe('access_denied');
-    const late = await begin();
-    server.advance(901_000);
-    expect((await poll(late.device_code)).json.error).toBe('expired_token');
-    expect((await decide(late.user_code, 'allow')).status).toBe(400);
-  });
+  test(
+    'a device waits, its user allows, and it gets tokens once',
+    covers('spec/sign-in#machines-5'),
+    async () => {
+      const device = await begin();
+      expect(device).toMatchObject({
+        interval: 5,
+        expires_in: 900,
+        verification_uri: `${server.origin}/device`,
+      });
+      expect(device.user_code).toMatch(/^[B-Z]{4}-[B-Z]{4}$/);
+      expect((await poll(device.device_code)).json.error).toBe('authorization_pending');
+      expect((await poll(device.device_code)).json.error).toBe('slow_down');
+      expect((await decide(device.user_code, 'allow', 'wrong')).status).toBe(400);
+      expect((await decide(device.user_code.toLowerCase().replace('-', ' '), 'allow')).status).toBe(200);
+      const tokens = await poll(device.device_code);
+      expect(tokens.json).toMatchObject({ token_type: 'Bearer', scope: 'media.readonly' });
+      expect(tokens.json.refresh_token).toBeDefined();
+      expect((await poll(device.device_code)).json.error).toBe('invalid_grant');
+    },
+  );
+  test(
+    'a rejection, an expiry and another client have different errors',
+    covers('spec/sign-in#machines-5'),
+    async () => {
+      const device = await begin();
+      expect((await decide(device.user_code, 'deny')).status).toBe(200);
+      expect((await poll(device.device_code)).json.error).toBe('access_denied');
+      const late = await begin();
+      server.advance(901_000);
+      expect((await poll(late.device_code)).json.error).toBe('expired_token');
+      expect((await decide(late.user_code, 'allow')).status).toBe(400);
+    },
+  );
 });
 
-test('machines-6: offline_access has no effect, and a setting adds scopes', async () => {
-  const ask = (scope: string) => post(`${server.origin}/device/code`, { client_id: clients.desktop, scope });
-  expect((await ask('media.readonly offline_access')).status).toBe(200);
-  expect((await ask('vendor:files')).json.error).toBe('invalid_scope');
-  await control(server, 'PATCH', '/settings', { extra_scopes: ['vendor:files'] });
-  expect((await ask('vendor:files')).status).toBe(200);
-});
+test(
+  'machines-6: offline_access has no effect, and a setting adds scopes',
+  covers('spec/sign-in#machines-6'),
+  async () => {
+    const ask = (scope: string) =>
+      post(`${server.origin}/device/code`, { client_id: clients.desktop, scope });
+    expect((await ask('media.readonly offline_access')).status).toBe(200);
+    expect((await ask('vendor:files')).json.error).toBe('invalid_scope');
+    await control(server, 'PATCH', '/settings', { extra_scopes: ['vendor:files'] });
+    expect((await ask('vendor:files')).status).toBe(200);
+  },
+);

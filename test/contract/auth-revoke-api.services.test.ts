@@ -16,6 +16,7 @@ import {
   scopes,
   tokensFor,
 } from '../support/auth-server.ts';
+import { covers } from '../support/covers.ts';
 
 let server: AuthServer;
 beforeAll(async () => {
@@ -31,50 +32,66 @@ const alive = async (tokens: { access_token: string; refresh_token: string }) =>
 ];
 
 describe('revoke', () => {
-  test('[OAS-7.1] [OAS-7.4] [OAS-7.11] a refresh token in the query with an empty form is revoked with its access tokens', async () => {
-    const tokens = await tokensFor(server);
-    const reply = await revoke(tokens.refresh_token);
-    expect([reply.status, reply.headers['cache-control']]).toEqual([200, 'no-store']);
-    expect(await alive(tokens)).toEqual([401, 400]);
-  });
+  test(
+    '[OAS-7.1] [OAS-7.4] [OAS-7.11] a refresh token in the query with an empty form is revoked with its access tokens',
+    covers('spec/sign-in#revoke-1'),
+    async () => {
+      const tokens = await tokensFor(server);
+      const reply = await revoke(tokens.refresh_token);
+      expect([reply.status, reply.headers['cache-control']]).toEqual([200, 'no-store']);
+      expect(await alive(tokens)).toEqual([401, 400]);
+    },
+  );
   test('[OAS-7.2] the token in the body', async () => {
     const tokens = await tokensFor(server);
     expect((await post(`${server.origin}/revoke`, { token: tokens.refresh_token })).status).toBe(200);
     expect(await alive(tokens)).toEqual([401, 400]);
   });
-  test('[OAS-7.3] revoking an access token also revokes its refresh token and its other access tokens', async () => {
-    const tokens = await tokensFor(server);
-    const second = (await refresh(server, tokens.refresh_token)).json.access_token;
-    expect((await revoke(tokens.access_token)).status).toBe(200);
-    expect(await alive(tokens)).toEqual([401, 400]);
-    expect((await channels(server, second)).status).toBe(401);
-  });
-  test('[OAS-7.5] other refresh tokens of the same user and client stay', async () => {
-    const [one, two] = [await tokensFor(server), await tokensFor(server)];
-    await revoke(one.refresh_token);
-    expect(await alive(two)).toEqual([200, 200]);
-  });
-  test('[OAS-7.6] unknown, expired and revoked tokens are 400 invalid_token', async () => {
-    const tokens = await tokensFor(server);
-    await revoke(tokens.refresh_token);
-    const old = await tokensFor(server);
-    server.advance(3_600_000);
-    for (const token of [
-      'garbage',
-      tokens.refresh_token,
-      tokens.access_token,
-      old.access_token,
-      'ma1.AAAA',
-      '1//zz-short',
-    ]) {
-      const reply = await revoke(token);
-      expect([reply.status, reply.json], token).toEqual([
-        400,
-        { error: 'invalid_token', error_description: 'Token expired or revoked' },
-      ]);
-    }
-    expect((await refresh(server, old.refresh_token)).status).toBe(200);
-  });
+  test(
+    '[OAS-7.3] revoking an access token also revokes its refresh token and its other access tokens',
+    covers('spec/sign-in#states-5'),
+    async () => {
+      const tokens = await tokensFor(server);
+      const second = (await refresh(server, tokens.refresh_token)).json.access_token;
+      expect((await revoke(tokens.access_token)).status).toBe(200);
+      expect(await alive(tokens)).toEqual([401, 400]);
+      expect((await channels(server, second)).status).toBe(401);
+    },
+  );
+  test(
+    '[OAS-7.5] other refresh tokens of the same user and client stay',
+    covers('spec/sign-in#choices-7'),
+    async () => {
+      const [one, two] = [await tokensFor(server), await tokensFor(server)];
+      await revoke(one.refresh_token);
+      expect(await alive(two)).toEqual([200, 200]);
+    },
+  );
+  test(
+    '[OAS-7.6] unknown, expired and revoked tokens are 400 invalid_token',
+    covers('spec/sign-in#revoke-2'),
+    async () => {
+      const tokens = await tokensFor(server);
+      await revoke(tokens.refresh_token);
+      const old = await tokensFor(server);
+      server.advance(3_600_000);
+      for (const token of [
+        'garbage',
+        tokens.refresh_token,
+        tokens.access_token,
+        old.access_token,
+        'ma1.AAAA',
+        '1//zz-short',
+      ]) {
+        const reply = await revoke(token);
+        expect([reply.status, reply.json], token).toEqual([
+          400,
+          { error: 'invalid_token', error_description: 'Token expired or revoked' },
+        ]);
+      }
+      expect((await refresh(server, old.refresh_token)).status).toBe(200);
+    },
+  );
   test('[OAS-7.7] no token', async () => {
     for (const reply of [await post(`${server.origin}/revoke`, {}), await revoke('')])
       expect([reply.status, reply.json.error]).toEqual([400, 'invalid_request']);
@@ -82,20 +99,24 @@ describe('revoke', () => {
   test.each(['GET', 'PUT', 'DELETE'])('[OAS-7.8] %s is 405', async (method) => {
     expect((await raw(`${server.origin}/revoke?token=x`, { method })).status).toBe(405);
   });
-  test('[OAS-7.9] [OAS-7.10] any content type, no client authentication', async () => {
-    for (const type of ['application/json', 'text/plain', undefined]) {
-      const tokens = await tokensFor(server);
-      const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
-      expect(
-        (
-          await raw(`${server.origin}/revoke?token=${encodeURIComponent(tokens.refresh_token)}`, {
-            method: 'POST',
-            headers,
-          })
-        ).status,
-      ).toBe(200);
-    }
-  });
+  test(
+    '[OAS-7.9] [OAS-7.10] any content type, no client authentication',
+    covers('spec/sign-in#choices-7'),
+    async () => {
+      for (const type of ['application/json', 'text/plain', undefined]) {
+        const tokens = await tokensFor(server);
+        const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
+        expect(
+          (
+            await raw(`${server.origin}/revoke?token=${encodeURIComponent(tokens.refresh_token)}`, {
+              method: 'POST',
+              headers,
+            })
+          ).status,
+        ).toBe(200);
+      }
+    },
+  );
   // spec/sign-in#choices-7
   test('the strict mode requires the content type of a form', async () => {
     const strict = await authServer({ isStrict: true });
@@ -157,19 +178,23 @@ describe('revoke', () => {
 describe('data API', () => {
   const api = (query: string, headers: Record<string, string> = {}) =>
     raw(`${server.origin}/media/v3/channels?${query}`, { headers });
-  test('[OAS-8.1] [OAS-8.2] [OAS-8.4] [OAS-8.9] header in any case, or query', async () => {
-    const { access_token: token } = await tokensFor(server);
-    for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
-      const reply = await api('part=id&mine=true', { authorization: `${scheme} ${token}` });
-      expect([reply.status, reply.json.kind, reply.json.items.length]).toEqual([
-        200,
-        'media#channelListResponse',
-        1,
-      ]);
-      expect(reply.headers['access-control-allow-origin']).toBeUndefined();
-    }
-    expect((await api(`part=id&mine=true&access_token=${encodeURIComponent(token)}`)).status).toBe(200);
-  });
+  test(
+    '[OAS-8.1] [OAS-8.2] [OAS-8.4] [OAS-8.9] header in any case, or query',
+    covers('spec/sign-in#data-api-1', 'spec/sign-in#authentication-4'),
+    async () => {
+      const { access_token: token } = await tokensFor(server);
+      for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+        const reply = await api('part=id&mine=true', { authorization: `${scheme} ${token}` });
+        expect([reply.status, reply.json.kind, reply.json.items.length]).toEqual([
+          200,
+          'media#channelListResponse',
+          1,
+        ]);
+        expect(reply.headers['access-control-allow-origin']).toBeUndefined();
+      }
+      expect((await api(`part=id&mine=true&access_token=${encodeURIComponent(token)}`)).status).toBe(200);
+    },
+  );
   test('[OAS-8.3] both transports of the token together are rejected', async () => {
     const { access_token: token } = await tokensFor(server);
     for (const other of [token, 'different']) {
@@ -213,15 +238,19 @@ describe('data API', () => {
       });
     }
   });
-  test('[OAS-8.7] alive one second before expires_in, dead exactly at it', async () => {
-    await control(server, 'PATCH', '/settings', { access_token_seconds: 10 });
-    const { access_token: token } = await tokensFor(server);
-    server.advance(9_000);
-    expect((await channels(server, token)).status).toBe(200);
-    server.advance(1_000);
-    expect((await channels(server, token)).status).toBe(401);
-    await control(server, 'PATCH', '/settings', { access_token_seconds: 3599 });
-  });
+  test(
+    '[OAS-8.7] alive one second before expires_in, dead exactly at it',
+    covers('spec/sign-in#states-2'),
+    async () => {
+      await control(server, 'PATCH', '/settings', { access_token_seconds: 10 });
+      const { access_token: token } = await tokensFor(server);
+      server.advance(9_000);
+      expect((await channels(server, token)).status).toBe(200);
+      server.advance(1_000);
+      expect((await channels(server, token)).status).toBe(401);
+      await control(server, 'PATCH', '/settings', { access_token_seconds: 3599 });
+    },
+  );
   test('[OAS-8.8] [OAS-4.5] a missing scope is 403 insufficient_scope; media covers media.readonly', async () => {
     const upload = await tokensFor(server, { scope: scopes.upload });
     const reply = await channels(server, upload.access_token);
@@ -313,81 +342,93 @@ describe('data API', () => {
     expect((await channels(server, token, 'part=nope')).json.error.message).toContain('"nope" is not one of');
     expect((await channels(server, token, 'part=id&mine=maybe')).status).toBe(400);
   });
-  test('[OAS-8.11] a service account that is not the content owner of several channels', async () => {
-    for (const [name, more, status] of [
-      ['solo', { is_content_owner: true, channels: 1 }, 403],
-      ['guest', { channels: 5 }, 403],
-      ['owner', { is_content_owner: true, channels: 2 }, 200],
-    ] as const) {
-      const user = `${name}-robot@demo.example`;
-      await control(server, 'POST', '/users', { email: user, kind: 'service-account', ...more });
-      const { access_token: token } = (
-        await control(server, 'POST', `/users/${user}/token`, { scopes: [scopes.readonly] })
-      ).json;
-      expect((await channels(server, token)).status, name).toBe(status);
-    }
-    expect(
-      (await control(server, 'POST', `/users/${ada.email}/token`, { scopes: [scopes.readonly] })).status,
-    ).toBe(409);
-  });
-  test('[OAS-1.21] the API switched off for the project is 403 accessNotConfigured', async () => {
-    const { access_token: token } = await tokensFor(server);
-    await control(server, 'PATCH', '/projects/demo-project', { media_api: false });
-    const reply = await channels(server, token);
-    expect([reply.status, reply.json.error.errors[0].reason]).toEqual([403, 'accessNotConfigured']);
-    await control(server, 'PATCH', '/projects/demo-project', { media_api: true });
-    expect((await channels(server, token)).status).toBe(200);
-  });
+  test(
+    '[OAS-8.11] a service account that is not the content owner of several channels',
+    covers('spec/sign-in#data-api-3'),
+    async () => {
+      for (const [name, more, status] of [
+        ['solo', { is_content_owner: true, channels: 1 }, 403],
+        ['guest', { channels: 5 }, 403],
+        ['owner', { is_content_owner: true, channels: 2 }, 200],
+      ] as const) {
+        const user = `${name}-robot@demo.example`;
+        await control(server, 'POST', '/users', { email: user, kind: 'service-account', ...more });
+        const { access_token: token } = (
+          await control(server, 'POST', `/users/${user}/token`, { scopes: [scopes.readonly] })
+        ).json;
+        expect((await channels(server, token)).status, name).toBe(status);
+      }
+      expect(
+        (await control(server, 'POST', `/users/${ada.email}/token`, { scopes: [scopes.readonly] })).status,
+      ).toBe(409);
+    },
+  );
+  test(
+    '[OAS-1.21] the API switched off for the project is 403 accessNotConfigured',
+    covers('spec/sign-in#service-6'),
+    async () => {
+      const { access_token: token } = await tokensFor(server);
+      await control(server, 'PATCH', '/projects/demo-project', { media_api: false });
+      const reply = await channels(server, token);
+      expect([reply.status, reply.json.error.errors[0].reason]).toEqual([403, 'accessNotConfigured']);
+      await control(server, 'PATCH', '/projects/demo-project', { media_api: true });
+      expect((await channels(server, token)).status).toBe(200);
+    },
+  );
 });
 
 describe('errors', () => {
-  test('[OAS-0.8] [OAS-9.1] [OAS-9.2] [OAS-9.3] [OAS-9.4] every error is JSON with a stable text and without secrets', async () => {
-    const tokens = await tokensFor(server);
-    const hot = {
-      code: 'code-hot',
-      code_verifier: 'v'.repeat(43),
-      client_secret: 'secret-hot',
-      refresh_token: 'refresh-hot',
-    };
-    const asked: Record<string, string>[] = [
-      { grant_type: 'nope', ...hot },
-      { grant_type: 'authorization_code', ...hot },
-      { grant_type: 'authorization_code', client_id: clients.desktop, ...hot },
-      { grant_type: 'authorization_code', client_id: clients.desktop, redirect_uri: 'x', ...hot },
-      { grant_type: 'authorization_code', client_id: clients.withSecret, redirect_uri: 'x', ...hot },
-      { grant_type: 'refresh_token', client_id: clients.desktop, ...hot },
-      {
-        grant_type: 'refresh_token',
-        client_id: clients.desktop,
-        refresh_token: tokens.refresh_token,
-        scope: 'scope-hot',
-      },
-      { grant_type: 'refresh_token', client_id: 'nobody', ...hot },
-    ];
-    const codes: string[] = [];
-    for (const fields of asked) {
-      const [one, two] = [
-        await post(`${server.origin}/token`, fields),
-        await post(`${server.origin}/token`, fields),
+  test(
+    '[OAS-0.8] [OAS-9.1] [OAS-9.2] [OAS-9.3] [OAS-9.4] every error is JSON with a stable text and without secrets',
+    covers('spec/sign-in#errors-10'),
+    async () => {
+      const tokens = await tokensFor(server);
+      const hot = {
+        code: 'code-hot',
+        code_verifier: 'v'.repeat(43),
+        client_secret: 'secret-hot',
+        refresh_token: 'refresh-hot',
+      };
+      const asked: Record<string, string>[] = [
+        { grant_type: 'nope', ...hot },
+        { grant_type: 'authorization_code', ...hot },
+        { grant_type: 'authorization_code', client_id: clients.desktop, ...hot },
+        { grant_type: 'authorization_code', client_id: clients.desktop, redirect_uri: 'x', ...hot },
+        { grant_type: 'authorization_code', client_id: clients.withSecret, redirect_uri: 'x', ...hot },
+        { grant_type: 'refresh_token', client_id: clients.desktop, ...hot },
+        {
+          grant_type: 'refresh_token',
+          client_id: clients.desktop,
+          refresh_token: tokens.refresh_token,
+          scope: 'scope-hot',
+        },
+        { grant_type: 'refresh_token', client_id: 'nobody', ...hot },
       ];
-      expect(one.text).toBe(two.text);
-      expect(Object.keys(one.json)).toEqual(['error', 'error_description']);
-      expect(one.headers['content-type']).toBe('application/json; charset=utf-8');
-      expect(one.text).not.toMatch(/hot|vvvv|</);
-      codes.push(one.json.error);
-    }
-    expect(codes).toEqual([
-      'unsupported_grant_type',
-      'invalid_request',
-      'invalid_request',
-      'invalid_grant',
-      'invalid_client',
-      'invalid_grant',
-      'invalid_scope',
-      'invalid_client',
-    ]);
-    expect(
-      (await exchange(server, await codeFor(server), { redirect_uri: form({ a: 'b' }) })).json.error,
-    ).toBe('invalid_grant');
-  });
+      const codes: string[] = [];
+      for (const fields of asked) {
+        const [one, two] = [
+          await post(`${server.origin}/token`, fields),
+          await post(`${server.origin}/token`, fields),
+        ];
+        expect(one.text).toBe(two.text);
+        expect(Object.keys(one.json)).toEqual(['error', 'error_description']);
+        expect(one.headers['content-type']).toBe('application/json; charset=utf-8');
+        expect(one.text).not.toMatch(/hot|vvvv|</);
+        codes.push(one.json.error);
+      }
+      expect(codes).toEqual([
+        'unsupported_grant_type',
+        'invalid_request',
+        'invalid_request',
+        'invalid_grant',
+        'invalid_client',
+        'invalid_grant',
+        'invalid_scope',
+        'invalid_client',
+      ]);
+      expect(
+        (await exchange(server, await codeFor(server), { redirect_uri: form({ a: 'b' }) })).json.error,
+      ).toBe('invalid_grant');
+    },
+  );
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 import { grantedToken } from '../support/labels-tokens.ts';
+import { covers } from '../support/covers.ts';
 
 let server: LabelServer;
 beforeEach(async () => {
@@ -13,17 +14,21 @@ const status = async (method: string, path: string, body: unknown, headers: Reco
   (await server.send(method, path, body, headers)).status;
 
 // source: rule
-test('only valid tokens of the authorization server are accepted', async () => {
-  const reply = await server.send('GET', '/labels', undefined, {});
-  expect(reply.status).toBe(401);
-  expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer /);
-  expect(await status('GET', '/labels', undefined, { authorization: 'Bearer any-token' })).toBe(401);
-  const given = grantedToken(server.env, 'ana', 'labels');
-  expect(await status('GET', '/labels', undefined, given.headers)).toBe(200);
-  expect(await status('GET', `/labels?access_token=${given.token}`, undefined, {})).toBe(200);
-  given.revoke();
-  expect(await status('GET', '/labels', undefined, given.headers)).toBe(401);
-});
+test(
+  'only valid tokens of the authorization server are accepted',
+  covers('spec/labels#scopes-2'),
+  async () => {
+    const reply = await server.send('GET', '/labels', undefined, {});
+    expect(reply.status).toBe(401);
+    expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer /);
+    expect(await status('GET', '/labels', undefined, { authorization: 'Bearer any-token' })).toBe(401);
+    const given = grantedToken(server.env, 'ana', 'labels');
+    expect(await status('GET', '/labels', undefined, given.headers)).toBe(200);
+    expect(await status('GET', `/labels?access_token=${given.token}`, undefined, {})).toBe(200);
+    given.revoke();
+    expect(await status('GET', '/labels', undefined, given.headers)).toBe(401);
+  },
+);
 
 /** spec/labels#scopes: reads accept any of the four scopes, writes accept two, and admin calls require an admin scope. */
 const table: readonly (readonly [string, number, number, number, number])[] = [
@@ -96,25 +101,29 @@ describe('two users', () => {
 });
 
 // source: rule
-test('a user without a role gets the same error for an existing and a missing label', async () => {
-  const ana = grantedToken(server.env, 'ana', 'labels').headers;
-  const ben = grantedToken(server.env, 'ben', 'labels').headers;
-  const { json: label } = await server.send('POST', '/labels', shared, ana);
-  const requests = (id: string): readonly (readonly [string, string, unknown?])[] => [
-    ['GET', `/labels/${id}`],
-    ['GET', `/labels/${id}/locks`],
-    ['GET', `/labels/${id}/permissions`],
-    ['POST', `/labels/${id}:publish`, {}],
-    ['DELETE', `/labels/${id}`],
-  ];
-  const unknown = 'x'.repeat(label.id.length);
-  for (const [i, [method, path, body]] of requests(label.id).entries()) {
-    const [, other = ''] = requests(unknown)[i] ?? [];
-    const there = await server.send(method, path, body, ben);
-    const missing = await server.send(method, other, body, ben);
-    expect([path, there.status, missing.status]).toEqual([path, 403, 403]);
-    expect(missing.text.replaceAll(unknown, label.id)).toBe(there.text);
-  }
-  // An administrator may see every label, so the real reason reveals no secret.
-  expect((await server.send('GET', `/labels/${unknown}`, undefined, ana)).status).toBe(404);
-});
+test(
+  'a user without a role gets the same error for an existing and a missing label',
+  covers('spec/labels#errors-2'),
+  async () => {
+    const ana = grantedToken(server.env, 'ana', 'labels').headers;
+    const ben = grantedToken(server.env, 'ben', 'labels').headers;
+    const { json: label } = await server.send('POST', '/labels', shared, ana);
+    const requests = (id: string): readonly (readonly [string, string, unknown?])[] => [
+      ['GET', `/labels/${id}`],
+      ['GET', `/labels/${id}/locks`],
+      ['GET', `/labels/${id}/permissions`],
+      ['POST', `/labels/${id}:publish`, {}],
+      ['DELETE', `/labels/${id}`],
+    ];
+    const unknown = 'x'.repeat(label.id.length);
+    for (const [i, [method, path, body]] of requests(label.id).entries()) {
+      const [, other = ''] = requests(unknown)[i] ?? [];
+      const there = await server.send(method, path, body, ben);
+      const missing = await server.send(method, other, body, ben);
+      expect([path, there.status, missing.status]).toEqual([path, 403, 403]);
+      expect(missing.text.replaceAll(unknown, label.id)).toBe(there.text);
+    }
+    // An administrator may see every label, so the real reason reveals no secret.
+    expect((await server.send('GET', `/labels/${unknown}`, undefined, ana)).status).toBe(404);
+  },
+);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { grantedToken } from '../support/labels-tokens.ts';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
+import { covers } from '../support/covers.ts';
 
 let server: LabelServer;
 let label: any;
@@ -58,7 +59,7 @@ test('disable wants a mask with a policy, and none without', async () => {
 });
 
 // source: rule
-test('a nested name writes only what it names', async () => {
+test('a nested name writes only what it names', covers('spec/labels#parameters-7'), async () => {
   const edit = (updateMask: string, badgeConfig: object) =>
     server.send('POST', `/labels/${label.id}:delta`, {
       view: 'LABEL_VIEW_FULL',
@@ -83,7 +84,7 @@ test('a nested name writes only what it names', async () => {
 
 /** Source: the reference of roles, "ORGANIZER: … add appliers". */
 // source: document
-test('an organizer may only add appliers', async () => {
+test('an organizer may only add appliers', covers('spec/labels#permissions-2'), async () => {
   const strict = await labelServer({ labelsAuth: 'oauth' });
   const owner = grantedToken(strict.env, 'owner', 'labels', 'admin.labels');
   const organizer = grantedToken(strict.env, 'organizer', 'labels');

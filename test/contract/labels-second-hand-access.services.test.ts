@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 import { grantedToken } from '../support/labels-tokens.ts';
+import { covers } from '../support/covers.ts';
 
 // spec/labels#errors and spec/labels#scopes, by another hand than labels-auth.test.ts: which token may do what, and in which words it is refused.
 let server: LabelServer;
@@ -65,26 +66,38 @@ test.each([
   ['POST', '/permissions:batchDelete', { requests: [{ name: 'labels/x/permissions/y' }] }],
   ['POST', '/revisions/1/permissions', { email: 'cy@example.com', role: 'EDITOR' }],
   ['DELETE', '', undefined],
-])('%s %s needs a scope that writes and the role EDITOR', async (method, rest, body) => {
-  const name = await made();
-  expect(await outcome(method, `/${name}${rest}`, body, as(ANA, 'labels.readonly'))).toEqual(DENIED);
-  expect(await outcome(method, `/${name}${rest}`, body, as('ben', 'labels'))).toEqual(DENIED);
-  const { json } = await server.send('GET', `/${name}`, undefined, as(ANA, 'labels'));
-  expect([json.revisionId, json.properties.title]).toEqual(['1', 'Contract']);
-});
+])(
+  '%s %s needs a scope that writes and the role EDITOR',
+  covers('spec/labels#scopes-1'),
+  async (method, rest, body) => {
+    const name = await made();
+    expect(await outcome(method, `/${name}${rest}`, body, as(ANA, 'labels.readonly'))).toEqual(DENIED);
+    expect(await outcome(method, `/${name}${rest}`, body, as('ben', 'labels'))).toEqual(DENIED);
+    const { json } = await server.send('GET', `/${name}`, undefined, as(ANA, 'labels'));
+    expect([json.revisionId, json.properties.title]).toEqual(['1', 'Contract']);
+  },
+);
 
 // source: rule, choice
-test('the admin flag wants an admin scope and an administrator', async () => {
-  const name = await made();
-  expect(await outcome('GET', `/${name}?useAdminAccess=true`, undefined, as(ANA, 'labels'))).toEqual(DENIED);
-  expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: true }, as(ANA, 'labels'))).toEqual(
-    DENIED,
-  );
-  expect(
-    await outcome('POST', `/${name}:publish`, { useAdminAccess: true }, as('ben', 'admin.labels')),
-  ).toEqual(DENIED);
-  expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: false }, as(ANA, 'labels'))).toEqual(OK);
-});
+test(
+  'the admin flag wants an admin scope and an administrator',
+  covers('spec/labels#parameters-1'),
+  async () => {
+    const name = await made();
+    expect(await outcome('GET', `/${name}?useAdminAccess=true`, undefined, as(ANA, 'labels'))).toEqual(
+      DENIED,
+    );
+    expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: true }, as(ANA, 'labels'))).toEqual(
+      DENIED,
+    );
+    expect(
+      await outcome('POST', `/${name}:publish`, { useAdminAccess: true }, as('ben', 'admin.labels')),
+    ).toEqual(DENIED);
+    expect(await outcome('POST', `/${name}:publish`, { useAdminAccess: false }, as(ANA, 'labels'))).toEqual(
+      OK,
+    );
+  },
+);
 
 // source: document
 test('a role granted by permission is effective: a reader reads, an editor edits', async () => {

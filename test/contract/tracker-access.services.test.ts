@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 afterEach(() => server.close());
@@ -36,28 +37,36 @@ describe('content type of a body', () => {
 });
 
 describe('token', () => {
-  test('the deprecated query parameter is accepted, and judged like the header', async () => {
-    const ask = await start();
-    const none = { 'Tracker-Token': '' };
-    expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, none)).status).toBe(200);
-    expect(
-      (await ask('GET', `/labels?slim=true&token=${TOKEN}`, undefined, none)).body[0],
-    ).not.toHaveProperty('stats');
-    expect((await ask('POST', `/labels?token=${TOKEN}`, { name: 'a' }, none)).status).toBe(201);
-    const wrong = await ask('GET', '/labels?token=wrong', undefined, none);
-    expect([wrong.status, wrong.body.tag]).toEqual([401, 'unauthorized']);
-    expect((await ask('GET', '/labels?token=', undefined, none)).body.tag).toBe('organization2_missing');
-  });
+  test(
+    'the deprecated query parameter is accepted, and judged like the header',
+    covers('spec/tracker#versions-3', 'spec/tracker#authentication-1'),
+    async () => {
+      const ask = await start();
+      const none = { 'Tracker-Token': '' };
+      expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, none)).status).toBe(200);
+      expect(
+        (await ask('GET', `/labels?slim=true&token=${TOKEN}`, undefined, none)).body[0],
+      ).not.toHaveProperty('stats');
+      expect((await ask('POST', `/labels?token=${TOKEN}`, { name: 'a' }, none)).status).toBe(201);
+      const wrong = await ask('GET', '/labels?token=wrong', undefined, none);
+      expect([wrong.status, wrong.body.tag]).toEqual([401, 'unauthorized']);
+      expect((await ask('GET', '/labels?token=', undefined, none)).body.tag).toBe('organization2_missing');
+    },
+  );
   // spec/tracker#versions-5
-  test('a response to a deprecated request has the header Deprecation', async () => {
-    const ask = await start();
-    const deprecation = async (path: string, headers = {}) =>
-      (await ask('GET', path, undefined, headers)).headers.get('deprecation');
-    expect(await deprecation(`/labels?token=${TOKEN}`, { 'Tracker-Token': '' })).toBe('true');
-    expect(await deprecation('/milestones')).toBe('true');
-    expect(await deprecation('/objectives')).toBeNull();
-    expect(await deprecation('/labels')).toBeNull();
-  });
+  test(
+    'a response to a deprecated request has the header Deprecation',
+    covers('spec/tracker#versions-5'),
+    async () => {
+      const ask = await start();
+      const deprecation = async (path: string, headers = {}) =>
+        (await ask('GET', path, undefined, headers)).headers.get('deprecation');
+      expect(await deprecation(`/labels?token=${TOKEN}`, { 'Tracker-Token': '' })).toBe('true');
+      expect(await deprecation('/milestones')).toBe('true');
+      expect(await deprecation('/objectives')).toBeNull();
+      expect(await deprecation('/labels')).toBeNull();
+    },
+  );
   test('the header counts before the parameter', async () => {
     const ask = await start();
     expect((await ask('GET', `/labels?token=${TOKEN}`, undefined, { 'Tracker-Token': 'wrong' })).status).toBe(
@@ -65,12 +74,16 @@ describe('token', () => {
     );
     expect((await ask('GET', '/labels?token=wrong')).status).toBe(200);
   });
-  test('the token is checked before the path: an unknown path without a token is 401', async () => {
-    const ask = await start();
-    expect((await ask('GET', '/nothing', undefined, { 'Tracker-Token': '' })).status).toBe(401);
-    expect((await ask('GET', '/nothing', undefined, { 'Tracker-Token': 'wrong' })).status).toBe(401);
-    expect((await ask('GET', '/nothing')).status).toBe(404);
-  });
+  test(
+    'the token is checked before the path: an unknown path without a token is 401',
+    covers('spec/tracker#authentication-3'),
+    async () => {
+      const ask = await start();
+      expect((await ask('GET', '/nothing', undefined, { 'Tracker-Token': '' })).status).toBe(401);
+      expect((await ask('GET', '/nothing', undefined, { 'Tracker-Token': 'wrong' })).status).toBe(401);
+      expect((await ask('GET', '/nothing')).status).toBe(404);
+    },
+  );
   test('a prefix, a longer one and another case are not it', async () => {
     const ask = await start();
     for (const token of [TOKEN.slice(0, -1), `${TOKEN}x`, TOKEN.toUpperCase(), `Bearer ${TOKEN}`]) {
@@ -115,20 +128,24 @@ describe('paths and methods', () => {
 });
 
 describe('200 requests a minute', () => {
-  test('the 201st is 429 and not processed; a minute later all is well', async () => {
-    const ask = await start({ ratePerMinute: 200 });
-    for (let i = 0; i < 199; i++) expect((await ask('GET', '/member')).status).toBe(200);
-    expect((await ask('POST', '/labels', { name: 'last' })).status).toBe(201);
-    const over = await ask('POST', '/labels', { name: 'too many' });
-    expect([over.status, over.body.message, over.headers.get('retry-after')]).toEqual([
-      429,
-      'Too many requests: at most 200 a minute.',
-      null,
-    ]);
-    expect(
-      [...server.store.collection<{ name: string }>('tracker.labels').values()].map(({ name }) => name),
-    ).toEqual(['onboarding', 'last']);
-  });
+  test(
+    'the 201st is 429 and not processed; a minute later all is well',
+    covers('spec/tracker#limits-1'),
+    async () => {
+      const ask = await start({ ratePerMinute: 200 });
+      for (let i = 0; i < 199; i++) expect((await ask('GET', '/member')).status).toBe(200);
+      expect((await ask('POST', '/labels', { name: 'last' })).status).toBe(201);
+      const over = await ask('POST', '/labels', { name: 'too many' });
+      expect([over.status, over.body.message, over.headers.get('retry-after')]).toEqual([
+        429,
+        'Too many requests: at most 200 a minute.',
+        null,
+      ]);
+      expect(
+        [...server.store.collection<{ name: string }>('tracker.labels').values()].map(({ name }) => name),
+      ).toEqual(['onboarding', 'last']);
+    },
+  );
   test('refusals for a bad token do not count; refusals of a known one do', async () => {
     const ask = await start({ ratePerMinute: 2 });
     for (let i = 0; i < 5; i++)

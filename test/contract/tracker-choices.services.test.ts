@@ -3,6 +3,7 @@ import { checkInput } from '../../src/api/request.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import type { MockOptions } from '../../src/mock-server/service-set.ts';
 import { startTracker, type TrackerServer } from '../support/tracker-server.ts';
+import { covers } from '../support/covers.ts';
 
 // spec/tracker#choices: each choice of the embedded server, from both sides.
 const open: (() => unknown)[] = [];
@@ -26,10 +27,14 @@ describe('content types of a JSON body (spec/tracker#choices-15)', () => {
       expect((await ask('POST', '/labels', JSON.stringify({ name: 'x' }), withType(type))).status).toBe(201);
     },
   );
-  test.each(wrongTypes)('the default mode rejects a JSON body with the content type %s', async (type) => {
-    const { ask } = await start();
-    expect((await ask('POST', '/labels', JSON.stringify({ name: 'x' }), withType(type))).status).toBe(400);
-  });
+  test.each(wrongTypes)(
+    'the default mode rejects a JSON body with the content type %s',
+    covers('spec/tracker#choices-15'),
+    async (type) => {
+      const { ask } = await start();
+      expect((await ask('POST', '/labels', JSON.stringify({ name: 'x' }), withType(type))).status).toBe(400);
+    },
+  );
   test.each([...types, ...wrongTypes])('the strict mode rejects the content type "%s"', async (type) => {
     const { ask } = await start({ isStrict: true });
     const refused = await ask('POST', '/labels', JSON.stringify({ name: 'x' }), withType(type));
@@ -38,13 +43,17 @@ describe('content types of a JSON body (spec/tracker#choices-15)', () => {
       expect.stringContaining('must be application/json'),
     ]);
   });
-  test('the strict mode accepts application/json and requests without a body', async () => {
-    const { ask } = await start({ isStrict: true });
-    const json = withType('application/json; charset=UTF-8');
-    expect((await ask('POST', '/labels', JSON.stringify({ name: 'x' }), json)).status).toBe(201);
-    expect((await ask('GET', '/labels', undefined, withType(''))).status).toBe(200);
-    expect((await ask('PUT', '/iterations/enable', undefined, withType(''))).status).toBe(204);
-  });
+  test(
+    'the strict mode accepts application/json and requests without a body',
+    covers('spec/tracker#choices-15'),
+    async () => {
+      const { ask } = await start({ isStrict: true });
+      const json = withType('application/json; charset=UTF-8');
+      expect((await ask('POST', '/labels', JSON.stringify({ name: 'x' }), json)).status).toBe(201);
+      expect((await ask('GET', '/labels', undefined, withType(''))).status).toBe(200);
+      expect((await ask('PUT', '/iterations/enable', undefined, withType(''))).status).toBe(204);
+    },
+  );
 });
 
 describe('times without a zone (spec/tracker#choices-20)', () => {
@@ -80,29 +89,37 @@ describe('colors (spec/tracker#choices-14)', () => {
       expect([nested.status, Object.keys(nested.body.errors)]).toEqual([400, ['labels[0].color']]);
     },
   );
-  test.each(['red', '#ff', '#fffff', 'inherit'])('client and server reject %s', async (color) => {
-    expect(() => checkInput(create, { body: { name: 'x', color } })).toThrow();
-    const { ask } = await start();
-    expect((await ask('POST', '/labels', { name: 'x', color })).status).toBe(400);
-  });
+  test.each(['red', '#ff', '#fffff', 'inherit'])(
+    'client and server reject %s',
+    covers('spec/tracker#choices-14', 'spec/tracker#values-1'),
+    async (color) => {
+      expect(() => checkInput(create, { body: { name: 'x', color } })).toThrow();
+      const { ask } = await start();
+      expect((await ask('POST', '/labels', { name: 'x', color })).status).toBe(400);
+    },
+  );
 });
 
-test('several groups are returned in their order, and the page shows the first (spec/tracker#choices-16)', async () => {
-  const { ask, mock } = await start();
-  const group = async (name: string) =>
-    (await ask('POST', '/groups', { name, mention_name: name.toLowerCase() })).body.id as string;
-  const group_ids = [await group('Zebra'), await group('Aardvark')];
-  const records = [
-    ['epics', 'epic', { name: 'e', group_ids }],
-    ['iterations', 'iteration', { name: 'i', start_date: '2026-01-01', end_date: '2026-01-14', group_ids }],
-  ] as const;
-  for (const [path, kind, body] of records) {
-    const { id } = (await ask('POST', `/${path}`, body)).body;
-    expect((await ask('GET', `/${path}/${id}`)).body.group_ids).toEqual(group_ids);
-    const page = await (await fetch(`${mock.origin}/app/${kind}/${id}`)).text();
-    expect([page.includes('Zebra'), page.includes('Aardvark')]).toEqual([true, false]);
-  }
-});
+test(
+  'several groups are returned in their order, and the page shows the first (spec/tracker#choices-16)',
+  covers('spec/tracker#choices-16'),
+  async () => {
+    const { ask, mock } = await start();
+    const group = async (name: string) =>
+      (await ask('POST', '/groups', { name, mention_name: name.toLowerCase() })).body.id as string;
+    const group_ids = [await group('Zebra'), await group('Aardvark')];
+    const records = [
+      ['epics', 'epic', { name: 'e', group_ids }],
+      ['iterations', 'iteration', { name: 'i', start_date: '2026-01-01', end_date: '2026-01-14', group_ids }],
+    ] as const;
+    for (const [path, kind, body] of records) {
+      const { id } = (await ask('POST', `/${path}`, body)).body;
+      expect((await ask('GET', `/${path}/${id}`)).body.group_ids).toEqual(group_ids);
+      const page = await (await fetch(`${mock.origin}/app/${kind}/${id}`)).text();
+      expect([page.includes('Zebra'), page.includes('Aardvark')]).toEqual([true, false]);
+    }
+  },
+);
 
 describe('times of creation (spec/tracker#choices-17)', () => {
   const other = { created_at: '2020-01-02T03:04:05Z', updated_at: '2021-01-02T03:04:05Z' };
@@ -123,28 +140,36 @@ describe('times of creation (spec/tracker#choices-17)', () => {
       expect(Math.abs(Date.parse(created_at) - Date.now())).toBeLessThan(60_000);
     },
   );
-  test('every create body with created_at has updated_at as well', () => {
-    const creates = Object.values(tracker.table).flatMap((resource) =>
-      Object.values(resource as Record<string, { method: string; body?: object }>).filter(
-        ({ method, body }) => method === 'POST' && body !== undefined && 'created_at' in body,
-      ),
-    );
-    expect(creates.length).toBeGreaterThan(3);
-    for (const { body } of creates) expect(body).toHaveProperty('updated_at');
-  });
+  test(
+    'every create body with created_at has updated_at as well',
+    covers('spec/tracker#choices-17', 'spec/tracker#epics-2'),
+    () => {
+      const creates = Object.values(tracker.table).flatMap((resource) =>
+        Object.values(resource as Record<string, { method: string; body?: object }>).filter(
+          ({ method, body }) => method === 'POST' && body !== undefined && 'created_at' in body,
+        ),
+      );
+      expect(creates.length).toBeGreaterThan(3);
+      for (const { body } of creates) expect(body).toHaveProperty('updated_at');
+    },
+  );
 });
 
-test('an update of a file changes its fields and not its content (spec/tracker#choices-18)', async () => {
-  const { ask } = await start();
-  const form = new FormData();
-  form.append('file0', new Blob(['the content']), 'a.txt');
-  const [{ id, url }] = (await ask('POST', '/files', form)).body;
-  const changed = { name: 'b.txt', description: 'd', external_id: 'x' };
-  expect((await ask('PUT', `/files/${id}`, changed)).body).toMatchObject({ ...changed, size: 11 });
-  const content = await fetch(url, { headers: { 'Tracker-Token': 'contract-token' } });
-  expect(await content.text()).toBe('the content');
-  expect((await ask('PUT', `/files/${id}`, { content: 'other' })).status).toBe(400);
-});
+test(
+  'an update of a file changes its fields and not its content (spec/tracker#choices-18)',
+  covers('spec/tracker#choices-18'),
+  async () => {
+    const { ask } = await start();
+    const form = new FormData();
+    form.append('file0', new Blob(['the content']), 'a.txt');
+    const [{ id, url }] = (await ask('POST', '/files', form)).body;
+    const changed = { name: 'b.txt', description: 'd', external_id: 'x' };
+    expect((await ask('PUT', `/files/${id}`, changed)).body).toMatchObject({ ...changed, size: 11 });
+    const content = await fetch(url, { headers: { 'Tracker-Token': 'contract-token' } });
+    expect(await content.text()).toBe('the content');
+    expect((await ask('PUT', `/files/${id}`, { content: 'other' })).status).toBe(400);
+  },
+);
 
 describe('responses obey the limits of their fields (spec/tracker#choices-19)', () => {
   const limits = [
@@ -155,17 +180,21 @@ describe('responses obey the limits of their fields (spec/tracker#choices-19)', 
     ['/labels', 'description', 1024],
     ['/objectives', 'name', 256],
   ] as const;
-  test.each(limits)('%s returns a %s of %i characters and never a longer one', async (path, field, max) => {
-    const { ask } = await start();
-    for (const character of ['a', 'é', '💥']) {
-      const value = character.repeat(max);
-      const body = { name: `n${character}`, [field]: value };
-      expect((await ask('POST', path, body)).body[field]).toBe(value);
-      expect((await ask('POST', path, { ...body, [field]: `${value}a` })).status).toBe(400);
-    }
-    for (const record of (await ask('GET', path)).body)
-      expect([...(record[field] ?? '')].length).toBeLessThanOrEqual(max);
-  });
+  test.each(limits)(
+    '%s returns a %s of %i characters and never a longer one',
+    covers('spec/tracker#choices-19'),
+    async (path, field, max) => {
+      const { ask } = await start();
+      for (const character of ['a', 'é', '💥']) {
+        const value = character.repeat(max);
+        const body = { name: `n${character}`, [field]: value };
+        expect((await ask('POST', path, body)).body[field]).toBe(value);
+        expect((await ask('POST', path, { ...body, [field]: `${value}a` })).status).toBe(400);
+      }
+      for (const record of (await ask('GET', path)).body)
+        expect([...(record[field] ?? '')].length).toBeLessThanOrEqual(max);
+    },
+  );
 });
 
 test('the log of requests counts deprecated requests (spec/tracker#versions-5)', async () => {

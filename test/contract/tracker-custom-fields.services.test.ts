@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { AREA, HIGH, LOW, MEDIUM, NO_UUID, PRIORITY } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
@@ -28,20 +29,24 @@ test('the seeded fields, in their order, with three values each', async () => {
     entity_type: 'custom-field-enum-value',
   });
 });
-test('the order of the values is the sort order', async () => {
+test('the order of the values is the sort order', covers('spec/tracker#custom-fields-2'), async () => {
   const { body } = await ask('PUT', at, { values: [{ id: HIGH }, { id: LOW }, { id: MEDIUM }] });
   expect(texts(body)).toEqual(['High', 'Low', 'Medium']);
   expect(body.values.map((value: { position: number }) => value.position)).toEqual([0, 1, 2]);
   expect(texts((await ask('GET', at)).body)).toEqual(['High', 'Low', 'Medium']);
 });
-test('an existing value that is left out is deleted, also from stories', async () => {
-  expect((await ask('GET', '/stories/107')).body.custom_fields).toEqual([
-    { field_id: PRIORITY, value: 'High', value_id: HIGH },
-  ]);
-  expect(texts((await ask('PUT', at, { values: [{ id: LOW }] })).body)).toEqual(['Low']);
-  expect((await ask('GET', '/stories/107')).body.custom_fields).toEqual([]);
-});
-test('an item with a value and no id is a new value', async () => {
+test(
+  'an existing value that is left out is deleted, also from stories',
+  covers('spec/tracker#custom-fields-2'),
+  async () => {
+    expect((await ask('GET', '/stories/107')).body.custom_fields).toEqual([
+      { field_id: PRIORITY, value: 'High', value_id: HIGH },
+    ]);
+    expect(texts((await ask('PUT', at, { values: [{ id: LOW }] })).body)).toEqual(['Low']);
+    expect((await ask('GET', '/stories/107')).body.custom_fields).toEqual([]);
+  },
+);
+test('an item with a value and no id is a new value', covers('spec/tracker#custom-fields-2'), async () => {
   const { body } = await ask('PUT', at, {
     values: [{ id: LOW }, { value: 'Urgent', color_key: 'pink' }, { id: HIGH }],
   });
@@ -82,23 +87,31 @@ test('values stay if the request omits them; an empty list deletes all of them',
     values: [],
   });
 });
-test('409 DataConflictError when a value in the request was deleted in the meantime', async () => {
-  const stale = [{ id: LOW }, { id: MEDIUM }, { id: HIGH }];
-  await ask('PUT', at, { values: [{ id: LOW }, { id: HIGH }] });
-  const answer = await ask('PUT', at, { values: stale });
-  expect([answer.status, answer.body.error]).toEqual([409, 'data-conflict-error']);
-  expect(answer.body.message).toContain(MEDIUM);
-  expect(texts((await ask('GET', at)).body)).toEqual(['Low', 'High']);
-});
-test('409 when the field changed since the read that If-Match names', async () => {
-  const tag = (await ask('GET', at)).headers.get('etag') ?? '';
-  expect(tag).toMatch(/^".+"$/);
-  expect((await ask('PUT', at, { enabled: true }, { 'If-Match': tag })).status).toBe(200);
-  await ask('PUT', at, { description: 'changed by another' });
-  const answer = await ask('PUT', at, { description: 'mine' }, { 'If-Match': tag });
-  expect([answer.status, answer.body.error]).toEqual([409, 'data-conflict-error']);
-  expect((await ask('PUT', at, { description: 'mine' }, { 'If-Match': '*' })).status).toBe(200);
-});
+test(
+  '409 DataConflictError when a value in the request was deleted in the meantime',
+  covers('spec/tracker#custom-fields-3', 'spec/tracker#choices-4'),
+  async () => {
+    const stale = [{ id: LOW }, { id: MEDIUM }, { id: HIGH }];
+    await ask('PUT', at, { values: [{ id: LOW }, { id: HIGH }] });
+    const answer = await ask('PUT', at, { values: stale });
+    expect([answer.status, answer.body.error]).toEqual([409, 'data-conflict-error']);
+    expect(answer.body.message).toContain(MEDIUM);
+    expect(texts((await ask('GET', at)).body)).toEqual(['Low', 'High']);
+  },
+);
+test(
+  '409 when the field changed since the read that If-Match names',
+  covers('spec/tracker#custom-fields-3', 'spec/tracker#choices-4'),
+  async () => {
+    const tag = (await ask('GET', at)).headers.get('etag') ?? '';
+    expect(tag).toMatch(/^".+"$/);
+    expect((await ask('PUT', at, { enabled: true }, { 'If-Match': tag })).status).toBe(200);
+    await ask('PUT', at, { description: 'changed by another' });
+    const answer = await ask('PUT', at, { description: 'mine' }, { 'If-Match': tag });
+    expect([answer.status, answer.body.error]).toEqual([409, 'data-conflict-error']);
+    expect((await ask('PUT', at, { description: 'mine' }, { 'If-Match': '*' })).status).toBe(200);
+  },
+);
 test.each([
   ['values[0]', 400, [{ color_key: 'red' }]],
   ['values[1]', 422, [{ id: LOW }, { id: LOW }]],
@@ -110,21 +123,25 @@ test.each([
   const answer = await ask('PUT', at, { values });
   expect([answer.status, Object.keys(answer.body.errors)]).toEqual([status, [path]]);
 });
-test('stories and templates accept only enabled fields and values', async () => {
-  const applied = { custom_fields: [{ field_id: PRIORITY, value_id: LOW }] };
-  const send = async () => [
-    (await ask('PUT', '/stories/107', applied)).status,
-    (await ask('POST', '/stories', { name: 's', ...applied })).status,
-    (await ask('POST', '/entity-templates', { name: 't', story_contents: applied })).status,
-  ];
-  expect(await send()).toEqual([200, 201, 201]);
-  expect((await ask('PUT', at, { enabled: false })).body.enabled).toBe(false);
-  expect(await send()).toEqual([422, 422, 422]);
-  expect(
-    (await ask('PUT', at, { enabled: true, values: [{ id: LOW, enabled: false }] })).body.values[0].enabled,
-  ).toBe(false);
-  expect(await send()).toEqual([422, 422, 422]);
-});
+test(
+  'stories and templates accept only enabled fields and values',
+  covers('spec/tracker#states-5'),
+  async () => {
+    const applied = { custom_fields: [{ field_id: PRIORITY, value_id: LOW }] };
+    const send = async () => [
+      (await ask('PUT', '/stories/107', applied)).status,
+      (await ask('POST', '/stories', { name: 's', ...applied })).status,
+      (await ask('POST', '/entity-templates', { name: 't', story_contents: applied })).status,
+    ];
+    expect(await send()).toEqual([200, 201, 201]);
+    expect((await ask('PUT', at, { enabled: false })).body.enabled).toBe(false);
+    expect(await send()).toEqual([422, 422, 422]);
+    expect(
+      (await ask('PUT', at, { enabled: true, values: [{ id: LOW, enabled: false }] })).body.values[0].enabled,
+    ).toBe(false);
+    expect(await send()).toEqual([422, 422, 422]);
+  },
+);
 test('a field is applied by value id or by the text of the value', async () => {
   const set = async (value: object) =>
     (await ask('PUT', '/stories/107', { custom_fields: [{ field_id: PRIORITY, ...value }] })).body;

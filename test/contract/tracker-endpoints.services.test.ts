@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readSpec } from '../spec/read.ts';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { NO_ID, NO_UUID, cases, ready } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 const endpoints = readSpec('tracker-endpoints').map(
   (row) => ({ ...row, name: `${row.method} ${row.path}` }) as Record<string, string>,
@@ -50,18 +51,22 @@ describe.each(endpoints)('$name', ({ name = '', method = '', path: template = ''
   });
   afterAll(() => server.close());
 
-  test('no token and a wrong token are 401, each with its body', async () => {
-    const path = template
-      .replace(/\{(custom-field|entity-template|group|health|key-result|member)[^}]*\}/g, NO_UUID)
-      .replace(/\{[^}]*\}/g, '1');
-    const none = await server.ask(method, path, undefined, { 'Tracker-Token': '' });
-    expect([none.status, none.body.tag]).toEqual([401, 'organization2_missing']);
-    const wrong = await server.ask(method, path, undefined, { 'Tracker-Token': 'not-the-token' });
-    expect([wrong.status, wrong.body]).toEqual([401, { message: 'Unauthorized', tag: 'unauthorized' }]);
-  });
+  test(
+    'no token and a wrong token are 401, each with its body',
+    covers('spec/tracker#errors-4'),
+    async () => {
+      const path = template
+        .replace(/\{(custom-field|entity-template|group|health|key-result|member)[^}]*\}/g, NO_UUID)
+        .replace(/\{[^}]*\}/g, '1');
+      const none = await server.ask(method, path, undefined, { 'Tracker-Token': '' });
+      expect([none.status, none.body.tag]).toEqual([401, 'organization2_missing']);
+      const wrong = await server.ask(method, path, undefined, { 'Tracker-Token': 'not-the-token' });
+      expect([wrong.status, wrong.body]).toEqual([401, { message: 'Unauthorized', tag: 'unauthorized' }]);
+    },
+  );
 
   const params = [...template.matchAll(/\{([^}]*)\}/g)].map((match) => match[1] ?? '');
-  test.each(params)('an unknown %s is 404', async (param) => {
+  test.each(params)('an unknown %s is 404', covers('spec/tracker#every-endpoint-2'), async (param) => {
     const { body } = await ready(server, name);
     const known: Record<string, string> = { 'epic-public-id': '106' };
     const isUuid = /^(custom-field|entity-template|group|health|key-result|member)-/.test(param);
@@ -72,12 +77,19 @@ describe.each(endpoints)('$name', ({ name = '', method = '', path: template = ''
     expect([answer.status, answer.body]).toEqual([404, { message: 'Resource not found.' }]);
   });
 
-  test.each(params)('a %s of the wrong form is 400 and named', async (param) => {
-    const { body } = await ready(server, name);
-    const path = template.replace(/\{([^}]*)\}/g, (_, each: string) => (each === param ? 'x.y' : '106'));
-    const answer = await server.ask(method, path, body);
-    expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, expect.arrayContaining([param])]);
-  });
+  test.each(params)(
+    'a %s of the wrong form is 400 and named',
+    covers('spec/tracker#every-endpoint-2'),
+    async (param) => {
+      const { body } = await ready(server, name);
+      const path = template.replace(/\{([^}]*)\}/g, (_, each: string) => (each === param ? 'x.y' : '106'));
+      const answer = await server.ask(method, path, body);
+      expect([answer.status, Object.keys(answer.body.errors)]).toEqual([
+        400,
+        expect.arrayContaining([param]),
+      ]);
+    },
+  );
 
   test(`the endpoint returns ${status} ${success}`, async () => {
     const { path, body } = await ready(server, name);

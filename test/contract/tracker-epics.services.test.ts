@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, GROUP, NO_UUID, OWNER } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
@@ -18,10 +19,14 @@ describe('times', () => {
     ['2026-05-01T10:00:00Z', '2026-05-01T10:00:00Z'],
     ['2026-05-01T10:00:00.250+02:00', '2026-05-01T08:00:00.250Z'],
     ['2026-05-01T10:00:00+02:00', '2026-05-01T08:00:00Z'],
-  ])('%s is returned as the same instant: UTC text unchanged', async (sent, back) => {
-    const { id } = await create({ deadline: sent });
-    expect((await ask('GET', `/epics/${id}`)).body.deadline).toBe(back);
-  });
+  ])(
+    '%s is returned as the same instant: UTC text unchanged',
+    covers('spec/tracker#choices-9', 'spec/tracker#values-2'),
+    async (sent, back) => {
+      const { id } = await create({ deadline: sent });
+      expect((await ask('GET', `/epics/${id}`)).body.deadline).toBe(back);
+    },
+  );
 });
 
 describe('the deprecated single ids', () => {
@@ -56,15 +61,19 @@ describe('create', () => {
       external_id: null,
     });
   });
-  test('created_at and updated_at may be other dates, and are returned in UTC', async () => {
-    expect(
-      await create({ created_at: '2020-01-02T03:04:05+02:00', updated_at: '2021-01-01T00:00:00Z' }),
-    ).toMatchObject({
-      created_at: '2020-01-02T01:04:05Z',
-      updated_at: '2021-01-01T00:00:00Z',
-    });
-  });
-  test('labels are found by name or made', async () => {
+  test(
+    'created_at and updated_at may be other dates, and are returned in UTC',
+    covers('spec/tracker#epics-2', 'spec/tracker#choices-17'),
+    async () => {
+      expect(
+        await create({ created_at: '2020-01-02T03:04:05+02:00', updated_at: '2021-01-01T00:00:00Z' }),
+      ).toMatchObject({
+        created_at: '2020-01-02T01:04:05Z',
+        updated_at: '2021-01-01T00:00:00Z',
+      });
+    },
+  );
+  test('labels are found by name or made', covers('spec/tracker#epics-5'), async () => {
     const epic = await create({
       labels: [
         { name: 'onboarding' },
@@ -97,12 +106,16 @@ describe('create', () => {
     ['milestone_id', { milestone_id: 9 }],
     ['group_id', { group_id: NO_UUID }],
     ['converted_from_story_id', { converted_from_story_id: 9 }],
-  ])('%s of a missing record is 422, and no record is created', async (field, body) => {
-    const answer = await ask('POST', '/epics', { name: 'e', labels: [{ name: 'left over' }], ...body });
-    expect([answer.status, Object.keys(answer.body.errors)]).toEqual([422, [field]]);
-    expect((await ask('GET', '/epics')).body).toHaveLength(1);
-    expect((await ask('GET', '/labels')).body).toHaveLength(1);
-  });
+  ])(
+    '%s of a missing record is 422, and no record is created',
+    covers('spec/tracker#choices-1'),
+    async (field, body) => {
+      const answer = await ask('POST', '/epics', { name: 'e', labels: [{ name: 'left over' }], ...body });
+      expect([answer.status, Object.keys(answer.body.errors)]).toEqual([422, [field]]);
+      expect((await ask('GET', '/epics')).body).toHaveLength(1);
+      expect((await ask('GET', '/labels')).body).toHaveLength(1);
+    },
+  );
 });
 
 describe('state', () => {
@@ -114,7 +127,7 @@ describe('state', () => {
     expect(await create({ state })).toMatchObject({ state, epic_state_id: id, started, completed });
     expect(await update(106, { state })).toMatchObject({ state, epic_state_id: id, started, completed });
   });
-  test('state is ignored when epic_state_id is given', async () => {
+  test('state is ignored when epic_state_id is given', covers('spec/tracker#states-2'), async () => {
     expect(await create({ state: 'done', epic_state_id: 22 })).toMatchObject({
       state: 'in progress',
       epic_state_id: 22,
@@ -136,34 +149,38 @@ describe('state', () => {
       completed: false,
     });
   });
-  test('overrides are set on create and update, and null clears them', async () => {
-    const epic = await create({
-      started_at_override: '2020-01-01T00:00:00Z',
-      completed_at_override: '2020-02-01T00:00:00Z',
-    });
-    expect(epic).toMatchObject({
-      started_at_override: '2020-01-01T00:00:00Z',
-      completed_at_override: '2020-02-01T00:00:00Z',
-    });
-    expect(await update(epic.id, { started_at_override: null })).toMatchObject({
-      started_at_override: null,
-      completed_at_override: '2020-02-01T00:00:00Z',
-    });
-    expect(await update(epic.id, { completed_at_override: null })).toMatchObject({
-      started_at_override: null,
-      completed_at_override: null,
-    });
-  });
+  test(
+    'overrides are set on create and update, and null clears them',
+    covers('spec/tracker#states-3'),
+    async () => {
+      const epic = await create({
+        started_at_override: '2020-01-01T00:00:00Z',
+        completed_at_override: '2020-02-01T00:00:00Z',
+      });
+      expect(epic).toMatchObject({
+        started_at_override: '2020-01-01T00:00:00Z',
+        completed_at_override: '2020-02-01T00:00:00Z',
+      });
+      expect(await update(epic.id, { started_at_override: null })).toMatchObject({
+        started_at_override: null,
+        completed_at_override: '2020-02-01T00:00:00Z',
+      });
+      expect(await update(epic.id, { completed_at_override: null })).toMatchObject({
+        started_at_override: null,
+        completed_at_override: null,
+      });
+    },
+  );
 });
 
 describe('fields with two names', () => {
-  test('group_id and group_ids', async () => {
+  test('group_id and group_ids', covers('spec/tracker#records-9'), async () => {
     expect(await create({ group_id: GROUP })).toMatchObject({ group_id: GROUP, group_ids: [GROUP] });
     expect(await create({ group_ids: [GROUP] })).toMatchObject({ group_id: GROUP, group_ids: [GROUP] });
     expect(await create({ group_id: null })).toMatchObject({ group_id: null, group_ids: [] });
     expect(await update(106, { group_ids: [] })).toMatchObject({ group_id: null, group_ids: [] });
   });
-  test('milestone_id and objective_ids', async () => {
+  test('milestone_id and objective_ids', covers('spec/tracker#records-9'), async () => {
     const { body: other } = await ask('POST', '/objectives', { name: 'other' });
     expect(await create({ milestone_id: 102 })).toMatchObject({ milestone_id: 102, objective_ids: [102] });
     expect(await create({ objective_ids: [other.id, 102] })).toMatchObject({
@@ -181,13 +198,17 @@ describe('fields with two names', () => {
 describe('lists and pages', () => {
   const names = async (path = '/epics'): Promise<string[]> =>
     (await ask('GET', path)).body.map((epic: { name: string }) => epic.name);
-  test('descriptions only when asked; never comments or health', async () => {
-    const [slim] = (await ask('GET', '/epics')).body;
-    for (const key of ['description', 'comments', 'health']) expect(slim).not.toHaveProperty(key);
-    const [full] = (await ask('GET', '/epics?includes_description=true')).body;
-    expect(full.description).toBe('From the first click to the first order.');
-  });
-  test('pages of ten by default, next and total', async () => {
+  test(
+    'descriptions only when asked; never comments or health',
+    covers('spec/tracker#epics-6', 'spec/tracker#records-4'),
+    async () => {
+      const [slim] = (await ask('GET', '/epics')).body;
+      for (const key of ['description', 'comments', 'health']) expect(slim).not.toHaveProperty(key);
+      const [full] = (await ask('GET', '/epics?includes_description=true')).body;
+      expect(full.description).toBe('From the first click to the first order.');
+    },
+  );
+  test('pages of ten by default, next and total', covers('spec/tracker#epics-3'), async () => {
     for (let i = 1; i <= 24; i++) await create({ name: `e${i}` });
     const page = async (query: string) => (await ask('GET', `/epics/paginated${query}`)).body;
     expect(await page('')).toMatchObject({
@@ -209,7 +230,7 @@ describe('lists and pages', () => {
     expect(new Set(seen).size).toBe(seen.length);
     expect((await page('?includes_description=true')).data[0]).toHaveProperty('description');
   });
-  test('before_id and after_id move an epic', async () => {
+  test('before_id and after_id move an epic', covers('spec/tracker#epics-4'), async () => {
     const [a, b] = [await create({ name: 'a' }), await create({ name: 'b' })];
     await update(b.id, { before_id: 106 });
     expect(await names()).toEqual(['b', 'Sign-up in five minutes', 'a']);

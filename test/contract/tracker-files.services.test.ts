@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, NO_UUID, OWNER, upload } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
@@ -24,22 +25,26 @@ const raw = (parts: readonly (readonly [string, string | Buffer])[]): [Buffer, R
 };
 
 describe('uploaded files', () => {
-  test('uploaded files: one to four in one request, in order, attached to a story', async () => {
-    for (const names of [['a'], ['a', 'b'], ['a', 'b', 'c'], ['a', 'b', 'c', 'd']]) {
-      const { status, body } = await ask('POST', '/files', upload(names, 110));
-      expect([status, body.map((file: { name: string }) => file.name)]).toEqual([201, names]);
-      for (const file of body)
-        expect(file).toMatchObject({
-          story_ids: [110],
-          uploader_id: OWNER,
-          content_type: 'text/plain',
-          size: 12,
-          entity_type: 'file',
-        });
-    }
-    expect((await ask('GET', '/files')).body).toHaveLength(10);
-    expect((await ask('GET', '/stories/110')).body.files).toHaveLength(10);
-  });
+  test(
+    'uploaded files: one to four in one request, in order, attached to a story',
+    covers('spec/tracker#limits-4', 'spec/tracker#files-2'),
+    async () => {
+      for (const names of [['a'], ['a', 'b'], ['a', 'b', 'c'], ['a', 'b', 'c', 'd']]) {
+        const { status, body } = await ask('POST', '/files', upload(names, 110));
+        expect([status, body.map((file: { name: string }) => file.name)]).toEqual([201, names]);
+        for (const file of body)
+          expect(file).toMatchObject({
+            story_ids: [110],
+            uploader_id: OWNER,
+            content_type: 'text/plain',
+            size: 12,
+            entity_type: 'file',
+          });
+      }
+      expect((await ask('GET', '/files')).body).toHaveLength(10);
+      expect((await ask('GET', '/stories/110')).body.files).toHaveLength(10);
+    },
+  );
   test('every byte is returned as it was uploaded', async () => {
     const bytes = Buffer.from(Array.from({ length: 256 * 5 }, (_, i) => i % 256));
     const tricky = Buffer.from('\r\n--BOUN\r\n--\r\n\0\ufeff', 'utf8');
@@ -57,22 +62,26 @@ describe('uploaded files', () => {
     expect(await fetchBytes(files[1].url)).toHaveLength(0);
     expect(await fetchBytes(files[2].url)).toEqual(tricky);
   });
-  test('the name is the filename of the Content-Disposition, with any letters', async () => {
-    const names = ['plain.txt', 'zwei Wörter.png', '日本語.md', 'a;b=c.txt'];
-    const [body, headers] = raw(
-      names.map(
-        (name, i) => [`Content-Disposition: form-data; name="file${i}"; filename="${name}"`, 'x'] as const,
-      ),
-    );
-    const { body: files } = await ask('POST', '/files', body, headers);
-    expect(files.map((file: { name: string; filename: string }) => [file.name, file.filename])).toEqual(
-      names.map((name) => [name, name]),
-    );
-    const answer = await fetch(files[2].url, { headers: { 'Tracker-Token': TOKEN } });
-    expect(answer.headers.get('content-disposition')).toBe(
-      `attachment; filename="___.md"; filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E.md`,
-    );
-  });
+  test(
+    'the name is the filename of the Content-Disposition, with any letters',
+    covers('spec/tracker#files-2'),
+    async () => {
+      const names = ['plain.txt', 'zwei Wörter.png', '日本語.md', 'a;b=c.txt'];
+      const [body, headers] = raw(
+        names.map(
+          (name, i) => [`Content-Disposition: form-data; name="file${i}"; filename="${name}"`, 'x'] as const,
+        ),
+      );
+      const { body: files } = await ask('POST', '/files', body, headers);
+      expect(files.map((file: { name: string; filename: string }) => [file.name, file.filename])).toEqual(
+        names.map((name) => [name, name]),
+      );
+      const answer = await fetch(files[2].url, { headers: { 'Tracker-Token': TOKEN } });
+      expect(answer.headers.get('content-disposition')).toBe(
+        `attachment; filename="___.md"; filename*=UTF-8''%E6%97%A5%E6%9C%AC%E8%AA%9E.md`,
+      );
+    },
+  );
   test('a quote or a line end in a name is escaped like in browsers and restored', async () => {
     const disposition = 'Content-Disposition: form-data; name="file0"; filename="a %22b%22 100%25%0D%0A.txt"';
     const [body, headers] = raw([[disposition, 'x']]);
@@ -241,12 +250,16 @@ describe('linked files', () => {
     await ask('DELETE', `/linked-files/${body.id}`);
     expect((await ask('GET', '/stories/110')).body.linked_files).toEqual([]);
   });
-  test('a name of any length is accepted on update, and URLs start with http', async () => {
-    const { body } = await ask('POST', '/linked-files', link);
-    expect((await ask('PUT', `/linked-files/${body.id}`, { name: 'x'.repeat(5000) })).status).toBe(200);
-    for (const url of ['ftp://x', 'plan.pdf', ''])
-      expect((await ask('PUT', `/linked-files/${body.id}`, { url })).status).toBe(400);
-  });
+  test(
+    'a name of any length is accepted on update, and URLs start with http',
+    covers('spec/tracker#values-5'),
+    async () => {
+      const { body } = await ask('POST', '/linked-files', link);
+      expect((await ask('PUT', `/linked-files/${body.id}`, { name: 'x'.repeat(5000) })).status).toBe(200);
+      for (const url of ['ftp://x', 'plan.pdf', ''])
+        expect((await ask('PUT', `/linked-files/${body.id}`, { url })).status).toBe(400);
+    },
+  );
   test('stories and members that do not exist are 422', async () => {
     expect((await ask('POST', '/linked-files', { ...link, story_id: 9 })).status).toBe(422);
     expect((await ask('POST', '/linked-files', { ...link, uploader_id: NO_UUID })).status).toBe(422);
@@ -258,11 +271,15 @@ describe('external links', () => {
     (await ask('GET', `/external-link/stories?external_link=${encodeURIComponent(link)}`)).body.map(
       (story: { id: number }) => story.id,
     );
-  test('an external link finds stories only by the complete link', async () => {
-    expect(await ids('https://docs.example.com/sign-up')).toEqual([107, 110]);
-    expect(await ids('https://charts.example.com/first-order')).toEqual([111]);
-    expect(await ids('https://docs.example.com')).toEqual([]);
-  });
+  test(
+    'an external link finds stories only by the complete link',
+    covers('spec/tracker#external-links-1'),
+    async () => {
+      expect(await ids('https://docs.example.com/sign-up')).toEqual([107, 110]);
+      expect(await ids('https://charts.example.com/first-order')).toEqual([111]);
+      expect(await ids('https://docs.example.com')).toEqual([]);
+    },
+  );
   test('follows changes of a story', async () => {
     await ask('PUT', '/stories/107', { external_links: ['https://new.example.com/?a=b&c=d'] });
     expect(await ids('https://docs.example.com/sign-up')).toEqual([110]);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readSpec } from '../spec/read.ts';
 import { type Answer, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, EPIC, GROUP, OBJECTIVE, PRIORITY, STORY, cases, ready } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 type Row = Record<string, string>;
 const inputs: Row[] = readSpec('tracker-inputs').map((row) => ({
@@ -87,7 +88,7 @@ describe('string lengths: n characters are accepted, n + 1 rejected', () => {
     expectTaken(await send(row, { [field]: textOf(field, max) }), row);
     expectRefused(await send(row, { [field]: textOf(field, max + 1) }), field);
   });
-  test('characters count, not bytes or UTF-16 units', async () => {
+  test('characters count, not bytes or UTF-16 units', covers('spec/tracker#limits-2'), async () => {
     const name = '😀'.repeat(128);
     expect((await server.ask('POST', '/labels', { name })).status).toBe(201);
     expect((await server.ask('POST', '/labels', { name: `${name}x` })).status).toBe(400);
@@ -185,11 +186,15 @@ const withBody = Object.keys(cases).filter(
   (name) => cases[name]?.body !== undefined && name !== 'POST /files',
 );
 describe('the body', () => {
-  test.each(withBody)('%s rejects an unknown key and names it', async (name) => {
-    const { path, body } = await ready(server, name);
-    const answer = await server.ask(name.split(' ')[0] ?? '', path, { ...body, colour_of_money: 1 });
-    expectRefused(answer, 'colour_of_money');
-  });
+  test.each(withBody)(
+    '%s rejects an unknown key and names it',
+    covers('spec/tracker#values-4'),
+    async (name) => {
+      const { path, body } = await ready(server, name);
+      const answer = await server.ask(name.split(' ')[0] ?? '', path, { ...body, colour_of_money: 1 });
+      expectRefused(answer, 'colour_of_money');
+    },
+  );
   test.each(withBody)('%s refuses what is not a JSON object', async (name) => {
     const { path } = await ready(server, name);
     for (const text of ['{', '[]', '"x"', 'null', '7']) {

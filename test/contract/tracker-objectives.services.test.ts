@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { KEY_RESULT, KEY_RESULT_BOOLEAN } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
@@ -13,13 +14,17 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
   const other = kind === 'objectives' ? 'milestones' : 'objectives';
   const create = async (body: object = {}) => (await ask('POST', `/${kind}`, { name: 'o', ...body })).body;
 
-  test('a record made under one name is the same under the other', async () => {
-    const made = await create({ description: 'd', state: 'in progress' });
-    expect((await ask('GET', `/${other}/${made.id}`)).body).toEqual(made);
-    expect((await ask('GET', `/${other}`)).body).toEqual((await ask('GET', `/${kind}`)).body);
-    await ask('DELETE', `/${other}/${made.id}`);
-    expect((await ask('GET', `/${kind}/${made.id}`)).status).toBe(404);
-  });
+  test(
+    'a record made under one name is the same under the other',
+    covers('spec/tracker#records-2', 'spec/tracker#objectives-1'),
+    async () => {
+      const made = await create({ description: 'd', state: 'in progress' });
+      expect((await ask('GET', `/${other}/${made.id}`)).body).toEqual(made);
+      expect((await ask('GET', `/${other}`)).body).toEqual((await ask('GET', `/${kind}`)).body);
+      await ask('DELETE', `/${other}/${made.id}`);
+      expect((await ask('GET', `/${kind}/${made.id}`)).status).toBe(404);
+    },
+  );
   test.each([
     ['to do', false, false],
     ['in progress', true, false],
@@ -96,22 +101,26 @@ describe.each(['objectives', 'milestones'])('%s', (kind) => {
     });
     expect((await ask('GET', `/${kind}/${made.id}`)).body.stats.average_cycle_time).toBe(2 * 3600);
   });
-  test('403 UnusableEntitlementError when the plan does not include it', async () => {
-    await fetch(`${server.mock.origin}/__opsctl/features`, {
-      method: 'PUT',
-      body: JSON.stringify({ 'objective-entitlement': false }),
-    });
-    const answer = await ask('POST', `/${kind}`, { name: 'o' });
-    expect([answer.status, answer.body]).toEqual([
-      403,
-      {
-        reason_tag: 'entitlement-violation',
-        entitlement_tag: 'objectives',
-        message: 'The plan of this workspace does not include more objectives.',
-      },
-    ]);
-    expect((await ask('PUT', `/${kind}/102`, {})).status).toBe(200);
-  });
+  test(
+    '403 UnusableEntitlementError when the plan does not include it',
+    covers('spec/tracker#objectives-2', 'spec/tracker#errors-2'),
+    async () => {
+      await fetch(`${server.mock.origin}/__opsctl/features`, {
+        method: 'PUT',
+        body: JSON.stringify({ 'objective-entitlement': false }),
+      });
+      const answer = await ask('POST', `/${kind}`, { name: 'o' });
+      expect([answer.status, answer.body]).toEqual([
+        403,
+        {
+          reason_tag: 'entitlement-violation',
+          entitlement_tag: 'objectives',
+          message: 'The plan of this workspace does not include more objectives.',
+        },
+      ]);
+      expect((await ask('PUT', `/${kind}/102`, {})).status).toBe(200);
+    },
+  );
 });
 
 describe('key results', () => {
@@ -162,7 +171,7 @@ describe('key results', () => {
     const answer = await put(id, body);
     expect([answer.status, Object.keys(answer.body.errors)]).toEqual([422, Object.keys(body)]);
   });
-  test('a value is an object with known keys', async () => {
+  test('a value is an object with known keys', covers('spec/tracker#records-10'), async () => {
     expect((await put(KEY_RESULT, { observed_value: { value: '1' } })).status).toBe(400);
     expect((await put(KEY_RESULT, { observed_value: { numeric_value: 5 } })).status).toBe(400);
   });

@@ -3,6 +3,7 @@ import { trackerState } from '../../src/mock-server/tracker/state.ts';
 import { createStory } from '../../src/mock-server/tracker/stories.ts';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, GROUP } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
@@ -110,22 +111,26 @@ describe('operators', () => {
 });
 
 describe('search response', () => {
-  test('the response has all four groups unless kinds are requested, each with data, next and total', async () => {
-    expect(await search('sign-up')).toEqual({
-      stories: { total: 1, next: null, data: [expect.objectContaining({ id: 107 })] },
-      epics: { total: 1, next: null, data: [expect.objectContaining({ id: 106 })] },
-      iterations: { total: 1, next: null, data: [expect.objectContaining({ name: 'Sprint 1' })] },
-      milestones: { total: 1, next: null, data: [expect.objectContaining({ name: 'Faster sign-up' })] },
-    });
-    const all = await search(
-      'i',
-      '&entity_types=story&entity_types=epic&entity_types=iteration&entity_types=milestone',
-    );
-    expect(Object.keys(all).sort()).toEqual(['epics', 'iterations', 'milestones', 'stories']);
-    expect(all.iterations.data[0].name).toBe('Sprint 1');
-    expect(all.milestones.data[0].name).toBe('Faster sign-up');
-    expect(Object.keys(await search('i', '&entity_types=objective'))).toEqual(['milestones']);
-  });
+  test(
+    'the response has all four groups unless kinds are requested, each with data, next and total',
+    covers('spec/tracker#search-1', 'spec/tracker#choices-8'),
+    async () => {
+      expect(await search('sign-up')).toEqual({
+        stories: { total: 1, next: null, data: [expect.objectContaining({ id: 107 })] },
+        epics: { total: 1, next: null, data: [expect.objectContaining({ id: 106 })] },
+        iterations: { total: 1, next: null, data: [expect.objectContaining({ name: 'Sprint 1' })] },
+        milestones: { total: 1, next: null, data: [expect.objectContaining({ name: 'Faster sign-up' })] },
+      });
+      const all = await search(
+        'i',
+        '&entity_types=story&entity_types=epic&entity_types=iteration&entity_types=milestone',
+      );
+      expect(Object.keys(all).sort()).toEqual(['epics', 'iterations', 'milestones', 'stories']);
+      expect(all.iterations.data[0].name).toBe('Sprint 1');
+      expect(all.milestones.data[0].name).toBe('Faster sign-up');
+      expect(Object.keys(await search('i', '&entity_types=objective'))).toEqual(['milestones']);
+    },
+  );
   test('full detail has the records, slim has their ids', async () => {
     const [full] = (await search('id:107')).stories.data;
     expect(full).toMatchObject({
@@ -148,7 +153,7 @@ describe('search response', () => {
     ['detail', '?query=x&detail=all'],
     ['entity_types[0]', '?query=x&entity_types=label'],
     ['next', '?query=x&next=nonsense'],
-  ])('%s is checked: %s', async (field, query) => {
+  ])('%s is checked: %s', covers('spec/tracker#search-2'), async (field, query) => {
     const answer = await ask('GET', `/search${query}`);
     expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, [field]]);
   });
@@ -166,45 +171,57 @@ describe('pages', () => {
   });
   afterAll(() => many.close());
 
-  test('a change or delete between two pages moves no other record', async () => {
-    const ids = (body: { stories: { data: { id: number }[] } }) => body.stories.data.map(({ id }) => id);
-    const made: number[] = [];
-    for (const n of [1, 2, 3, 4, 5, 6])
-      made.push((await many.ask('POST', '/stories', { name: `moving ${n}` })).body.id);
-    const first = (await many.ask('GET', '/search?query=moving&page_size=2')).body;
-    expect(ids(first)).toEqual(made.slice(0, 2));
-    // A script that processes its search results removes each record from the result when the record is done.
-    await many.ask('DELETE', `/stories/${made[0]}`);
-    await many.ask('PUT', `/stories/${made[1]}`, { name: 'done with it' });
-    const second = (await many.ask('GET', `${many.mock.origin}${first.stories.next}`)).body;
-    expect(ids(second)).toEqual(made.slice(2, 4));
-    await many.ask('DELETE', `/stories/${made[5]}`);
-    const third = (await many.ask('GET', `${many.mock.origin}${second.stories.next}`)).body;
-    expect([ids(third), third.stories.next]).toEqual([[made[4]], null]);
-  });
-  test('next is a path from the host root; following it gives each record once, in a stable order, up to 1000', async () => {
-    const seen: number[] = [];
-    let path: string | null = '/api/v3/search?query=needle&page_size=250&detail=slim';
-    let pages = 0;
-    while (path !== null) {
-      const { body } = await many.ask('GET', `${many.mock.origin}${path}`);
-      expect(body.stories.total).toBe(1030);
-      seen.push(...body.stories.data.map((story: { id: number }) => story.id));
-      path = body.stories.next;
-      if (path !== null) expect(path).toMatch(/^\/api\/v3\/search\?.*next=/);
-      pages += 1;
-    }
-    expect([pages, seen.length, new Set(seen).size]).toEqual([4, 1000, 1000]);
-    expect(seen).toEqual([...seen].sort((a, b) => a - b));
-  });
-  test('a page past the thousandth result is refused in its own words', async () => {
-    const next = Buffer.from('stories:1000:0').toString('base64url');
-    const answer = await many.ask('GET', `/search?query=needle&next=${next}`);
-    expect([answer.status, answer.body]).toMatchObject([
-      400,
-      { error: 'maximum-results-exceeded', 'maximum-results': 1000 },
-    ]);
-  });
+  test(
+    'a change or delete between two pages moves no other record',
+    covers('spec/tracker#choices-11'),
+    async () => {
+      const ids = (body: { stories: { data: { id: number }[] } }) => body.stories.data.map(({ id }) => id);
+      const made: number[] = [];
+      for (const n of [1, 2, 3, 4, 5, 6])
+        made.push((await many.ask('POST', '/stories', { name: `moving ${n}` })).body.id);
+      const first = (await many.ask('GET', '/search?query=moving&page_size=2')).body;
+      expect(ids(first)).toEqual(made.slice(0, 2));
+      // A script that processes its search results removes each record from the result when the record is done.
+      await many.ask('DELETE', `/stories/${made[0]}`);
+      await many.ask('PUT', `/stories/${made[1]}`, { name: 'done with it' });
+      const second = (await many.ask('GET', `${many.mock.origin}${first.stories.next}`)).body;
+      expect(ids(second)).toEqual(made.slice(2, 4));
+      await many.ask('DELETE', `/stories/${made[5]}`);
+      const third = (await many.ask('GET', `${many.mock.origin}${second.stories.next}`)).body;
+      expect([ids(third), third.stories.next]).toEqual([[made[4]], null]);
+    },
+  );
+  test(
+    'next is a path from the host root; following it gives each record once, in a stable order, up to 1000',
+    covers('spec/tracker#search-3'),
+    async () => {
+      const seen: number[] = [];
+      let path: string | null = '/api/v3/search?query=needle&page_size=250&detail=slim';
+      let pages = 0;
+      while (path !== null) {
+        const { body } = await many.ask('GET', `${many.mock.origin}${path}`);
+        expect(body.stories.total).toBe(1030);
+        seen.push(...body.stories.data.map((story: { id: number }) => story.id));
+        path = body.stories.next;
+        if (path !== null) expect(path).toMatch(/^\/api\/v3\/search\?.*next=/);
+        pages += 1;
+      }
+      expect([pages, seen.length, new Set(seen).size]).toEqual([4, 1000, 1000]);
+      expect(seen).toEqual([...seen].sort((a, b) => a - b));
+    },
+  );
+  test(
+    'a page past the thousandth result is refused in its own words',
+    covers('spec/tracker#search-3'),
+    async () => {
+      const next = Buffer.from('stories:1000:0').toString('base64url');
+      const answer = await many.ask('GET', `/search?query=needle&next=${next}`);
+      expect([answer.status, answer.body]).toMatchObject([
+        400,
+        { error: 'maximum-results-exceeded', 'maximum-results': 1000 },
+      ]);
+    },
+  );
   test('25 a page unless asked', async () => {
     const { body } = await many.ask('GET', '/search?query=needle');
     expect(body.stories.data).toHaveLength(25);

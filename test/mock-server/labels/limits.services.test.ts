@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../../support/labels-server.ts';
+import { covers } from '../../support/covers.ts';
 
 let server: LabelServer;
 let limits: any;
@@ -75,7 +76,7 @@ const cases: readonly (readonly [
 
 describe.each(cases)('%s', (_, limit, make) => {
   test('the limit is accepted', async () => expect((await make(limit())).status).toBe(200));
-  test('one more than the limit is rejected', async () => {
+  test('one more than the limit is rejected', covers('spec/labels#limits-2'), async () => {
     const { status, json } = await make(limit() + 1);
     expect({ status, reason: json.error?.details[0].reason }).toEqual({
       status: 400,
@@ -84,27 +85,34 @@ describe.each(cases)('%s', (_, limit, make) => {
   });
 });
 
-test('a delta meets the same limits, and a rejected delta leaves no change', async () => {
-  const { json } = await label(
-    'T',
-    Array.from({ length: limits.maxFields }, (_, i) => field(`F${i}`)),
-  );
-  const add = { createField: { field: field('more') } };
-  expect((await server.send('POST', `/labels/${json.id}:delta`, { requests: [add] })).status).toBe(400);
-  const swap = [{ deleteField: { id: json.fields[0].id } }, add];
-  expect(
-    (await server.send('POST', `/labels/${json.id}:delta`, { requests: swap })).json.updatedLabel.revisionId,
-  ).toBe('2');
-  expect(
-    (
-      await server.send('POST', `/labels/${json.id}:delta`, {
-        requests: [
-          { updateLabel: { properties: { title: letters(limits.maxTitleLength + 1) }, updateMask: 'title' } },
-        ],
-      })
-    ).status,
-  ).toBe(400);
-});
+test(
+  'a delta meets the same limits, and a rejected delta leaves no change',
+  covers('spec/labels#edits-2'),
+  async () => {
+    const { json } = await label(
+      'T',
+      Array.from({ length: limits.maxFields }, (_, i) => field(`F${i}`)),
+    );
+    const add = { createField: { field: field('more') } };
+    expect((await server.send('POST', `/labels/${json.id}:delta`, { requests: [add] })).status).toBe(400);
+    const swap = [{ deleteField: { id: json.fields[0].id } }, add];
+    expect(
+      (await server.send('POST', `/labels/${json.id}:delta`, { requests: swap })).json.updatedLabel
+        .revisionId,
+    ).toBe('2');
+    expect(
+      (
+        await server.send('POST', `/labels/${json.id}:delta`, {
+          requests: [
+            {
+              updateLabel: { properties: { title: letters(limits.maxTitleLength + 1) }, updateMask: 'title' },
+            },
+          ],
+        })
+      ).status,
+    ).toBe(400);
+  },
+);
 
 test('the oldest drafts go when there are more than maxDraftRevisions', async () => {
   const { json } = await label('T');

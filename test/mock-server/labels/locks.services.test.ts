@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../../support/labels-server.ts';
+import { covers } from '../../support/covers.ts';
 
 let server: LabelServer;
 beforeEach(async () => {
@@ -46,7 +47,7 @@ const locked = async (
 const disabledPolicy = {};
 
 describe.each(['ACTIVE', 'DELETING'] as const)('%s', (state) => {
-  test('a lock on the label refuses every change of it', async () => {
+  test('a lock on the label refuses every change of it', covers('spec/labels#locks-1'), async () => {
     const { id, S, T, delta } = await locked({}, state);
     expect(await delta({ updateLabel: { properties: { title: 'x' }, updateMask: 'title' } })).toBe(400);
     expect(
@@ -80,63 +81,71 @@ describe.each(['ACTIVE', 'DELETING'] as const)('%s', (state) => {
     ).toBe(200);
   });
 
-  test('a lock on a field guards it and its choices, and keeps the label from going', async () => {
-    const { id, S, T, delta } = await locked({ field: 'S' }, state);
-    expect(
-      await delta({ updateField: { id: S, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
-    ).toBe(400);
-    expect(
-      await delta({
-        updateFieldType: { id: S, selectionOptions: { listOptions: {} }, updateMask: 'selectionOptions' },
-      }),
-    ).toBe(400);
-    expect(
-      await delta({ disableSelectionChoice: { fieldId: S, id: 'one', disabledPolicy, updateMask: '*' } }),
-    ).toBe(400);
-    expect(
-      await delta({ createSelectionChoice: { fieldId: S, choice: { properties: { displayName: 'x' } } } }),
-    ).toBe(400);
-    expect(
-      await delta({ updateField: { id: T, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
-    ).toBe(200);
-    expect(await delta({ updateLabel: { properties: { title: 'x' }, updateMask: 'title' } })).toBe(200);
-    expect((await server.send('POST', `/labels/${id}:disable`, {})).status).toBe(400);
-    expect((await server.send('DELETE', `/labels/${id}`)).status).toBe(400);
-  });
+  test(
+    'a lock on a field guards it and its choices, and keeps the label from going',
+    covers('spec/labels#locks-1', 'spec/labels#choices-2'),
+    async () => {
+      const { id, S, T, delta } = await locked({ field: 'S' }, state);
+      expect(
+        await delta({ updateField: { id: S, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
+      ).toBe(400);
+      expect(
+        await delta({
+          updateFieldType: { id: S, selectionOptions: { listOptions: {} }, updateMask: 'selectionOptions' },
+        }),
+      ).toBe(400);
+      expect(
+        await delta({ disableSelectionChoice: { fieldId: S, id: 'one', disabledPolicy, updateMask: '*' } }),
+      ).toBe(400);
+      expect(
+        await delta({ createSelectionChoice: { fieldId: S, choice: { properties: { displayName: 'x' } } } }),
+      ).toBe(400);
+      expect(
+        await delta({ updateField: { id: T, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
+      ).toBe(200);
+      expect(await delta({ updateLabel: { properties: { title: 'x' }, updateMask: 'title' } })).toBe(200);
+      expect((await server.send('POST', `/labels/${id}:disable`, {})).status).toBe(400);
+      expect((await server.send('DELETE', `/labels/${id}`)).status).toBe(400);
+    },
+  );
 
-  test('a lock on a choice guards it, and keeps its field from going', async () => {
-    const { S, delta } = await locked({ field: 'S', choice: 'one' }, state);
-    expect(
-      await delta({
-        updateSelectionChoiceProperties: {
-          fieldId: S,
-          id: 'one',
-          properties: { displayName: 'x' },
-          updateMask: 'displayName',
-        },
-      }),
-    ).toBe(400);
-    expect(
-      await delta({ disableSelectionChoice: { fieldId: S, id: 'one', disabledPolicy, updateMask: '*' } }),
-    ).toBe(400);
-    expect(await delta({ disableField: { id: S, disabledPolicy, updateMask: '*' } })).toBe(400);
-    expect(
-      await delta({
-        updateSelectionChoiceProperties: {
-          fieldId: S,
-          id: 'two',
-          properties: { displayName: 'x' },
-          updateMask: 'displayName',
-        },
-      }),
-    ).toBe(200);
-    expect(
-      await delta({ updateField: { id: S, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
-    ).toBe(200);
-  });
+  test(
+    'a lock on a choice guards it, and keeps its field from going',
+    covers('spec/labels#locks-1', 'spec/labels#choices-2'),
+    async () => {
+      const { S, delta } = await locked({ field: 'S', choice: 'one' }, state);
+      expect(
+        await delta({
+          updateSelectionChoiceProperties: {
+            fieldId: S,
+            id: 'one',
+            properties: { displayName: 'x' },
+            updateMask: 'displayName',
+          },
+        }),
+      ).toBe(400);
+      expect(
+        await delta({ disableSelectionChoice: { fieldId: S, id: 'one', disabledPolicy, updateMask: '*' } }),
+      ).toBe(400);
+      expect(await delta({ disableField: { id: S, disabledPolicy, updateMask: '*' } })).toBe(400);
+      expect(
+        await delta({
+          updateSelectionChoiceProperties: {
+            fieldId: S,
+            id: 'two',
+            properties: { displayName: 'x' },
+            updateMask: 'displayName',
+          },
+        }),
+      ).toBe(200);
+      expect(
+        await delta({ updateField: { id: S, properties: { displayName: 'x' }, updateMask: 'displayName' } }),
+      ).toBe(200);
+    },
+  );
 });
 
-test('capabilities match the actual rules', async () => {
+test('capabilities match the actual rules', covers('spec/labels#capabilities-1'), async () => {
   const { id, S } = await locked({ field: 'S', choice: 'one' });
   const { json } = await server.send('GET', `/labels/${id}?view=LABEL_VIEW_FULL`);
   expect(json.schemaCapabilities).toEqual({

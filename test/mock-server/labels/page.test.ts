@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { pageOf } from '../../../src/mock-server/labels/permission-handlers.ts';
+import { covers } from '../../support/covers.ts';
 
 const items = (count: number) => Array.from({ length: count }, (_, i) => ({ seq: i + 1 }));
 
@@ -10,11 +11,11 @@ test.each([
   [{ pageSize: 7 }, 7],
   [{ pageSize: 200 }, 200],
   [{ pageSize: 201 }, 200],
-])('%j gives %d entries', (query, size) => {
+])('%j gives %d entries', covers('spec/labels#parameters-5'), (query, size) => {
   expect(pageOf(items(500), query, 50, 'x').items).toHaveLength(size);
 });
 
-test('a page that ends with the last entry has no token', () => {
+test('a page that ends with the last entry has no token', covers('spec/labels#parameters-5'), () => {
   expect(pageOf(items(3), { pageSize: 3 }, 50, 'x').nextPageToken).toBeUndefined();
   expect(pageOf(items(0), {}, 50, 'x')).toEqual({ items: [] });
 });
