@@ -1,6 +1,6 @@
 import { jsonFaultText } from './json-scan.ts';
 import type { Advice } from './next.ts';
-import { AppError, problem } from './problem.ts';
+import { AppError, cutText, problem } from './problem.ts';
 import { misfit, type Shape } from './shape.ts';
 import { shellWord } from './shell.ts';
 
@@ -278,9 +278,22 @@ const hex = (byte: number | undefined): string =>
 const isUtf16 = ([first, second]: Uint8Array): boolean =>
   (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
 
+/** The encoding of several bytes for each character that the first bytes show. */
+const wideEncodingOf = (bytes: Uint8Array): string | undefined => {
+  const [first, second, third, fourth] = bytes;
+  if (isUtf16(bytes) && third === 0 && fourth === 0)
+    return 'UTF-32 (it starts with a byte order mark of UTF-32)';
+  if (isUtf16(bytes)) return 'UTF-16 (it starts with a byte order mark of UTF-16)';
+  // Letters of a header are ASCII, so every second byte is zero.
+  if (second === 0 && fourth === 0 && first !== 0 && third !== 0)
+    return 'UTF-16LE (every second byte is zero)';
+  return first === 0 && third === 0 && second !== 0 && fourth !== 0
+    ? 'UTF-16BE (every second byte is zero)'
+    : undefined;
+};
 const faultOf = (bytes: Uint8Array, before: Omit<Utf8Fault, 'what'>): Utf8Fault => {
-  if (before.byte === 0 && isUtf16(bytes))
-    return { ...before, what: 'UTF-16 (it starts with a byte order mark of UTF-16), not UTF-8' };
+  const wide = before.byte === 0 ? wideEncodingOf(bytes) : undefined;
+  if (wide !== undefined) return { ...before, what: `${wide}, not UTF-8` };
   const foreign = before.byte === 0 ? foreignFormatOf(Buffer.from(bytes).toString('latin1')) : undefined;
   if (foreign !== undefined)
     return { ...before, what: `${foreign.what}, not text in UTF-8`, remedy: foreign.remedy };
@@ -295,9 +308,16 @@ const faultOf = (bytes: Uint8Array, before: Omit<Utf8Fault, 'what'>): Utf8Fault 
 };
 
 /** The hint: the encodings that programs write instead of UTF-8. */
-export const utf8Remedy = (name: string, { what, remedy }: Utf8Fault): string => {
+export const utf8Remedies = (name: string, fault: Utf8Fault): string[] => {
+  const remedy = utf8Remedy(name, fault);
+  // The encoding is a guess. Another one would make other letters of the bytes, without an error.
+  return remedy.includes('WINDOWS-1252')
+    ? [remedy, 'use the encoding of the program that wrote the file, such as WINDOWS-1251 or SHIFT_JIS']
+    : [remedy];
+};
+const utf8Remedy = (name: string, { what, remedy }: Utf8Fault): string => {
   if (remedy !== undefined) return remedy;
-  const from = what.includes('UTF-16') ? 'UTF-16' : 'WINDOWS-1252';
+  const from = /^UTF-(?:16LE|16BE|16|32)/.exec(what)?.[0] ?? 'WINDOWS-1252';
   const isFile = name !== '-' && name !== 'standard input';
   return isFile
     ? `iconv -f ${from} -t UTF-8 ${shellWord(name)} > ${shellWord(`${name}.utf8`)}`
@@ -313,7 +333,7 @@ const notUtf8 = (
   new AppError(category, `${name}:${fault.line}: ${fault.what}`, {
     code: 'NOT_UTF8',
     problems: [{ ...problem('', 'format', fault.what), file: name, line: fault.line }],
-    tryThis: category === 'network' ? [] : [utf8Remedy(name, fault)],
+    tryThis: category === 'network' ? [] : utf8Remedies(name, fault),
     data: { file: name, line: fault.line, byte: fault.byte },
   });
 
@@ -379,6 +399,12 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
     },
   };
 };
+
+/** Shows characters that look like a space or like nothing as escapes. */
+export const showHidden = (text: string): string =>
+  JSON.stringify(cutText(text, 100)).replace(/[\p{Cf}\p{Cc}\p{Zs}\u2028\u2029]/gu, (sign) =>
+    sign === ' ' ? sign : `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
 
 export const nulFound = 'a NUL character is part of the text';
 export const nulRemedy =

@@ -7,8 +7,8 @@ import {
   principalMembers,
 } from '../api-specs/labels/wire.ts';
 import type { ColorJson, EditJson, PermissionJson } from './api-types.ts';
-import { cutText, type Problem, problem } from '../core/problem.ts';
-import { nearest } from '../core/text.ts';
+import { type Problem, problem } from '../core/problem.ts';
+import { nearest, showHidden } from '../core/text.ts';
 
 const SHOWN = 60;
 const quoteText = (text = ''): string => {
@@ -319,11 +319,6 @@ const members = ['email', ...principalMembers] as const;
 export const principalName = (permission: Partial<PermissionDef>): string =>
   permission.email ?? permission.person ?? permission.group ?? permission.audience ?? '';
 
-/** Shows characters that look like a space or like nothing as escapes. */
-const visibleText = (text: string): string =>
-  JSON.stringify(cutText(text, 100)).replace(/[\p{Cf}\p{Cc}\p{Zs}\u2028\u2029]/gu, (sign) =>
-    sign === ' ' ? sign : `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  );
 const EMAIL = /^[^\s\p{C}@<>(),;:"[\]\\]+@[^\s\p{C}@<>(),;:"[\]\\]+$/u;
 const PRINCIPAL = /^[^\s\p{C}<>(),;"[\]\\]+$/u;
 const separatorFix = (text: string): string => {
@@ -342,7 +337,7 @@ const principalProblem = (
   const text = String(value);
   if ((key === 'email' ? EMAIL : PRINCIPAL).test(text)) return undefined;
   const what = key === 'email' ? 'one email address, such as ada@example.com' : `one ${key}`;
-  return problem(path, 'format', `must be ${what}; got ${visibleText(text)}`, separatorFix(text));
+  return problem(path, 'format', `must be ${what}; got ${showHidden(text)}`, separatorFix(text));
 };
 
 /** The output of `permissions list` contains `name`; the principal is sufficient. */

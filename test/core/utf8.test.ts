@@ -57,12 +57,31 @@ describe('the decoder of text input', () => {
       'x.csv:2: not UTF-8: byte 4 is 0xE9',
       'iconv -f WINDOWS-1252',
     ],
+    [
+      'UTF-16LE without a mark',
+      Buffer.from('name\né', 'utf16le'),
+      'UTF-16LE (every second byte is zero)',
+      'iconv -f UTF-16LE -t UTF-8 x.csv',
+    ],
+    [
+      'UTF-16BE without a mark',
+      Buffer.from('name\né', 'utf16le').swap16(),
+      'UTF-16BE (every second byte is zero)',
+      'iconv -f UTF-16BE -t UTF-8 x.csv',
+    ],
+    [
+      'UTF-32',
+      Buffer.from([0xff, 0xfe, 0, 0, 0x61, 0, 0, 0]),
+      'x.csv:1: UTF-32',
+      'iconv -f UTF-32 -t UTF-8 x.csv',
+    ],
+    ['Shift JIS', Buffer.from([0x61, 0x93, 0xfa]), 'byte 1 is 0x93', 'such as WINDOWS-1251 or SHIFT_JIS'],
     ['UTF-16LE', Buffer.from('\ufeffa', 'utf16le'), 'x.csv:1: UTF-16', 'iconv -f UTF-16 -t UTF-8 x.csv'],
     ['a coded surrogate', Buffer.from([0x61, 0xed, 0xa0, 0x80]), 'byte 1 is 0xED', 'iconv'],
     ['a cut sequence', Buffer.from([0x61, 0xe2, 0x82]), 'byte 1 is 0xE2', 'iconv'],
   ])('rejects %s with its place and the way to convert it', (_, given, message, remedy) => {
     const error = thrownBy(() => decodeUtf8(given, 'x.csv'));
     expect(error.message).toContain(message);
-    expect(error.detail.tryThis?.[0]).toContain(remedy);
+    expect(error.detail.tryThis?.join('\n')).toContain(remedy);
   });
 });

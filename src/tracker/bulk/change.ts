@@ -10,7 +10,7 @@ import { jsonRow } from '../../core/json.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { type Problem, problem } from '../../core/problem.ts';
-import { nearest } from '../../core/text.ts';
+import { nearest, showHidden } from '../../core/text.ts';
 
 /** What one row asks for. */
 export type Change = {
@@ -143,10 +143,14 @@ const booleans = new Map<string, boolean>([
   ),
   ...['false', 'FALSE', 'FALSCH', 'FAUX', 'FALSO', 'ONWAAR'].map((word) => [word, false] as const),
 ]);
+/** A number as people write it: `0x10`, `1E+05` and `007` show other digits than their value has. */
+const isPlainNumber = (value: string): boolean => /^\s*[-+]?(?:0|[1-9]\d*)(?:\.\d+)?\s*$/.test(value);
 /** `1.000` is one thousand in one language and one in another, so it stays text. Two points are not a number. */
 const hasThousandsMark = (value: string): boolean => /^\s*[-+]?\d{1,3}\.\d{3}\s*$/.test(value);
 const numberOf = (value: string): unknown =>
-  value.trim() !== '' && !hasThousandsMark(value) && Number.isFinite(Number(value)) ? Number(value) : value;
+  isPlainNumber(value) && !hasThousandsMark(value) && Math.abs(Number(value)) <= Number.MAX_SAFE_INTEGER
+    ? Number(value)
+    : value;
 const typeMoment = (field: Field, value: unknown): unknown => {
   const inner = bare(field);
   return typeof value === 'string' && inner.type === 'string' && inner.format === 'datetime'
@@ -349,8 +353,20 @@ const formulaProblems = (row: Readonly<Record<string, unknown>>): Problem[] => {
 };
 /** A spreadsheet shows a long number in this form. Its other digits are not in the file. */
 const SHORTENED = /^\s*\d(?:[.,]\d+)?E\+\d+\s*$/;
-const shortenedKeys = ({ external_id: key }: Readonly<Record<string, unknown>>, source: Source): Problem[] =>
-  source === 'csv' && typeof key === 'string' && SHORTENED.test(key)
+/** Two keys that look the same would be two records. */
+const HIDDEN = /^\s|\s$|[\p{Cc}\p{Cf}\u2028\u2029]/u;
+const keyProblems = ({ external_id: key }: Readonly<Record<string, unknown>>, source: Source): Problem[] => {
+  if (source !== 'csv' || typeof key !== 'string') return [];
+  if (HIDDEN.test(key))
+    return [
+      problem(
+        'external_id',
+        'format',
+        `has a space at an end or an invisible character; got ${showHidden(key)}`,
+        'remove the character; NDJSON stores this text',
+      ),
+    ];
+  return SHORTENED.test(key)
     ? [
         problem(
           'external_id',
@@ -360,6 +376,7 @@ const shortenedKeys = ({ external_id: key }: Readonly<Record<string, unknown>>, 
         ),
       ]
     : [];
+};
 /** Everything that is wrong with the shape of a row and with its cells. */
 const rowProblems = (
   { operation, update }: { readonly operation: Operation; readonly update?: Operation },
@@ -371,7 +388,7 @@ const rowProblems = (
   ...bodyProblems(operation, row),
   ...addressProblems(operation, row, verb),
   ...(source === 'csv' ? formulaProblems(row) : []),
-  ...shortenedKeys(row, source),
+  ...keyProblems(row, source),
 ];
 /** A row as a change of the table, or everything that is wrong with it. Pure; ids may still be names. */
 export const changeFrom = (

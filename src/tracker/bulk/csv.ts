@@ -79,7 +79,35 @@ export const formulaProblem = (column: string, cell: unknown, otherwise = ''): P
 /** Why a row is not JSON. */
 const brokenRow = (text: string): Problem => {
   const nul = text.indexOf('\0') + 1;
-  return nul > 0 ? nulProblem(nul, nulRemedy) : problem('', 'type', `is not JSON: ${jsonFaultText(text)}`);
+  return nul > 0
+    ? nulProblem(nul, nulRemedy)
+    : problem('', 'type', `is not JSON: ${jsonFaultText(text)}`, rowHint(text.trim()));
+};
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+/** How to make rows of the text that a line shows: a list, an object of several lines, or a table. */
+const rowHint = (text: string): string | undefined => {
+  if (/^[[{]$/.test(text))
+    return `write one object in each line: jq -c ${text === '[' ? "'.[]'" : '.'} ROWS.json > ROWS.ndjson`;
+  if (text.startsWith('{') && text.endsWith(',') && isJson(text.slice(0, -1)))
+    return 'remove the comma behind the object';
+  return /^[\w"]+[,;\t]/.test(text) ? 'use --input-format csv for a table' : undefined;
+};
+/** Git left both sides of a merge in the file: only a person knows which is meant. */
+const CONFLICT = /^<{7}(?: |\r?$)/;
+export const refuseConflict = (name: string, line: number, text: string): void => {
+  if (!text.startsWith('<<<<<<<') || !CONFLICT.test(text)) return;
+  const wrong = problem('', 'rule', 'has the conflict markers of a merge', 'choose a side, then run again');
+  throw new AppError('usage', `${name}:${line} has a merge conflict; no changes were made`, {
+    code: 'MERGE_CONFLICT',
+    problems: [{ ...wrong, file: name, line, column: 1 }],
+  });
 };
 const hasProtoKey = (value: unknown): boolean =>
   typeof value === 'object' &&
@@ -112,6 +140,7 @@ const ndjson = (name: string, { emptyRemedy }: ReadOptions): Reader => {
   return {
     take(given, bytes) {
       line += 1;
+      refuseConflict(name, line, given);
       const bare = given.charCodeAt(0) === 0xfeff ? given.slice(1) : given;
       const text = bare.endsWith('\r') ? bare.slice(0, -1) : bare;
       if (text.trim() === '') return undefined;
@@ -426,7 +455,10 @@ class CsvReader implements Reader {
   take(next: string, bytes: number): Line | undefined {
     this.#line += 1;
     this.#refuseNul(next);
-    if (this.#held.length === 0) this.#start = this.#line;
+    if (this.#held.length === 0) {
+      this.#start = this.#line;
+      refuseConflict(this.#name, this.#line, next);
+    }
     this.#held.push(next);
     // A doubled quote does not end a quoted cell: the text before it is not split again at each line.
     if (this.#held.length > 1 && hasEvenQuotes(next)) return undefined;

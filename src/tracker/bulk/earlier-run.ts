@@ -9,7 +9,7 @@ import { refuseForeignText, utf8Decoder } from '../../core/text.ts';
 import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
-import { type Line, makeEmptyError, readRows } from './csv.ts';
+import { type Line, makeEmptyError, readRows, refuseConflict } from './csv.ts';
 import { journalUnwritable, lineMark, parseJournal, type Past, readJournalText } from './journal.ts';
 import { type Input, readOptions } from './outcomes.ts';
 
@@ -58,12 +58,19 @@ async function* digestBytes(
 }
 /** A pipeline whose filter finds nothing writes no rows, so an empty standard input is a run without rows. */
 const EMPTY_REMEDY = '-f - accepts an input without rows';
-/** Throws for bytes that are not UTF-8 and for a file without any text. */
+/** Throws for bytes that are not UTF-8, for a conflict of a merge and for a file without any text. */
 const assertText = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<void> => {
   const decoder = utf8Decoder(name);
   let isEmpty = true;
+  let [line, rest] = [1, ''];
   for await (const piece of bytes) {
     const text = decoder.push(piece);
+    const start = `${rest}${text}`;
+    if (start.includes('<<<<<<<'))
+      for (const [i, one] of start.split('\n').entries()) refuseConflict(name, line + i, one);
+    for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) line += 1;
+    // A marker is shorter than this: a long row is not joined at each piece.
+    rest = start.slice(start.lastIndexOf('\n') + 1).slice(0, 20);
     if (isEmpty) refuseForeignText(text, name);
     if (isEmpty) isEmpty = text.trim() === '';
   }

@@ -386,6 +386,45 @@ test.each([
     '',
     'the cell is a formula: write the text without =',
   ],
+  ['a number in hexadecimal digits', 'r.csv', 'external_id,name,objective_ids\nE-1,a,0x10\n', '', '0x10'],
+  [
+    'a key with an invisible character',
+    'r.csv',
+    'external_id,name\nE-1\u200b,a\n',
+    '',
+    'external_id has a space at an end or an invisible character; got \\"E-1\\\\u200b\\"',
+  ],
+  [
+    'a key with a space at its end',
+    'r.csv',
+    'external_id,name\nE-1 ,a\n',
+    '',
+    'external_id has a space at an end or an invisible character; got \\"E-1 \\"',
+  ],
+  [
+    'the conflict of a merge',
+    'r.ndjson',
+    '{"external_id":"E-1","name":"a"}\n<<<<<<< HEAD\n{"external_id":"E-2","name":"b"}\n=======\n',
+    '',
+    'r.ndjson:2 has a merge conflict',
+  ],
+  [
+    'the conflict of a merge in a table of one column',
+    'r.csv',
+    'name\na\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> other\n',
+    '',
+    'r.csv:3 has a merge conflict',
+  ],
+  [
+    'a comma behind an object',
+    'r.ndjson',
+    '{"external_id":"E-1","name":"a"},\n',
+    '',
+    'remove the comma behind the object',
+  ],
+  ['an object of several lines', 'r.ndjson', '{\n"external_id":"E-1"\n}\n', '', 'jq -c . ROWS.json'],
+  ['a list of several lines', 'r.ndjson', '[\n{"external_id":"E-1"},\n]\n', '', "jq -c '.[]' ROWS.json"],
+  ['a table in a file of rows', 'r.ndjson', 'external_id,name\nE-1,a\n', '', 'use --input-format csv'],
   [
     'a second header',
     'r.csv',
@@ -534,6 +573,17 @@ test.each([
   expect(ran.out).toContain(message);
   expect(ran.out).not.toContain('add the column or key external_id');
 });
+
+test.each(['0x10', '0b1', '1e2', '1E+05', '007', '9007199254740993', '0o7'])(
+  'the number %s of a table is not read as another number',
+  async (text) => {
+    const at = trackerInMemory({ 'r.csv': `op,id,name,estimate\nupdate,${text},a,\nupdate,1,b,${text}\n` });
+    const ran = await at.run(['bulk', '-f', 'r.csv', '--resource', 'stories', '-o', 'json']);
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    const messages = ran.json().map(({ error }: any) => error.message);
+    expect(messages).toEqual([expect.stringContaining(text), expect.stringContaining(`got "${text}"`)]);
+  },
+);
 
 test('a table of one column may have its own name as a value', async () => {
   const at = trackerInMemory({ 'r.csv': 'name\nname\n' });
