@@ -2,12 +2,12 @@
 // Repeats the measurement with files in a shape that only the general YAML reader accepts. All rounds run interleaved in
 // one run, so the ratio describes one machine.
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printGrowth } from './growth.mjs';
+import { runAtExit, temporaryDirectory } from './temporary.mjs';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 /** Number of labels × number of choices. */
@@ -19,7 +19,7 @@ const LOCK_FILE = 'labels.lock.yaml';
 const say = (text) => process.stdout.write(`${text}\n`);
 /** If the reader of stdout exits early (`| head`), printing stops but the cleanup still runs. */
 process.stdout.on('error', () => undefined);
-const home = mkdtempSync(join(tmpdir(), 'opsctl-bench-labels-'));
+const home = temporaryDirectory('opsctl-bench-labels-');
 const cpuAtExit = join(home, 'cpu.mjs');
 writeFileSync(
   cpuAtExit,
@@ -40,6 +40,7 @@ const started = () =>
       env: { PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    runAtExit(() => child.kill('SIGKILL'));
     let text = '';
     child.stdout.on('data', (data) => {
       text += data;
@@ -186,4 +187,3 @@ for (const [labels, choices] of SIZES) {
 }
 for (const [command, points] of Object.entries(costs))
   printGrowth(`${command}, files`, points, { base: start });
-rmSync(home, { recursive: true, force: true, maxRetries: 5 });

@@ -1,16 +1,15 @@
 // Measures parsers of external input in this process: the CPU time for three sizes of each input, and its growth. The
 // benchmark needs neither a peer nor a server.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { exceed, growthOf } from './growth.mjs';
+import { temporaryDirectory } from './temporary.mjs';
 
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 5);
 const LEAST_MS = 8;
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const directory = mkdtempSync(join(tmpdir(), 'opsctl-bench-readers-'));
+const directory = temporaryDirectory('opsctl-bench-readers-');
 const outfile = join(directory, 'readers.mjs');
 await build({
   absWorkingDir: root,
@@ -28,7 +27,6 @@ await build({
   logLevel: 'error',
 });
 const { readers } = await import(pathToFileURL(outfile).href);
-rmSync(directory, { recursive: true });
 
 /** Returns the CPU milliseconds of one read: the minimum of several rounds, because other programs only add time. */
 const costOf = async (reader, input, rounds = ROUNDS) => {

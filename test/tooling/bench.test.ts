@@ -106,3 +106,10 @@ test('a benchmark that a signal ends removes its directory', () => {
   expect(stdout).toMatch(/opsctl-bench-test-/);
   expect([status, existsSync(stdout)]).toEqual([1, false]);
 });
+test('a benchmark that makes a directory removes it also after a signal', () => {
+  const files = readdirSync(`${root}test/bench`, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.mjs'))
+    .map((entry) => `${entry.parentPath}/${entry.name}`);
+  const makers = files.filter((path) => readFileSync(path, 'utf8').includes('mkdtemp'));
+  expect(makers.filter((path) => !readFileSync(path, 'utf8').includes('runAtExit'))).toEqual([]);
+});

@@ -1,16 +1,14 @@
 // The three authorization servers. Each runs in a separate process and can respond to a signed-in browser immediately.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { runAtExit, temporaryDirectory } from '../temporary.mjs';
 
 const bin = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
-const directory = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
+const directory = temporaryDirectory('opsctl-bench-');
 const running = [];
 export const redirectUri = 'http://127.0.0.1:4567/callback';
 export const verifier = 'v'.repeat(64);
@@ -30,6 +28,7 @@ const start = async (args, env = {}) => {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   running.push(child);
+  runAtExit(() => child.kill('SIGKILL'));
   const line = await new Promise((resolve, reject) => {
     createInterface({ input: child.stdout }).once('line', resolve);
     child.once('exit', (code) => reject(new Error(`${args[0]} ended with ${code}`)));
@@ -39,7 +38,6 @@ const start = async (args, env = {}) => {
 export const stopAll = () => {
   agent.destroy();
   for (const child of running) child.kill('SIGKILL');
-  rmSync(directory, { recursive: true, force: true });
 };
 
 /** Sends one request on a persistent connection; does not follow redirects. */

@@ -1,15 +1,14 @@
 // Measures memory over a million expired tokens. The service runs without a socket, so the run takes a minute instead of
 // an hour.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { randomBytes } from 'node:crypto';
 import { build } from 'esbuild';
+import { temporaryDirectory } from '../temporary.mjs';
 
 const TOKENS = Number(process.env.OPSCTL_BENCH_TOKENS ?? 1_000_000);
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-const directory = mkdtempSync(join(tmpdir(), 'opsctl-memory-'));
+const directory = temporaryDirectory('opsctl-memory-');
 const contents = [
   "export { makeAuth } from './src/mock-server/oauth/service.ts';",
   "export { Store } from './src/mock-server/store.ts';",
@@ -26,7 +25,6 @@ await build({
   logLevel: 'error',
 });
 const { makeAuth, Store, defaultOptions } = await import(pathToFileURL(outfile).href);
-rmSync(directory, { recursive: true, force: true });
 
 let now = 1_800_000_000_000;
 const store = new Store();

@@ -1,16 +1,16 @@
 // The compared servers. Each runs in a separate process.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { peers } from '../../peers/install.mjs';
+import { runAtExit, temporaryDirectory } from '../temporary.mjs';
 
 const bin = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
-export const directory = mkdtempSync(join(tmpdir(), 'opsctl-bench-'));
+export const directory = temporaryDirectory('opsctl-bench-');
 const running = [];
 
 const freePort = () =>
@@ -28,6 +28,7 @@ const start = async (args, { env = {}, port, isReady } = {}) => {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   running.push(child);
+  runAtExit(() => child.kill('SIGKILL'));
   if (port === undefined) {
     const [line] = await new Promise((resolve) =>
       createInterface({ input: child.stdout }).once('line', (text) => resolve([text])),
@@ -111,5 +112,4 @@ export const stop = (pid) => {
 };
 export const stopAll = () => {
   for (const child of running) child.kill('SIGKILL');
-  rmSync(directory, { recursive: true, force: true });
 };

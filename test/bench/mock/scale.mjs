@@ -1,9 +1,10 @@
-// Compares a state of 100,000 stories with a state of 1,000 stories: start-up time, pages of a list, and memory.
+// Compares a state of 100,000 stories, or of OPSCTL_BENCH_STORIES, with a state of 1,000 stories: start-up time, pages of a list, and memory.
 import { readFileSync } from 'node:fs';
 import { load, requestText } from './load.mjs';
 import { opsctl, stop } from './contestants.mjs';
 
 const token = { 'tracker-token': 'bench' };
+const STORIES = Number(process.env.OPSCTL_BENCH_STORIES ?? 100_000);
 const GROUPS = 10;
 const PAGE_MS = 800;
 const ROUNDS = 5;
@@ -69,7 +70,7 @@ export const scale = async () => {
   const [small, middle, large] = [
     await grown('small', 1000),
     await grown('middle', 10_000),
-    await grown('large', 100_000),
+    await grown('large', STORIES),
   ];
   const best = [0, 0];
   for (let round = 0; round <= ROUNDS; round++) {
