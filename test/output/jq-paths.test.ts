@@ -8,6 +8,7 @@ import { checkOutput, filterPieces, jqPieces, startFilter } from '../../src/outp
 import type { Rows } from '../../src/output/formats.ts';
 import { startJq } from '../../src/platform/node/jq-run.ts';
 import type { Host } from '../../src/platform/host.ts';
+import { fakeHost } from '../support/fake-host.ts';
 
 const makeHost = () => {
   const started: string[] = [];
@@ -15,7 +16,7 @@ const makeHost = () => {
     started.push(program);
     return startJq(program, args);
   };
-  return { host: { jq, terminal: { stdout: { isTty: false } } } as unknown as Host, started };
+  return { host: { ...fakeHost(), jq }, started };
 };
 /** The rows of a list as the client reads them from a response. */
 const encodedRows = (texts: readonly string[]): Uint8Array[] => {

@@ -84,6 +84,27 @@ test('compiled code of a run with changed V8 flags is reused', async () => {
   expect(files()).toMatchObject(first);
 });
 
+test('a bulk run reuses the compiled code of its parts', async () => {
+  const server = createServer((asked, reply) => {
+    asked.resume().on('end', () => {
+      reply.writeHead(201, { 'content-type': 'application/json' }).end('{"id":7,"name":"bug"}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const env = { OPSCTL_TRACKER_URL: `http://127.0.0.1:${port}`, OPSCTL_TRACKER_TOKEN: 'made-up' };
+  const rows = join(opsctl.home, 'rows.ndjson');
+  writeFileSync(rows, '{"op":"create","resource":"labels","name":"bug"}\n');
+  const bulk = () => opsctl.run(['tracker', 'bulk', '-f', rows, '--restart', '-o', 'ndjson'], { env });
+  const before = await bulk();
+  const first = files();
+  const after = await bulk();
+  server.close();
+  expect([before.code, after.code, before.stderr]).toEqual([0, 0, expect.stringContaining('1 done')]);
+  expect(Object.keys(first)).toContainEqual(expect.stringMatching(/^http1-/));
+  expect(files()).toEqual(first);
+});
+
 test.skipIf(process.platform !== 'linux')(
   'a request that needs no hash loads neither node:crypto nor fs.promises nor node:v8',
   async () => {

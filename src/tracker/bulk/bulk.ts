@@ -142,7 +142,6 @@ const kindsToCreate = (values: BulkOptions): ('labels' | 'categories')[] => [
 ];
 export const bulk = async (context: EngineContext, values: BulkOptions): Promise<Result> => {
   refuseContradiction(values);
-  context.host.keepMemorySmall();
   const defaults = defaultsOf(values);
   const columns = await readColumnMap(context, values);
   const opened = { ...(await open(context, values)), columns };

@@ -355,6 +355,13 @@ const closeJournal = async ({ run, release }: Work): Promise<void> => {
     }
   }
 };
+/** Notes finished rows before they are shown. */
+const noteFinished = ({ run, counts }: Work, finished: readonly Outcome[]): void => {
+  run.journal?.flush();
+  // Not before the first rows: V8 refuses kept code of parts that are loaded after it.
+  if (counts.done + counts.failed + counts.skipped === 0) run.context.host.keepMemorySmall();
+  for (const outcome of finished) count(counts, outcome);
+};
 /** Carries all rows out and gives what became of them as they are finished. */
 export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
   const { run, input, counts, concurrency, resumeLine } = work;
@@ -372,8 +379,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
   };
   try {
     for await (const finished of runPooled(countLines(linesOf(work, empty), known), pool)) {
-      run.journal?.flush();
-      for (const outcome of finished) count(counts, outcome);
+      noteFinished(work, finished);
       if (host.elapsed() - shownAt > 200) {
         shownAt = host.elapsed();
         status.update(progressBar(counts, known, input.sizeBytes, shownAt - start));
