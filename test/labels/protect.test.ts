@@ -69,6 +69,9 @@ describe('a protected field', () => {
     const ran = await at.run(['publish', 'Contract', '--yes', '-o', 'json']);
     expect([ran.code, ran.error().code, ran.writes]).toEqual([10, 'PROTECTED', []]);
     expect(ran.error().message).toMatch(/labels\.lock\.yaml:\d+, defined in contract\.yaml/);
+    const shown = await at.run(['publish', 'Contract', '--yes']);
+    expect([shown.code, shown.writes]).toEqual([10, []]);
+    expect(shown.err).not.toContain(`revision ${at.label('Contract').revisionId}`);
   });
 
   test('stops the deletion of its label', async () => {

@@ -52,6 +52,11 @@ test('a label that an undo could not restore stays undoable, and a retry restore
   expect([again.code, again.code === 0 ? '' : again.err]).toEqual([0, '']);
   expect([description(at, 'A'), description(at, 'B')]).toEqual(['First', 'First']);
 });
+test('an undo that restores two labels marks both', async () => {
+  const at = await applied(['A', 'B']);
+  expect((await undo(at)).code).toBe(0);
+  expect((await listed(at))[0]).toMatchObject({ is_undone: true });
+});
 test('an undo that stops marks the labels that it restored before', async () => {
   const at = await applied(['A', 'B']);
   const stopped = await undo(at, ['--yes'], rejecting(at.id('B'), 401));
