@@ -146,8 +146,7 @@ export const configMigrate = defineCommand({
     const to = (values.to ?? '3.3') as Minor;
     const { before, path: given, text, changes, elsewhere } = await migrateFile(context, values, to);
     for (const change of changes) context.log.info(change);
-    for (const place of elsewhere)
-      context.log.warn(`${place} is set in another place; change it there for ${to}`);
+    for (const place of elsewhere) context.log.warn(`${place}; change it there for ${to}`);
     if (changes.length === 0) context.log.info(`no changes needed for ${to}`);
     if (values.out === undefined && values['in-place'] !== true) return rawResult(text);
     const path = resolve(host.cwd, values.out ?? values.file);

@@ -307,9 +307,11 @@ export const migrateSource = (
               found: line.length === 1 ? changeLine(line[0] as string, wanted) : undefined,
             }))
             .find(({ found }) => found !== undefined);
-    if (change?.found === undefined)
-      elsewhere.push(`${origin?.path ?? path}:${first + 1}: ${place.display(name)}`);
-    else {
+    if (change?.found === undefined) {
+      const isHere = origin === undefined || origin.path === path;
+      const why = isHere ? 'has a form that opsctl does not rewrite' : 'is set in another file';
+      elsewhere.push(`${origin?.path ?? path}:${first + 1}: ${place.display(name)} ${why}`);
+    } else {
       lines[change.at] = change.found.lines;
       changes.push(`line ${change.at + 1}: ${change.found.note}`);
     }

@@ -1,4 +1,5 @@
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import { after } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Exit, Finished, Host } from '../../../platform/host.ts';
@@ -164,9 +165,25 @@ done
 exit 0`;
 /** Time for the end of a killed process. A process that waits for a disk does not end. */
 export const killWithinMs = 10_000;
+/** The kernel keeps a killed process that waits for a disk. Another program must not use its data directory meanwhile. */
+export const makeKillIgnoredError = ({ name }: MemberSpec): AppError =>
+  new AppError(
+    'stopped',
+    `${name}: the process was killed, but did not end within ${killWithinMs / 1000} s`,
+    {
+      code: 'STOP_IGNORED',
+      tryThis: [
+        'find out what the process waits for, such as a disk',
+        after('when it has ended,', ['kv', 'resume']),
+      ],
+    },
+  );
+const KILL_IGNORED = 'the process was killed, but has not ended';
+export const isKillIgnored = (done: Finished): boolean => lastLine(done) === KILL_IGNORED;
 /** Waits for the end of a killed process: another program must not use its data directory before. */
-export const waitForKilled = (test: ShellScript): ShellScript =>
-  sh`( ${waitFor(test, killWithinMs)} ) || { echo "the process was killed, but has not ended" >&2; exit 1; }`;
+export const waitForKilled = (test: ShellScript): ShellScript => markKillIgnored(waitFor(test, killWithinMs));
+export const markKillIgnored = (wait: ShellScript): ShellScript =>
+  sh`( ${wait} ) || { echo ${KILL_IGNORED} >&2; exit 1; }`;
 export const versionScript = (binary: string | undefined): ShellScript | undefined =>
   binary === undefined ? undefined : sh`trusted ${binary} && ${binary} --version`;
 /** Parses `KEY=VALUE` lines. */

@@ -1,6 +1,5 @@
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { limits } from '../../../core/limits.ts';
-import { after } from '../../../core/next.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { sh, argvOf, shellLine } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
@@ -17,6 +16,7 @@ import {
   type Which,
   failureReason,
   killWithinMs,
+  makeKillIgnoredError,
 } from './driver.ts';
 import {
   configFacts,
@@ -344,19 +344,6 @@ const askToEnd = ({ processes }: Host, pid: number): void => {
   processes.signal(pid, 'SIGTERM');
   processes.signal(pid, 'SIGCONT');
 };
-/** The kernel keeps a killed process that waits for a disk. Another program must not use its data directory meanwhile. */
-const makeKillIgnoredError = ({ name }: MemberSpec): AppError =>
-  new AppError(
-    'stopped',
-    `${name}: the process was killed, but did not end within ${killWithinMs / 1000} s`,
-    {
-      code: 'STOP_IGNORED',
-      tryThis: [
-        'find out what the process waits for, such as a disk',
-        after('when it has ended,', ['kv', 'resume']),
-      ],
-    },
-  );
 /**
  * Stops the process and then its children: a shell that started the server exits without the server, which
  * would keep the data directory and the ports.

@@ -4,6 +4,8 @@ import type { FileInfo } from '../../../platform/host.ts';
 import type { HostFacts, Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import {
+  killWithinMs,
+  markKillIgnored,
   type ScriptRunner,
   versionScript,
   type MakeService,
@@ -362,8 +364,10 @@ export const pidFileService: MakeService = () => ({
   },
   stop: (member, graceMs) => async (ask) =>
     endScript(await keptBefore(member, ask), (pid) => sh`kill -TERM ${pid}; kill -CONT ${pid}`, graceMs),
-  kill: (member) => async (ask) =>
-    endScript(await running(member, ask), (pid) => sh`kill -KILL ${pid}`, 10_000),
+  kill: (member) => async (ask) => {
+    const processes = await running(member, ask);
+    return markKillIgnored(endScript(processes, (pid) => sh`kill -KILL ${pid}`, killWithinMs));
+  },
   start: (member, which, placement) => (ask) => startScript(member, which, placement, ask),
   logTail: (member, lines) => sh`tail -n ${lines} ${member.log_file}`,
   version: (member, which) =>

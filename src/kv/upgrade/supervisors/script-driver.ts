@@ -7,7 +7,9 @@ import {
   type ScriptRunner,
   type Driver,
   fileFunctions,
+  isKillIgnored,
   lastLine,
+  makeKillIgnoredError,
   type ProcessState,
   type Script,
   type Service,
@@ -112,13 +114,12 @@ const processWork = (
       if (done.code !== 0 && done.code !== 1) throw failure(member, 'the stop', done);
       return done.code === 0;
     },
-    kill: async (member) =>
-      void (await must(
-        member,
-        'ending it',
-        await makeScript(service.kill(member), askWith(must, member, 'ending it')),
-        killMs,
-      )),
+    kill: async (member) => {
+      const script = await makeScript(service.kill(member), askWith(must, member, 'ending it'));
+      const done = await shellFor(member).run(script, { timeoutMs: killMs });
+      if (isKillIgnored(done)) throw makeKillIgnoredError(member);
+      if (done.code !== 0) throw failure(member, 'ending it', done);
+    },
     start: async (member, which, placement) => {
       const start = async (): Promise<unknown> => {
         const script = service.start(member, which, placement);

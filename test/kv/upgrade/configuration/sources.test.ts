@@ -281,10 +281,18 @@ describe('a file for another version', () => {
     const { text } = await migrate('[Service]\nExecStart=/usr/bin/etcd --ca-file=/ca.pem --name n1\n', '3.4');
     expect(text).toContain('--trusted-ca-file=/ca.pem --client-cert-auth=true --name n1');
   });
+  it('lists a value over several lines as not rewritten, not as a setting of another file', async () => {
+    const text = 'ETCD_NAME=n1\nETCD_LOG_PACKAGE_LEVELS="a=INFO,\nb=DEBUG"\n';
+    const { starts } = await read(text);
+    expect(migrateSource(text, '/f', starts, '3.5', 'after')).toMatchObject({
+      ...{ text, changes: [] },
+      elsewhere: [naming('/f:2', 'ETCD_LOG_PACKAGE_LEVELS', 'does not rewrite')],
+    });
+  });
   it('lists a setting of another file instead of changing it', async () => {
     const text = '[Service]\nEnvironmentFile=/env\nExecStart=/usr/bin/etcd $A\n';
     const { starts } = await read(text, { '/env': 'A=--debug\n' });
     const found = migrateSource(text, '/f', starts, '3.5', 'after');
-    expect(found).toMatchObject({ text, changes: [], elsewhere: ['/env:1: --debug'] });
+    expect(found).toMatchObject({ text, changes: [], elsewhere: ['/env:1: --debug is set in another file'] });
   });
 });

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { sh, type ShellScript } from '../../../../src/core/shell.ts';
 import { AppError } from '../../../../src/core/problem.ts';
@@ -7,6 +8,7 @@ import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts'
 import { scriptDriver } from '../../../../src/kv/upgrade/supervisors/script-driver.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { waitForKilled } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { naming, errorWith } from '../../../support/facts.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', data_dir: '/data', host: 'h1' };
@@ -49,6 +51,21 @@ const driven = (answer: (script: string) => Answer, more: Partial<Service> = {},
   return { driver, ran, host, scripts: () => ran.map(([script]) => script) };
 };
 const state = (value: ProcessState): Answer => ({ stdout: JSON.stringify(value) });
+
+describe('a kill', () => {
+  const said = 'the process was killed, but has not ended';
+  const killed = (code: number, stderr = '') => driven(() => ({ code, stderr })).driver.kill(member);
+  it('a process that survives the kill has the same code with every driver', async () => {
+    await killed(0);
+    await expect(killed(1, `${said}\n`)).rejects.toMatchObject({
+      ...{ category: 'stopped', message: naming('n1', 'killed', '10'), detail: { code: 'STOP_IGNORED' } },
+    });
+    await expect(killed(3, 'no hook')).rejects.toMatchObject({ detail: { code: 'COMMAND_FAILED' } });
+    const script = String(waitForKilled(sh`false`)).replace('-gt 100', '-gt 0');
+    const { stderr } = spawnSync('/bin/sh', ['-c', script], { encoding: 'utf8' });
+    expect(stderr.trim()).toBe(said);
+  });
+});
 
 describe('a stop', () => {
   const stopped = (code: number, more: Partial<Finished> = {}) =>

@@ -234,7 +234,7 @@ describe('hooks', () => {
     const kill = serviceTexts(hooksService({ ...cluster, hooks })).kill(member);
     expect(kill).toMatch(/^\( end it \) \|\| exit \$\?\n/);
     expect(kill).toContain('( ask ) >/dev/null 2>&1; c=$?; [ $c -ne 0 ] && [ $c -ne 75 ] && [ $c -ne 77 ]');
-    expect(kill).toMatch(/has not ended" >&2; exit 1; \}$/);
+    expect(kill).toMatch(/has not ended' >&2; exit 1; \}$/);
     expect(serviceTexts(hooksService({ ...cluster, hooks: { kill: 'end it' } })).kill(member)).toBe('end it');
   });
 });
@@ -257,7 +257,7 @@ describe('a static pod', () => {
   it('a kill waits until no process uses the data directory, and fails if one continues to run', () => {
     const kill = service.kill(member);
     expect(kill).toMatch(/kill -KILL "\$pid"; done\n\( i=0\nwhile ! \{ ! \[ -n /);
-    expect(kill).toMatch(/has not ended" >&2; exit 1; \}$/);
+    expect(kill).toMatch(/has not ended' >&2; exit 1; \}$/);
   });
   it('starts with the manifest that was recorded for that version', () => {
     const given = placement({ manifest: '/old.yaml' }, { manifest: '/new.yaml' });
