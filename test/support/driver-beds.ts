@@ -253,7 +253,9 @@ const startUnits = (systemd: SystemdHost, all: readonly Place[], options: BedOpt
   systemd.systemctl('daemon-reload');
   for (const { name } of all) systemd.systemctl('start', '--no-block', `${name}.service`);
 };
+/** podman 4.3 restarts a container with a restart policy after `podman kill`, and cannot change the policy. */
 const startContainers = (
+  kind: BedKind,
   docker: DockerHost,
   all: readonly Place[],
   from: string,
@@ -271,7 +273,7 @@ const startContainers = (
         '--network',
         'host',
         '--restart',
-        'always',
+        kind === 'podman' ? 'no' : 'always',
         '-v',
         `${directory}:${directory}`,
       ],
@@ -377,7 +379,7 @@ export const startBed = async (
     writeFileSync(fileElsewhere, there);
   };
   if (systemd !== undefined) startUnits(systemd, all, options);
-  else if (docker !== undefined) startContainers(docker, all, from, options);
+  else if (docker !== undefined) startContainers(kind, docker, all, from, options);
   else startProcesses(all, from, options);
   await healthy(all, from).catch(async (error: unknown) => {
     await close();

@@ -100,7 +100,7 @@ const ssh: readonly BedKind[] = ['ssh + local', 'ssh + systemd'];
 const withoutSsh = drivers.filter((driver) => !ssh.includes(driver));
 const withoutUnits = drivers.filter((driver) => !driver.endsWith('systemd'));
 /** No service manager restarts these servers after a crash. */
-const unwatched: readonly BedKind[] = ['local', 'ssh + local', 'hooks'];
+const unwatched: readonly BedKind[] = ['local', 'ssh + local', 'hooks', 'podman'];
 
 /**
  * Waits without a time limit, because the machine may be slow. If the run ends before this journal line, the failure shows its

@@ -1,0 +1,3 @@
+import { driverMatrix } from '../support/driver-matrix.ts';
+
+driverMatrix('podman');
