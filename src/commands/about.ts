@@ -7,6 +7,7 @@ import { bool, list, str } from '../core/field.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { durationText } from '../core/format.ts';
 import { operations, type Service } from '../core/operation.ts';
+import { after } from '../core/next.ts';
 import { AppError } from '../core/problem.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../core/result.ts';
 import { nearest } from '../core/text.ts';
@@ -273,7 +274,7 @@ const identify = async (
   service: string,
   describe: () => Promise<Partial<Identity>>,
   read: () => Promise<Identity>,
-): Promise<Record<string, unknown>> => {
+): Promise<Identity & { readonly service: string }> => {
   let known: Partial<Identity> = { server: null, token: null, expires_at: null, scopes: null };
   try {
     known = { ...known, ...(await describe()) };
@@ -281,9 +282,7 @@ const identify = async (
     return { service, account, detail, ...known, ...own };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const hint = error.detail.tryThis?.[0]?.toString();
-    const detail = hint?.startsWith('opsctl ') === true ? `${error.message}; try: ${hint}` : error.message;
-    return { service, account: null, detail, ...known };
+    return { service, account: null, detail: error.message, ...known };
   }
 };
 const readTrackerMember = async (context: Context) => {
@@ -330,22 +329,21 @@ const whoami = defineCommand({
     },
   ],
   run: async (context) => {
-    const rows = [
-      await identify(
-        'tracker',
-        () => describeTracker(context),
-        () => readTrackerMember(context),
-      ),
-      await identify(
-        'sign-in',
-        async () => ({}),
-        () => readSignIn(context),
-      ),
-    ];
-    return rowsResult(rows, {
+    const tracker = await identify(
+      'tracker',
+      () => describeTracker(context),
+      () => readTrackerMember(context),
+    );
+    const signIn = await identify(
+      'sign-in',
+      async () => ({}),
+      () => readSignIn(context),
+    );
+    return rowsResult([tracker, signIn], {
       columns: ['service', 'account', 'detail', 'server', 'token'],
       wideColumns: ['expires_at', 'scopes'],
       name: 'account',
+      ...(signIn.account === null ? { message: after('to sign in, run', ['login']) } : {}),
     });
   },
 });

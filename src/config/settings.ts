@@ -330,6 +330,9 @@ export const homeOf = ({ env, files }: World): string => {
     tryThis: ['OPSCTL_HOME=DIRECTORY', 'HOME=DIRECTORY'],
   });
 };
+/** A path as people write it, so that a line with it fits a terminal: below the home directory it starts with `~`. */
+export const shortPath = ({ env: { HOME = '' } }: Pick<Host, 'env'>, path: string): string =>
+  HOME.length > 1 && path.startsWith(`${HOME}/`) ? `~${path.slice(HOME.length)}` : path;
 /** spec/program#settings: OPSCTL_HOME is one directory for all three; else the XDG directories (their specification has relative values ignored). */
 const roots = (host: World): Omit<Directories, 'clusters'> => {
   const { env, platform } = host;

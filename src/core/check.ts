@@ -33,12 +33,25 @@ export const characters = (text: string): number => {
 };
 
 /** Descriptions of common patterns for error messages. */
-const inWords: Readonly<Record<string, string>> = {
+export const inWords: Readonly<Record<string, string>> = {
+  '^[A-Za-z0-9_.-]+$': 'may contain letters A-Z and a-z, digits, ".", "_" and "-" only',
+  '^[A-Za-z0-9.*-]+$': 'may contain letters A-Z and a-z, digits, ".", "*" and "-" only',
+  '^[a-z0-9]+$': 'may contain letters a-z and digits only',
+  '^[a-z][a-z0-9-]*$': 'must start with a letter a-z and may contain letters a-z, digits and "-" only',
+  '^[a-z][a-z0-9-]{0,63}$': 'must start with a letter a-z and may contain letters a-z, digits and "-" only',
+  '^[A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)+$': 'must be a name with dots, such as com.example.app',
+  '^[0-9a-f]{64}$': 'must be a SHA-256 checksum of 64 digits 0-9 and a-f',
+  '^https?://': 'must start with http:// or https://',
+  '^([1-9][0-9]{0,6}|off)$': 'must be a number from 1 to 9999999, or off',
+  '^([1-9][0-9]{0,6}/[1-9][0-9]{0,6}|off)$': 'must be two numbers, such as 600/300, or off',
+  '^[0-9]{1,9}([+]|-[0-9]{1,9})?$': 'must be a number or a range, such as 3, 3+ or 2-4',
+  '^3\\.\\d+$': 'must be a version such as 3.4',
   '^[A-Za-z0-9._-]+$': 'may hold letters A-Z and a-z, digits, ".", "_" and "-" only',
   '^[A-Za-z0-9_][A-Za-z0-9._-]*$':
     'may contain letters A-Z and a-z, digits, ".", "_" and "-" only, and must not start with "." or "-"',
   '^\\d+\\.\\d+$': 'must be a version such as 3.4',
   '^\\d+\\.\\d+\\.\\d+$': 'must be a version such as 3.5.32',
+  '^3\\.[2-6]\\.\\d+$': 'must be a version from 3.2 to 3.6 with its patch number, such as 3.4.23',
 };
 /** A value that is not in a closed list. */
 const isChoice = ({ enum: choices, open }: StringField, text: string): boolean =>

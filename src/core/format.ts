@@ -123,6 +123,8 @@ type FormatRow = {
   readonly isJson?: true;
   /** A list is written row by row, and long lists stream; without it a result is one document. */
   readonly isByRow?: true;
+  /** For spreadsheets: a record with a list of members or parts is printed as one row for each of them. */
+  readonly isSheet?: true;
   /** Keeps nested values. */
   readonly isNested?: true;
   /** Prints one field of a row, so that --columns has no effect on it. */
@@ -135,7 +137,7 @@ export const outputFormats = {
   json: { summary: 'one JSON document', isJson: true, isNested: true },
   ndjson: { summary: 'one JSON value a line', isJson: true, isByRow: true, isNested: true },
   yaml: { summary: 'one YAML document', isNested: true },
-  csv: { summary: 'comma-separated values', isByRow: true },
+  csv: { summary: 'comma-separated values', isByRow: true, isSheet: true },
   name: {
     summary: 'one identifier per line, as the next command accepts it',
     isByRow: true,

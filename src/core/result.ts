@@ -9,6 +9,8 @@ export type View = {
   readonly wideColumns?: readonly string[];
   /** Turns a batch of rows into rows for people, such as rows with names in place of ids. Tables call it, no other format does. */
   readonly toTableRows?: (batch: readonly unknown[]) => Promise<readonly unknown[]>;
+  /** The rows of a record for a spreadsheet: `-o csv` prints them instead of one row with lists in its cells. */
+  readonly csvRows?: readonly unknown[];
   /** Draws a record for a person. Tables call it unless --columns or --all-fields asks for fields. */
   readonly drawRecord?: (data: unknown, width: number) => Promise<string>;
   /** Printed instead of `nothing found` if a list is empty: the command that adds the first row. */

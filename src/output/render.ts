@@ -179,15 +179,16 @@ const recordPiece = async (data: unknown, view: View, around: Environment): Prom
 };
 async function* recordPieces(data: unknown, view: View, around: Environment): AsyncGenerator<string> {
   const { format } = around;
-  const { isByRow, isForPeople } = formatRow(format);
+  const { isByRow, isForPeople, isSheet } = formatRow(format);
   const isOne =
     !isByRow ||
     (isForPeople &&
       !(Array.isArray(data) && (view.text === undefined || around.options.columns !== undefined)));
+  const rows = isSheet === true ? view.csvRows : undefined;
   if (isOne) yield await recordPiece(data, view, around);
   else
     yield* rowPieces(
-      { rows: Array.isArray(data) ? data : [data] },
+      { rows: rows ?? (Array.isArray(data) ? data : [data]) },
       await formatterFor(format, view, around.options, around.host),
       around,
       view,

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/run.ts';
 import { groups, program } from '../../src/commands/program.ts';
+import { inWords } from '../../src/core/check.ts';
 import { keys } from '../../src/config/settings.ts';
 import { type Field, bare } from '../../src/core/field.ts';
 import { type Flag, flagName } from '../../src/core/flag.ts';
@@ -365,4 +366,13 @@ test.each([
   const { problems } = JSON.parse(host.err()) as ErrorJson;
   expect(problems).toMatchObject([{ path: '--tasks', message: expect.stringMatching(new RegExp(place)) }]);
   expect(problems[0]?.message).toContain(named);
+});
+
+test('the error about a pattern is a sentence, and never a regular expression', async () => {
+  const fieldsOf = ({ flags = {}, args = [] }: Command) => [...Object.values(flags), ...args];
+  const patterns = (await listCommands())
+    .flatMap(fieldsOf)
+    .flatMap(({ field }) => ('pattern' in field && field.pattern !== undefined ? [field.pattern] : []));
+  expect(new Set(patterns).size).toBeGreaterThan(10);
+  expect([...new Set(patterns)].filter((pattern) => !Object.hasOwn(inWords, pattern))).toEqual([]);
 });

@@ -273,11 +273,21 @@ describe('whoami', () => {
         }),
         expect.objectContaining({
           ...{ service: 'sign-in', account: null, server: null, token: null },
-          detail: 'not signed in; try: opsctl login',
+          detail: 'not signed in',
         }),
       ],
     ]);
     expect(stdout).not.toContain('secret-of-the-test');
+  });
+  it('whoami names the next step on a terminal if no account is signed in', async () => {
+    const { stderr } = await opsctl(['whoami', '-o', 'table'], {
+      home,
+      host: (host) => ({
+        ...host,
+        terminal: { ...host.terminal, stderr: { ...host.terminal.stderr, isTty: true } },
+      }),
+    });
+    expect(stderr).toContain('to sign in, run opsctl login\n');
   });
   it('whoami on the embedded server has no address that stops with the command', async () => {
     const rows = (await run('whoami -o json')).json() as { server: string | null; token: string | null }[];

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { shortPath } from '../../src/config/settings.ts';
 import type { Logger } from '../../src/api/context.ts';
 import { mockDirectory } from '../../src/commands/mock/embedded.ts';
 import { makeReach } from '../../src/commands/target.ts';
@@ -154,4 +155,14 @@ describe('resolution of the services', () => {
     expect(said).toEqual([]);
     await close();
   });
+});
+
+it.each([
+  ['/home/ada', '/home/ada/.local/state', '~/.local/state'],
+  ['/home/ada', '/home/adam/state', '/home/adam/state'],
+  ['/home/ada', '/home/ada', '/home/ada'],
+  ['/', '/var/state', '/var/state'],
+  [undefined, '/var/state', '/var/state'],
+])('shortPath with HOME %s writes %s as %s', (HOME, path, short) => {
+  expect(shortPath({ env: { HOME } }, path)).toBe(short);
 });

@@ -5,6 +5,7 @@ import { bool, datetime, oneOf, str } from '../../core/field.ts';
 import type { Argument, Flags, ValuesOf } from '../../core/flag.ts';
 import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { columnsOf } from '../../core/text.ts';
+import type { Observation } from '../../kv/engine/model.ts';
 import type { ReportForm } from '../../kv/operations/record.ts';
 import { clusterFlags, endpointFlags } from './flags.ts';
 import { openCluster } from './prepare.ts';
@@ -154,6 +155,20 @@ const openOperation = async ({ host, settings, showAdvice }: Context, cluster: s
   const { operationLine } = await import('../../kv/operations/plan.ts');
   return operationLine(host, settings.directories.clusters, cluster, showAdvice);
 };
+const memberFields = [
+  ...(['name', 'client_url', 'is_healthy', 'is_reachable', 'is_leader', 'is_learner'] as const),
+  ...(['server_version', 'cluster_version', 'member_id', 'raft_term', 'raft_index', 'revision'] as const),
+  ...(['db_size_bytes', 'latency_ms'] as const),
+];
+/** One row of a spreadsheet. A member that does not respond has the same columns. */
+const memberRow = (
+  { taken_at, cluster, leader }: Observation,
+  member: Observation['members'][number],
+): Record<string, unknown> => ({
+  ...{ taken_at, cluster, leader: leader ?? null },
+  ...Object.fromEntries(memberFields.map((name) => [name, member[name] ?? null])),
+  errors: [...(member.error === undefined ? [] : [member.error]), ...member.errors].join('; '),
+});
 export const status = defineCommand({
   path: ['kv', 'status'],
   summary: 'Show members, versions, leader and the last upgrade run',
@@ -195,9 +210,10 @@ export const status = defineCommand({
     const columns = columnsOf(host.terminal.stdout);
     const said = statusLines({ observation, run, restored, operation }, columns, context.showAdvice);
     const text = [observationText(observation, columns), ...said].join('\n');
+    const csvRows = data.members.map((member) => memberRow(observation, member));
     return recordResult(
       data,
-      { text },
+      { text, csvRows },
       observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no',
     );
   },

@@ -2,6 +2,7 @@ import { after, next } from '../../core/next.ts';
 import { resolve } from 'node:path';
 import { type Minor, nextMinor, previousMinor } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
+import { shortPath } from '../../config/settings.ts';
 import { parseDuration } from '../../core/format.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
@@ -55,7 +56,7 @@ const defaultFile = async (context: Context): Promise<string> => {
   }
   const simulated = resolve(settings.directories.state, 'mock-kv', 'cluster.yaml');
   if ((await host.files.info(simulated)) !== undefined) {
-    log.info(`using the simulated cluster of ${simulated}`);
+    log.info(`using the simulated cluster of ${shortPath(host, simulated)}`);
     return simulated;
   }
   throw new AppError('config', 'no cluster specified', {

@@ -1,7 +1,7 @@
 import { parseUrl } from '../../core/external-url.ts';
 import { join } from 'node:path';
 import type { Context, Logger } from '../../api/context.ts';
-import type { Settings } from '../../config/settings.ts';
+import { type Settings, shortPath } from '../../config/settings.ts';
 import { AppError, type Problem, problemText } from '../../core/problem.ts';
 import { CONTROL_PATH } from '../../mock-server/control.ts';
 import { defaultOptions } from '../../mock-server/service-set.ts';
@@ -65,7 +65,7 @@ const ownServer = async (
   const { env } = started.mock;
   const isMoved = Math.abs(env.now() - host.now()) > MOVED_MS;
   log.info(
-    `using the embedded mock server (${isMoved ? `clock: ${new Date(env.now()).toISOString()}, ` : ''}state: ${directory})`,
+    `using the embedded mock server (${isMoved ? `clock: ${new Date(env.now()).toISOString()}, ` : ''}state: ${shortPath(host, directory)})`,
     true,
   );
   const close = async () => {

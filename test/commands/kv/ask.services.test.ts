@@ -4,6 +4,8 @@ import type { Listener } from '../../../src/platform/host.ts';
 import { freePorts } from '../../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 import { contextWith, partlyMade } from '../../support/context.ts';
+import { makeDirectory } from '../../support/directory.ts';
+import { opsctl } from '../../support/program.ts';
 
 let real: RealHost;
 let there: Listener;
@@ -45,4 +47,26 @@ it('among several failures, the error of a reachable member wins', async () => {
       message: expect.stringContaining('request timed out'),
     });
   await expect(put([nobody])).rejects.toMatchObject({ detail: { code: 'UNAVAILABLE' } });
+});
+
+it('kv status has one row for each member in CSV, also for a member that does not respond', async () => {
+  const [port] = await freePorts(1);
+  const endpoints = [url, `http://127.0.0.1:${port}`];
+  const line = ['kv', 'status', '--endpoints', endpoints.join(','), '-o', 'csv'];
+  const { stdout } = await opsctl(line, { home: makeDirectory() });
+  const [header = '', ...rows] = stdout.trimEnd().split('\n');
+  expect(header).toMatch(/^taken_at,cluster,leader,name,client_url,is_healthy,.*,errors$/);
+  const columns = header.split(',').length;
+  expect(rows.map((row) => row.split(',')[4])).toEqual(endpoints);
+  expect(rows.join()).not.toContain('""');
+  expect(rows[1]?.split(',').length).toBeGreaterThanOrEqual(columns);
+  const some = await opsctl([...line, '--columns', 'client_url,cluster'], { home: makeDirectory() });
+  expect(some.stdout.split('\n')).toEqual([
+    'client_url,cluster',
+    `${url},cluster`,
+    `${endpoints[1]},cluster`,
+    '',
+  ]);
+  const { json } = await opsctl([...line.slice(0, -1), 'json'], { home: makeDirectory() });
+  expect(json().members).toHaveLength(2);
 });
