@@ -1,8 +1,8 @@
+import { printable } from '../core/text.ts';
 import { type Field, bare } from '../core/field.ts';
 import { AppError, type Problem, problemText } from '../core/problem.ts';
 import { nothing } from '../core/result.ts';
 import { shellLine } from '../core/shell.ts';
-import { printable } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
 import { globalsOf, normalize, parseValue } from './parse.ts';
 import type { Command } from './command.ts';

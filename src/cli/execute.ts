@@ -1,3 +1,4 @@
+import { printable } from '../core/text.ts';
 import { plainHttpWarning } from '../core/external-url.ts';
 import { resolve } from 'node:path';
 import type { AuditLog } from '../api/audit.ts';
@@ -19,7 +20,7 @@ import { exitCode, AppError, type Category, invalidArguments, problem, usageErro
 import { secretFlag, type Values } from '../core/flag.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { makeLogger } from '../output/logger.ts';
-import { type OutputOptions, printable, type Redactor } from '../output/types.ts';
+import type { OutputOptions, Redactor } from '../output/types.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import type { ApprovedFiles } from './approved-files.ts';

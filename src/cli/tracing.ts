@@ -1,9 +1,10 @@
+import { printable } from '../core/text.ts';
 import { parseUrl } from '../core/external-url.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { dirname, join, resolve } from 'node:path';
 import { cutText, invalidArguments, problem, AppError, type InvalidArguments } from '../core/problem.ts';
 import type { Settings } from '../config/settings.ts';
-import { printable, type Redactor } from '../output/types.ts';
+import type { Redactor } from '../output/types.ts';
 import { type Host, type Bytes, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { Reach, ServiceName, Target } from '../api/context.ts';
 import { jsonFile } from '../api/input.ts';

@@ -421,3 +421,21 @@ export const placeOfNul = (text: string): { readonly line: number; readonly colu
 /** The text of a log that another program wrote: it is shown and never stored, so damaged bytes are replaced. Pure. */
 export const lossyText = (bytes: Uint8Array | undefined): string =>
   bytes === undefined ? '' : new TextDecoder().decode(bytes);
+
+/** Each UTF-16 unit as in JSON, so that escaped JSON is still JSON. */
+const escapeText = (c: string): string =>
+  Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join('');
+// C0 without tab and line end, DEL and C1, and characters that nobody sees: marks of the reading direction (Bidi_Control), zero-width characters except joiners, which emoji and scripts need, byte order marks, marks of interlinear texts, and tags (U+E0000 to U+E007F) outside the flag of a region. The last part of the pattern runs for tags only.
+const UNSAFE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f](?<!\ud83c\udff4(?:\udb40[\udc30-\udc39\udc61-\udc7a]){0,6}\udb40[\udc30-\udc39\udc61-\udc7f])/g;
+const UNSAFE_IN_LINE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f](?<!\ud83c\udff4(?:\udb40[\udc30-\udc39\udc61-\udc7a]){0,6}\udb40[\udc30-\udc39\udc61-\udc7f])/g;
+/** Data on its way to a terminal: what would move the cursor, change colors or hide text is shown as `\u001b` instead. */
+export const printable = (text: string): string => text.replace(UNSAFE, escapeText);
+/** Like the function above, for text on a single line: a line end becomes `\n`. */
+export const oneLine = (text: string): string =>
+  text.replace(UNSAFE_IN_LINE, (c) =>
+    c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escapeText(c),
+  );

@@ -3,8 +3,8 @@ import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
 import { cutText, exitCode, AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { limits } from '../core/limits.ts';
-import { columnsOf, wrap } from '../core/text.ts';
-import { type OutputOptions, printable, type Redactor, signsFor, isColored, themeFor } from './types.ts';
+import { columnsOf, printable, wrap } from '../core/text.ts';
+import { type OutputOptions, type Redactor, signsFor, isColored, themeFor } from './types.ts';
 import { takeNotes } from './render.ts';
 
 const codeOf = (error: AppError): string =>

@@ -1,3 +1,4 @@
+import { oneLine } from '../core/text.ts';
 import { formatRow, type OutputFormat } from '../core/format.ts';
 import { jsonLines, jsonOfAnyDepth, lostKey, parseJsonRows, shownValue } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
@@ -12,7 +13,6 @@ import {
   columnOf,
   type Formatter,
   keysOf,
-  oneLine,
   type OutputOptions,
   type Row,
   project,

@@ -1,14 +1,7 @@
+import { printable } from '../core/text.ts';
 import { formatRow } from '../core/format.ts';
 import type { Host } from '../platform/host.ts';
-import {
-  type OutputOptions,
-  printable,
-  type Redactor,
-  signsFor,
-  isColored,
-  type Theme,
-  themeFor,
-} from './types.ts';
+import { type OutputOptions, type Redactor, signsFor, isColored, type Theme, themeFor } from './types.ts';
 import { holdNote, isHeld, releaseNotes, waitsForEnd, waitsForPager } from './render.ts';
 
 type Spinner = { update(text: string): void; stop(): void };

@@ -1,3 +1,4 @@
+import { oneLine, printable } from '../core/text.ts';
 import { areChecked, lostKey, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
 import { plainAdvice, showPlain } from '../core/next.ts';
 import { formatRow, type OutputFormat } from '../core/format.ts';
@@ -19,9 +20,7 @@ import {
   cellText,
   columnsAreKnown,
   type Formatter,
-  oneLine,
   type OutputOptions,
-  printable,
   project,
   type Redactor,
   type Row,

@@ -1,12 +1,12 @@
 import { adviceText } from '../core/next.ts';
-import { escapeXml } from '../core/text.ts';
+import { escapeXml, printable } from '../core/text.ts';
 import { hash } from 'node:crypto';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { type ReportFormat, reportFormatNames } from '../core/format.ts';
 import { type AppError, invalidArguments, problem, type Problem } from '../core/problem.ts';
 import type { CheckFinding } from '../core/result.ts';
 import type { Host } from '../platform/host.ts';
-import { type OutputOptions, printable, type Redactor } from './types.ts';
+import type { OutputOptions, Redactor } from './types.ts';
 
 /** No CI service shows more annotations of one run. */
 const MOST_ANNOTATIONS = 50;

@@ -1,5 +1,6 @@
+import { oneLine } from '../core/text.ts';
 import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
-import { type Theme, cellText, columnOf, type Formatter, keysOf, oneLine, type Row } from './types.ts';
+import { type Theme, cellText, columnOf, type Formatter, keysOf, type Row } from './types.ts';
 
 /** `stats.num_stories_total` → `STORIES TOTAL`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`. */
 const words = (part: string): string =>

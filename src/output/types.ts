@@ -3,7 +3,7 @@ import type { OutputFormat, ReportFormat } from '../core/format.ts';
 import { invalidArguments, type Problem, problem } from '../core/problem.ts';
 import type { CheckFinding, Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
-import { nearest } from '../core/text.ts';
+import { nearest, oneLine } from '../core/text.ts';
 import type { JqRun } from '../platform/host.ts';
 
 /** What the flags and the environment decided, once for a run. */
@@ -146,24 +146,6 @@ export const project = (row: Row, columns: readonly string[] | undefined): unkno
   columns === undefined
     ? row
     : Object.fromEntries(columns.map((column) => [column, columnOf(row, column) ?? null]));
-
-/** Each UTF-16 unit as in JSON, so that escaped JSON is still JSON. */
-const escapeText = (c: string): string =>
-  Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join('');
-// C0 without tab and line end, DEL and C1, and characters that nobody sees: marks of the reading direction (Bidi_Control), zero-width characters except joiners, which emoji and scripts need, byte order marks, marks of interlinear texts, and tags (U+E0000 to U+E007F) outside the flag of a region. The last part of the pattern runs for tags only.
-const UNSAFE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f](?<!\ud83c\udff4(?:\udb40[\udc30-\udc39\udc61-\udc7a]){0,6}\udb40[\udc30-\udc39\udc61-\udc7f])/g;
-const UNSAFE_IN_LINE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
-  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f](?<!\ud83c\udff4(?:\udb40[\udc30-\udc39\udc61-\udc7a]){0,6}\udb40[\udc30-\udc39\udc61-\udc7f])/g;
-/** Data on its way to a terminal: what would move the cursor, change colors or hide text is shown as `\u001b` instead. */
-export const printable = (text: string): string => text.replace(UNSAFE, escapeText);
-/** Like the function above, for text on a single line: a line end becomes `\n`. */
-export const oneLine = (text: string): string =>
-  text.replace(UNSAFE_IN_LINE, (c) =>
-    c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escapeText(c),
-  );
 
 /** Columns that none of these rows has. Pure. */
 const unknownColumns = (columns: readonly string[], rows: readonly Row[]): Problem[] => {

@@ -1,5 +1,8 @@
+import { oneLine, printable } from '../../src/core/text.ts';
 import { expect, test } from 'vitest';
-import { oneLine, printable, signsFor } from '../../src/output/types.ts';
+import { signsFor } from '../../src/output/types.ts';
+import type { Prompts } from '../../src/platform/host.ts';
+import { cleanPrompts } from '../../src/platform/node/terminal.ts';
 import { covers } from '../support/covers.ts';
 
 test.each([
@@ -46,4 +49,44 @@ test.each([
   for (const name of ['GITHUB_ACTIONS', 'TF_BUILD', 'TEAMCITY_VERSION'])
     expect(signsFor({ [name]: 'true' })(text)).toBe(expected);
   expect(signsFor({})(text)).toBe(text);
+});
+
+const HOSTILE = [
+  ['title', '\u001b]0;owned\u0007'],
+  ['link', '\u001b]8;;https://evil.example\u001b\\text\u001b]8;;\u001b\\'],
+  ['clipboard', '\u001b]52;c;UFdO\u0007'],
+  ['C1', '\u009b2Jx'],
+  ['device control', '\u001bPq#0\u001b\\'],
+  ['carriage return', 'a\rb'],
+  ['direction', 'a\u202eb'],
+] as const;
+/** Prompts that record what a terminal would get. */
+const recordPrompts = () => {
+  const shown: string[] = [];
+  const prompts: Prompts = {
+    confirm: async (question) => void shown.push(question) === undefined,
+    text: async (question) => {
+      shown.push(question);
+      return 'typed';
+    },
+    select: async (question, choices) => {
+      shown.push(question, ...choices.map(({ label }) => label));
+      return choices[0]?.value ?? '';
+    },
+  };
+  return { shown, prompts: cleanPrompts(prompts) };
+};
+test.each(HOSTILE)('a question does not give the terminal a command: %s', async (_, hostile) => {
+  const { shown, prompts } = recordPrompts();
+  await prompts.confirm(`Delete ${hostile}?`, false);
+  await prompts.text(`Type ${hostile}:`);
+  const chosen = await prompts.select(`Which of ${hostile}?`, [{ value: hostile, label: `${hostile}\n` }]);
+  expect(chosen).toBe(hostile);
+  expect(shown).toEqual([
+    `Delete ${printable(hostile)}?`,
+    `Type ${printable(hostile)}:`,
+    `Which of ${printable(hostile)}?`,
+    `${oneLine(hostile)}\\n`,
+  ]);
+  for (const text of shown) expect(text).not.toContain(hostile);
 });

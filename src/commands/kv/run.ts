@@ -5,7 +5,7 @@ import { durationText, isJsonStream, momentText, parseDuration } from '../../cor
 import { next } from '../../core/next.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
-import { columnsOf, isAccessible, wrap } from '../../core/text.ts';
+import { columnsOf, isAccessible, printable, wrap } from '../../core/text.ts';
 import type { Plan, Sink } from '../../kv/engine/model.ts';
 import type { SessionInput, SessionResult } from '../../kv/upgrade/execute/session.ts';
 import { crosses } from '../../kv/upgrade/plan-kind.ts';
@@ -48,9 +48,8 @@ const hasLiveTable = ({ host, isQuiet }: Context): boolean =>
   !isAccessible(host.env) &&
   isQuiet !== true;
 const onTable = async (context: Context, conduct: Conduct): Promise<SessionResult> => {
-  const [{ liveScreen }, { isColored }, { printable }] = await Promise.all([
+  const [{ liveScreen }, { isColored }] = await Promise.all([
     import('../../kv/upgrade/present/live.ts'),
-    import('../../output/types.ts'),
     import('../../output/types.ts'),
   ]);
   const screen = liveScreen(context.host, {

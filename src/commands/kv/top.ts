@@ -4,10 +4,10 @@ import { bool, duration, int } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { isJsonStream, parseDuration } from '../../core/format.ts';
 import { nothing, recordResult } from '../../core/result.ts';
-import { columnsOf, isAccessible } from '../../core/text.ts';
+import { columnsOf, isAccessible, printable } from '../../core/text.ts';
 import type { fullScreen } from '../../kv/upgrade/present/live.ts';
 import type { TopLook, TopState, TopWatch } from '../../kv/upgrade/present/status.ts';
-import { asciiSigns, isAsciiOnly, printable } from '../../output/types.ts';
+import { asciiSigns, isAsciiOnly } from '../../output/types.ts';
 import { endpointFlags } from './flags.ts';
 import { openCluster } from './prepare.ts';
 

@@ -1,5 +1,5 @@
 import { fstatSync } from 'node:fs';
-import { isAccessible } from '../../core/text.ts';
+import { isAccessible, oneLine, printable } from '../../core/text.ts';
 import type { Bytes, Output, Prompts, Terminal } from '../host.ts';
 import { builtin } from './builtin.ts';
 
@@ -78,16 +78,26 @@ async function* stdinLines(signal?: AbortSignal): AsyncGenerator<string> {
   }
 }
 
+/** A question often names something that a service or another person chose. It cannot give commands to the terminal. */
+export const cleanPrompts = ({ confirm, text, select }: Prompts): Prompts => ({
+  confirm: (question, fallback) => confirm(printable(question), fallback),
+  text: (question, options) => text(printable(question), options),
+  select: (question, choices) =>
+    select(
+      printable(question),
+      choices.map(({ value, label }) => ({ value, label: oneLine(label) })),
+    ),
+});
 const lazyPrompts = (env: Env): Prompts => {
   const load = async (): Promise<Prompts> => {
     if (isAccessible(env) || env.TERM === 'dumb') return (await import('./prompts.ts')).plainPrompts();
     return (await import('./prompts.ts')).inquirerPrompts();
   };
-  return {
+  return cleanPrompts({
     confirm: async (question, fallback) => (await load()).confirm(question, fallback),
     text: async (question, options) => (await load()).text(question, options),
     select: async (question, choices) => (await load()).select(question, choices),
-  };
+  });
 };
 
 /** The three standard streams, and what may be drawn on a terminal. */
