@@ -1,5 +1,6 @@
 /** Replaces the clock, timers and randomness of the whole program with those of the active simulation. Loaded before the product. */
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { type Timer, kernelNow, running } from './kernel.ts';
 
@@ -19,6 +20,12 @@ const randomBytes = (count: number): Buffer => kernelNow().random.bytes(count);
 const uuid = (): string => {
   const hex = randomBytes(16).toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
+};
+const { openSync } = fs;
+/** The real machine has no generator of random bytes, so that the product falls back to the functions above. */
+const openWithoutGenerator: typeof openSync = (path, ...rest) => {
+  if (path === '/dev/urandom') throw new Error('a simulation has no random bytes of the real machine');
+  return openSync(path, ...rest);
 };
 const cancel = (timer: Timer | undefined): void => {
   if (timer !== undefined && timer !== null) timer.isCancelled = true;
@@ -66,6 +73,7 @@ export const replaceGlobals = (): void => {
   AbortSignal.any = anyOf;
   Math.random = () => kernelNow().random.next();
   Object.assign(crypto, { randomBytes, randomUUID: uuid });
+  Object.assign(fs, { openSync: openWithoutGenerator });
   Object.defineProperty(process, 'pid', { get: () => running.kernel?.current?.pid ?? 1 });
   syncBuiltinESMExports();
 };
