@@ -164,7 +164,7 @@ test('permissions go out as a table and come back; a file with two documents is 
   const bad = await at.file('bad.csv', 'email,role\na@x.com,OWNER\n');
   expect(await at.run('permissions', 'sync', 'Contract', '-f', bad)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('bad.csv: [0].role'),
+    stderr: expect.stringContaining('bad.csv:2: role must be one of'),
   });
   const two = await at.file(
     'two.yaml',
