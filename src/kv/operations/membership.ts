@@ -43,13 +43,16 @@ export const passCheck = async (operation: Operation, name: string): Promise<voi
   const { checking } = operation;
   const { server } = await storeOf(operation, name, memberGraceMs).versions();
   const gate = openGate(checking, name, minorOf(server) ?? checking.plan.to);
-  await passGate({ ...gate, skips: skipsOf(operation) }, gateMs(checking, name)).catch((error: unknown) => {
-    throw new AppError('stopped', messageOf(error), {
-      code: 'NOT_HEALTHY',
-      tryThis: [`read the log of ${name}`, next(['kv', 'status'])],
-      cause: error,
-    });
-  });
+  const isStarted = operation.plan.steps.some(({ kind, member }) => kind === 'start' && member === name);
+  await passGate({ ...gate, isStarted, skips: skipsOf(operation) }, gateMs(checking, name)).catch(
+    (error: unknown) => {
+      throw new AppError('stopped', messageOf(error), {
+        code: 'NOT_HEALTHY',
+        tryThis: [`read the log of ${name}`, next(['kv', 'status'])],
+        cause: error,
+      });
+    },
+  );
 };
 export const check: OperationStepHandler = async (operation, step) => {
   await passCheck(operation, memberStep(step));

@@ -119,6 +119,8 @@ export type Gate = {
   /** Resolves when the process that this run started has exited; absent if this run did not start it. */
   exited?: Promise<Exit>;
   exit?: Exit;
+  /** The operation started the member, perhaps in an earlier process that could not report its exit. */
+  readonly isStarted?: boolean;
   /** Time of the last inspection of the process, by `elapsed`, and its result. */
   lookedAt?: number;
   lookedLike?: Verdict;
@@ -248,31 +250,48 @@ export const accessIsKept: Check = async ({ run, member }) => {
 const tailLines = 400;
 type Member = { readonly name: string; readonly store: Store; readonly status: Status };
 type Link = { readonly from: Member; readonly to: Member };
-const logOf = async ({ run }: Gate, name: string): Promise<readonly string[]> => {
-  const lines = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
+type Log = {
+  readonly lines: readonly string[];
+  /** The lines begin at a start by this run, so a connection that they do not contain was never opened. */
+  readonly isComplete: boolean;
+};
+const logOf = async ({ run }: Gate, name: string): Promise<Log> => {
+  const tail = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
   const mark = run.state?.logMark(name);
-  return mark === undefined ? lines : newLines(mark, lines);
+  if (mark === undefined) return { lines: tail, isComplete: false };
+  const lines = newLines(mark, tail);
+  return { lines, isComplete: lines.length < tail.length || tail.length < tailLines };
 };
 /**
  * A server notices after its read timeout of 5 s that a firewall blocks the connections that it opens. Until
  * then it counts them as active, because of the connections that the other member opened. Measured on 3.4.
  */
 const noticeMs = 6000;
-/** `pending`: the connection is active, but it is not known yet which member opened it. */
-type Works = boolean | 'pending' | undefined;
-type Pages = ReadonlyMap<string, { readonly links: PeerLinks | undefined; readonly log: readonly string[] }>;
+/**
+ * `active`: the connection is active, and no log shows which member opened it. `pending`: the same, until the
+ * server would have noticed a blocked direction.
+ */
+type Works = boolean | 'active' | 'pending' | undefined;
+type Pages = ReadonlyMap<string, { readonly links: PeerLinks | undefined; readonly log: Log }>;
+/** A direction that was blocked before this run was noticed long ago, so only a start is a reason to wait. */
+const hasStarted = ({ run, member, exited, isStarted }: Gate, name: string): boolean =>
+  run.state?.logMark(name) !== undefined ||
+  (name === member.name && (exited !== undefined || isStarted === true));
 /**
  * Undefined if neither the metrics nor the log shows it. The raft state is not evidence: a message between two
  * members passes through a connection that either of them opened. Measured on 3.3 and 3.4: a member that could
  * open no connection received the leadership, and the others applied its entries.
  */
-const works = ({ run, linksSeenAt = 0 }: Gate, { from, to }: Link, pages: Pages): Works => {
-  const { links, log = [] } = pages.get(from.name) ?? {};
+const works = (gate: Gate, { from, to }: Link, pages: Pages): Works => {
+  const { run, linksSeenAt = 0 } = gate;
+  const { links, log = { lines: [], isComplete: false } } = pages.get(from.name) ?? {};
   const id = hexId(to.status.member_id);
-  const isActive = links === undefined ? linksInLog(log).get(id) : (links.get(id) ?? false);
-  const isOpened = openedInLog(log).get(id);
+  const isActive = links === undefined ? linksInLog(log.lines).get(id) : (links.get(id) ?? false);
+  const isOpened = openedInLog(log.lines, log.isComplete).get(id);
   if (isActive !== true || isOpened === true) return isActive;
-  return run.host.elapsed() - linksSeenAt >= noticeMs ? isOpened !== false : 'pending';
+  const isNew = [from, to].some(({ name }) => hasStarted(gate, name));
+  if (isNew && run.host.elapsed() - linksSeenAt < noticeMs) return 'pending';
+  return isOpened === false ? false : 'active';
 };
 const answering = async ({ member, store, others }: Gate): Promise<readonly Member[]> => {
   const seen = await Promise.all(
@@ -316,11 +335,16 @@ const verdictOf = (
       ...unknownVerdict(`not known yet whether both members opened the connections ${pending}`),
       isPending: true,
     };
-  return unseen === ''
-    ? passVerdict(`connected to ${others.map(({ name }) => name).join(', ')} in both directions`)
-    : unknownVerdict(
-        `neither metrics nor logs show the connections ${unseen}; a leader transfer cannot show them, because it also succeeds through connections that only the other members opened`,
-      );
+  if (unseen !== '')
+    return unknownVerdict(
+      `neither metrics nor logs show the connections ${unseen}; a leader transfer cannot show them, because it also succeeds through connections that only the other members opened`,
+    );
+  const reached = others.map(({ name }) => name).join(', ');
+  return passVerdict(
+    names('active') === ''
+      ? `connected to ${reached} in both directions`
+      : `active connections to ${reached} in both directions; the logs do not show which member opened ${names('active')}`,
+  );
 };
 /**
  * Checks every connection between this member and the others in both directions. A member that reaches no
@@ -349,6 +373,8 @@ export const peerLinksWork: Check = async (gate) => {
   const ignored = answered
     .filter((other) => isCutOff(own, other))
     .map(({ status }) => hexId(status.member_id));
-  const lines = (pages.get(own.name)?.log ?? []).filter((line) => !ignored.some((id) => line.includes(id)));
+  const lines = (pages.get(own.name)?.log.lines ?? []).filter(
+    (line) => !ignored.some((id) => line.includes(id)),
+  );
   return verdictOf(state, peerErrors(lines), others);
 };

@@ -338,29 +338,32 @@ export const linksInLog = (lines: readonly string[]): PeerLinks => {
 };
 const stream = /\b(established|lost) (?:a |the )?TCP streaming connection with (?:remote )?peer\b/;
 const side = /\((stream [^()]*) (reader|writer)\)|"stream-(reader|writer)-type":"([^"]+)"/;
+type Streams = { readonly reads: Map<string, boolean>; readonly writes: Map<string, boolean> };
 /**
  * Which member opened the streams to each peer: `true` if this member opened one, `false` if only the peer did.
- * A member reads the streams that it opened and writes to the others, and both kinds count as active. Pure.
+ * A member reads the streams that it opened and writes to the others, and both kinds count as active. A server
+ * logs each stream once, so lines that do not begin at its start (`isComplete`) may not contain a stream of
+ * its own: then `false` requires that they show its loss. Pure.
  */
-export const openedInLog = (lines: readonly string[]): ReadonlyMap<string, boolean> => {
-  const streams = new Map<string, Map<string, boolean>>();
+export const openedInLog = (lines: readonly string[], isComplete: boolean): ReadonlyMap<string, boolean> => {
+  const streams = new Map<string, Streams>();
   for (const line of lines) {
     const [, change] = stream.exec(line) ?? [];
     const [, plain, plainSide, jsonSide, json] = side.exec(line) ?? [];
-    const named = peerIn(line);
-    if (change === undefined || named === undefined || (plain ?? json) === undefined) continue;
+    const [named, kind] = [peerIn(line), plain ?? json];
+    if (change === undefined || named === undefined || kind === undefined) continue;
     const id = withoutZeros(named);
-    const own = streams.get(id) ?? new Map<string, boolean>();
+    const own = streams.get(id) ?? { reads: new Map(), writes: new Map() };
     streams.set(id, own);
-    const key = `${plainSide ?? jsonSide} ${plain ?? json}`;
-    if (change === 'established') own.set(key, (plainSide ?? jsonSide) === 'reader');
-    else own.delete(key);
+    own[(plainSide ?? jsonSide) === 'reader' ? 'reads' : 'writes'].set(kind, change === 'established');
   }
-  return new Map(
-    [...streams].flatMap(([id, own]) =>
-      own.size === 0 ? [] : [[id, [...own.values()].some(Boolean)] as const],
-    ),
-  );
+  return new Map([...streams].flatMap(([id, own]) => judgeStreams(own, isComplete).map((one) => [id, one])));
+};
+/** Empty: the lines do not show it. */
+const judgeStreams = ({ reads, writes }: Streams, isComplete: boolean): boolean[] => {
+  if ([...reads.values()].includes(true)) return [true];
+  const isProved = isComplete || reads.size > 0;
+  return isProved && [...writes.values()].includes(true) ? [false] : [];
 };
 type Reported = { readonly name: string; readonly member_id: string; readonly links: PeerLinks | undefined };
 /** The members that `from` does not reach, among the members that respond. Pure. */

@@ -83,11 +83,12 @@ describe('the connections of a member', () => {
       'stream-reader-type': 'stream MsgApp v2',
       'remote-peer-id': id,
     });
-  /** The members have connections, and their logs contain only these lines. */
+  /** The members have connections, their logs contain only these lines, and the run started n2. */
   const withLog = async (...log: string[]) => {
-    const { small, ...rest } = await gateOn();
+    const { small, run, gate } = await gateOn();
     small.state.log = log;
-    return rest;
+    run.state.markLog('n2', []);
+    return { small, run, gate };
   };
   it.each([
     ['its own line', ['3e9', '3ea', '3eb'].map((id) => opened(id))],
@@ -100,7 +101,7 @@ describe('the connections of a member', () => {
   it.each([
     ['work without a line', [], true],
     ['work after the loss of all streams, because a log may not contain the next line', lost, true],
-    ['are broken if only the other member opened streams', writers, false],
+    ['are broken if only the other member opened streams since its start', writers, false],
     ['are broken if its own stream was lost', [...lost, ...writers], false],
   ])('connections that count as active wait six seconds, and %s', async (_, log, ok) => {
     const { gate, run } = await withLog(...log);
@@ -113,6 +114,44 @@ describe('the connections of a member', () => {
     expect(await peerLinksWork(gate)).toMatchObject({ isPending: true });
     await run.host.sleep(200);
     expect(await peerLinksWork(gate)).toMatchObject({ ok });
+  });
+  /** As `withLog`, but the run started no member. */
+  const withOldLog = async (...log: string[]) => {
+    const { small, ...rest } = await gateOn();
+    small.state.log = log;
+    return rest;
+  };
+  it('connections between members that this run did not start are decided without a wait', async () => {
+    for (const log of [[], writers, lost]) {
+      const { gate, run } = await withOldLog(...log);
+      const began = run.host.elapsed();
+      await passGate(gate, 0);
+      expect(run.host.elapsed() - began).toBeLessThan(1000);
+      expect(run.told).toContainEqual(
+        expect.objectContaining({
+          ...{ check: 'peer-links', ok: true },
+          detail: naming('active', 'n1', 'n3', 'directions', 'logs', 'do not show', 'n2 to n1'),
+        }),
+      );
+    }
+    const broken = await withOldLog(...lost, ...writers);
+    expect(await peerLinksWork(broken.gate)).toMatchObject({ ok: false, detail: naming('n2 to n1') });
+  });
+  it('connections to a member that an operation started are watched for six seconds', async () => {
+    const { gate } = await withOldLog();
+    expect(await peerLinksWork({ ...gate, isStarted: true })).toMatchObject({ isPending: true });
+  });
+  it('lines that do not begin at the start of a member do not show that it opened no stream', async () => {
+    const { small, run, gate } = await withLog();
+    // 400 lines are the whole tail, so the line of its own stream may be older.
+    small.state.log = [...Array.from({ length: 397 }, (_, at) => `line ${at}`), ...writers];
+    run.state.markLog('n2', ['the end of the log before the start']);
+    expect(await peerLinksWork(gate)).toMatchObject({ isPending: true });
+    await run.host.sleep(6100);
+    expect(await peerLinksWork(gate)).toMatchObject({ ok: true });
+    // The tail contains the end of the log before the start.
+    run.state.markLog('n2', ['line 7']);
+    expect(await peerLinksWork(gate)).toMatchObject({ ok: false, detail: naming('n2 to n1, n2 to n3') });
   });
   it('a blocked direction that counts as active at first fails the health check', async () => {
     const { gate, run } = await withLog();
