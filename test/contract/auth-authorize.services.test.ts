@@ -168,15 +168,19 @@ describe('redirect URIs', () => {
       await passes({ client_id: made.plain, redirect_uri: `http://[::1]:${port}/` });
     },
   );
-  test('[OAS-0.7] without registered URIs the path is empty, unless the client or a setting opens all', async () => {
-    expect(await error({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' })).toBe(
-      'redirect_uri_mismatch',
-    );
-    await passes({ client_id: clients.desktop, redirect_uri: 'http://127.0.0.1:1/any/path-7f3a' });
-    await control(server, 'PATCH', '/settings', { any_loopback_path: true });
-    await passes({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' });
-    await control(server, 'PATCH', '/settings', { any_loopback_path: false });
-  });
+  test(
+    '[OAS-0.7] without registered URIs the path is empty, unless the client or a setting opens all',
+    covers('spec/sign-in#choices-3'),
+    async () => {
+      expect(await error({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' })).toBe(
+        'redirect_uri_mismatch',
+      );
+      await passes({ client_id: clients.desktop, redirect_uri: 'http://127.0.0.1:1/any/path-7f3a' });
+      await control(server, 'PATCH', '/settings', { any_loopback_path: true });
+      await passes({ client_id: made.plain, redirect_uri: 'http://127.0.0.1:1/cb' });
+      await control(server, 'PATCH', '/settings', { any_loopback_path: false });
+    },
+  );
   test('[OAS-2.11] localhost is accepted by a setting', covers('spec/sign-in#choices-3'), async () => {
     await control(server, 'PATCH', '/settings', { accept_localhost: true });
     await passes({ client_id: made.plain, redirect_uri: 'http://localhost:1234' });

@@ -116,6 +116,7 @@ describe('creating clients', () => {
   );
   test.each(['9WZDNCRFJ3T', '9WZDNCRFJ3TJX', undefined])(
     '[OAS-1.11] universal desktop with the store ID %s is refused',
+    covers('spec/sign-in#client-4'),
     async (store_id) => {
       const reply = await create({ type: 'universal-desktop', name: 'U', store_id });
       expect(reply.status).toBe(400);
@@ -151,6 +152,10 @@ describe('creating clients', () => {
         (await ask(server, { client_id: made.json.id, redirect_uri: 'http://127.0.0.1:4321' })).status,
       ).toBe(200);
       expect((await create({ type: 'desktop', name: 'D', secret: true })).json.has_secret).toBe(true);
+      const store = await create({ type: 'universal-desktop', name: 'U', store_id: '9WZDNCRFJ3TJ' });
+      expect(
+        pageError(await ask(server, { client_id: store.json.id, redirect_uri: 'http://127.0.0.1:4321' })),
+      ).toBe('redirect_uri_mismatch');
     },
   );
   test.each([

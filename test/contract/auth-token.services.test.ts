@@ -236,7 +236,7 @@ describe('proof keys', () => {
     ['[OAS-5.17] plus', { code_verifier: `${'a'.repeat(43)}+` }, 'Invalid code verifier'],
     ['[OAS-5.17] blank', { code_verifier: `${'a'.repeat(43)} ` }, 'Invalid code verifier'],
     ['[OAS-5.17] é', { code_verifier: `${'a'.repeat(43)}é` }, 'Invalid code verifier'],
-  ])('%s verifier is invalid_grant', async (_, change, says) => {
+  ])('%s verifier is invalid_grant', covers('spec/sign-in#limits-1'), async (_, change, says) => {
     const reply = await exchange(server, await codeFor(server), change);
     expect([reply.status, reply.json.error]).toEqual([400, 'invalid_grant']);
     expect(reply.json.error_description).toContain(says);

@@ -35,7 +35,7 @@ test.each([
     () => ({ fieldId: label.fields[0].id, id: 'one', properties: { displayName: 'X' } }),
   ],
   ['disableSelectionChoice', () => ({ fieldId: label.fields[0].id, id: 'one', disabledPolicy: {} })],
-] as const)('%s without a mask is refused', async (kind, body) => {
+] as const)('%s without a mask is refused', covers('spec/labels#parameters-7'), async (kind, body) => {
   const before = (await server.send('GET', `/labels/${label.id}?view=LABEL_VIEW_FULL`)).text;
   const { status, json } = await server.send('POST', `/labels/${label.id}:delta`, {
     requests: [{ [kind]: body() }],

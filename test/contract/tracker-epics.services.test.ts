@@ -223,6 +223,10 @@ describe('lists and pages', () => {
     });
     expect(await page('?page=4')).toMatchObject({ data: [], next: null, total: 25 });
     expect(await page('?page_size=25')).toMatchObject({ next: null });
+    const statusOf = async (size: number) => (await ask('GET', `/epics/paginated?page_size=${size}`)).status;
+    expect([await statusOf(0), await statusOf(1), await statusOf(250), await statusOf(251)]).toEqual([
+      400, 200, 200, 400,
+    ]);
     const seen = [
       ...(await page('?page=1&page_size=7')).data,
       ...(await page('?page=2&page_size=18')).data,

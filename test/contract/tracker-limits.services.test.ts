@@ -83,11 +83,15 @@ const id = (row: Row): string => `${row.name} ${row.field}`;
 const named = (rows: readonly Row[]): [string, Row][] => rows.map((row) => [id(row), row]);
 
 describe('string lengths: n characters are accepted, n + 1 rejected', () => {
-  test.each(named(bodies.filter((row) => row.max !== '' && row.type === 'str')))('%s', async (_, row) => {
-    const [field, max] = [row.field ?? '', Number(row.max)];
-    expectTaken(await send(row, { [field]: textOf(field, max) }), row);
-    expectRefused(await send(row, { [field]: textOf(field, max + 1) }), field);
-  });
+  test.each(named(bodies.filter((row) => row.max !== '' && row.type === 'str')))(
+    '%s',
+    covers('spec/tracker#limits-2'),
+    async (_, row) => {
+      const [field, max] = [row.field ?? '', Number(row.max)];
+      expectTaken(await send(row, { [field]: textOf(field, max) }), row);
+      expectRefused(await send(row, { [field]: textOf(field, max + 1) }), field);
+    },
+  );
   test('characters count, not bytes or UTF-16 units', covers('spec/tracker#limits-2'), async () => {
     const name = '😀'.repeat(128);
     expect((await server.ask('POST', '/labels', { name })).status).toBe(201);

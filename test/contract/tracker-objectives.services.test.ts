@@ -167,7 +167,7 @@ describe('key results', () => {
     [KEY_RESULT, { observed_value: { boolean_value: true } }],
     [KEY_RESULT, { target_value: { numeric_value: 'many' } }],
     [KEY_RESULT_BOOLEAN, { initial_observed_value: { numeric_value: '1' } }],
-  ])('%s refuses %o as a value of another type', async (id, body) => {
+  ])('%s refuses %o as a value of another type', covers('spec/tracker#records-10'), async (id, body) => {
     const answer = await put(id, body);
     expect([answer.status, Object.keys(answer.body.errors)]).toEqual([422, Object.keys(body)]);
   });

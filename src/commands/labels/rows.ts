@@ -238,7 +238,10 @@ const csvRows = async (source: string, text: string): Promise<Table> => {
   };
   for await (const lines of readRows(bytes, 'csv', { name: source, emptyRemedy, checkHeader })) {
     for (const { line, row = {}, problem: wrong } of lines) {
-      const cells = Object.entries(row).flatMap(([name, cell]) => formulaProblem(name, cell) ?? []);
+      const cells = Object.entries(row).flatMap(
+        ([name, cell]) =>
+          formulaProblem(name, cell, ', or write the table as YAML or JSON if this text is meant') ?? [],
+      );
       for (const one of [wrong ?? [], cells].flat()) problems.push({ ...one, file: source, line });
       rows.push(row);
       lineNumbers.push(line);

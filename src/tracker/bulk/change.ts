@@ -228,6 +228,8 @@ const statedParams = (
     ...(isLast ? [['id', row.id] as const] : []),
   ].filter(([, value]) => value !== undefined && value !== null);
 };
+/** False for a key of a row that states nothing. */
+const hasContent = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 /** Values of a row that would go nowhere, and two values for one thing. */
 const addressProblems = (
   operation: Operation,
@@ -240,7 +242,7 @@ const addressProblems = (
     return [problem('params', 'type', 'must be an object')];
   const unknown = Object.keys(params ?? {}).filter((key) => paramOf(operation, key) === undefined);
   const names = Object.keys(operation.params ?? {});
-  const isNew = verb === 'create' && names.length === 0 && row.id !== undefined && row.id !== null;
+  const isNew = verb === 'create' && names.length === 0 && hasContent(row.id);
   return [
     ...unknown.map((key) => {
       const hint = names.length === 0 ? 'remove it' : `the parameters are ${names.join(' and ')}`;
@@ -272,14 +274,14 @@ const verbIn = (row: Readonly<Record<string, unknown>>, defaults: Defaults): str
     return words[text] ?? text;
   };
   const { op, action } = row;
-  if (op !== undefined && action !== undefined && wordOf(op) !== wordOf(action))
+  if (hasContent(op) && hasContent(action) && wordOf(op) !== wordOf(action))
     return problem(
       'action',
       'rule',
       `is ${JSON.stringify(action)}, but op is ${JSON.stringify(op)}`,
       'remove one of the two',
     );
-  return wordOf(op ?? action ?? defaults.op ?? '');
+  return wordOf([op, action].find(hasContent) ?? defaults.op ?? '');
 };
 const findResource = (table: Table, name: string): Resource | undefined =>
   Object.hasOwn(table, name) ? table[name] : undefined;
@@ -418,14 +420,14 @@ export const changeFrom = (
   const wrong = rowProblems(found, row, verb, source);
   if (wrong.length > 0) return wrong;
   const isKeyed = verb === 'upsert' && isExternal(row.id);
-  const isStated = verb === 'upsert' && !isKeyed && operation.params === undefined && row.id !== undefined;
+  const isStated = verb === 'upsert' && !isKeyed && operation.params === undefined && hasContent(row.id);
   const params = paramsOf(operation, isKeyed ? { ...row, id: undefined } : row, source);
   const fields = { ...update?.body, ...operation.body };
   return {
     resource,
     verb,
     ...found,
-    ...(isStated && row.id !== null ? { statedId: row.id } : {}),
+    ...(isStated ? { statedId: row.id } : {}),
     input: operation.body ? { params, body: bodyOf(operation, fields, row, source) } : { params },
   };
 };
@@ -438,12 +440,17 @@ const withDayOrder = (found: Problem, value: unknown): Problem => {
   const hint = `the order of day and month in ${day.trim()} is unknown: write date_order: day-first or date_order: month-first in a file for --map-file`;
   return { ...found, hint };
 };
+/** A spreadsheet and a person write numbers in forms that the service does not have. */
+const withNumberForm = (found: Problem, value: unknown): Problem =>
+  typeof value === 'string' && found.rule === 'type' && /^\s*[-+]?(?:0\d|\d+e[-+]?\d|0x)/i.test(value)
+    ? { ...found, hint: 'write it like 10: without leading zeros, exponent or 0x' }
+    : found;
 /** The checks of the table, once names have become ids. */
 export const changeProblems = ({ operation, input }: Change): Problem[] =>
   inputProblems(operation, input).map((found) =>
     Object.hasOwn(operation.params ?? {}, found.path)
-      ? { ...found, path: 'id' }
-      : withDayOrder(found, input.body?.[found.path]),
+      ? { ...withNumberForm(found, input.params?.[found.path]), path: 'id' }
+      : withNumberForm(withDayOrder(found, input.body?.[found.path]), input.body?.[found.path]),
   );
 
 type Row = Readonly<Record<string, unknown>>;

@@ -562,6 +562,28 @@ test.each([
 });
 
 test.each([
+  ['op', { op: null, action: 'create' }],
+  ['op', { op: '', action: 'create' }],
+  ['id', { op: 'create', id: '' }],
+  ['id', { op: 'create', id: null }],
+])('an empty %s of a row states nothing: %j', async (_, row) => {
+  const at = trackerInMemory({
+    'r.ndjson': `${JSON.stringify({ resource: 'labels', name: 'n1', ...row })}\n`,
+  });
+  const ran = await at.run(['bulk', '-f', 'r.ndjson']);
+  expect([ran.code, ran.writes.length]).toEqual([0, 1]);
+});
+
+test.each(['03', '1e2', '0x10', '-07'])(
+  'a number of another form is refused with the form to write: %s',
+  async (estimate) => {
+    const at = trackerInMemory({ 's.csv': `name,estimate\ns1,${estimate}\n` });
+    const ran = await at.run(['bulk', '-f', 's.csv', '--resource', 'stories', '--op', 'create']);
+    expect([ran.code, ran.writes, ran.out]).toEqual([2, [], expect.stringContaining('write it like 10')]);
+  },
+);
+
+test.each([
   ['documents', { title: 'a', content: 'c' }, 'not possible for documents; possible: create, update, delete'],
   ['iterations', { start_date: '2026-01-01' }, 'an upsert of iterations finds the record by it'],
   ['iterations', { name: 'a', external_id: 'k' }, 'iterations have no external ID'],
