@@ -2,7 +2,7 @@ import { parseUrl } from '../core/external-url.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
-import { type Setting, type Settings, type Key, findSettingKey } from './settings.ts';
+import { type Setting, type Settings, type Key, findSettingKey, removalOf } from './settings.ts';
 import { durationMs, longestMs } from '../core/format.ts';
 import { isHeaderName, isHeaderValue } from '../core/operation.ts';
 
@@ -93,7 +93,7 @@ const formFault = (value: string, url: URL | undefined): UrlFault | undefined =>
 /** spec/sign-in and spec/tracker#authentication: HTTPS only; spec/program#settings: plain HTTP is for loopback. */
 const transportFault = (value: string, url: URL): UrlFault | undefined => {
   if (url.protocol === 'https:' || loopback(url.hostname)) return undefined;
-  const why = `would send tokens unencrypted to ${url.hostname}; plain HTTP is allowed for loopback only`;
+  const why = `uses plain HTTP to ${url.hostname}, which is allowed for loopback only`;
   return { code: 'PLAIN_HTTP', why, tryThis: value.replace(/^http:/i, 'https:') };
 };
 /** The first thing that speaks against a base URL; undefined for a good one. Pure. */
@@ -299,11 +299,13 @@ const assertUsable = (setting: Setting): void => {
   if (key === undefined || setting.origin === 'default' || checkedByReader.has(key.key)) return;
   const fault = faultOf(key, setting.value);
   if (fault === undefined) return;
+  // A change of the configuration does not change a variable or a flag.
+  const isOfConfig = fault.tryThis.startsWith('opsctl config ');
   const [, name = setting.key] = /^(?:environment|flag) (.+)$/.exec(setting.origin) ?? [];
   throw new AppError('config', `${setting.key} (${setting.origin}) ${fault.why}`, {
     code: fault.code ?? 'SETTING_VALUE',
     problems: [problem(name, 'format', fault.why)],
-    tryThis: [fault.tryThis],
+    tryThis: [isOfConfig && !setting.origin.startsWith('profile') ? removalOf(setting) : fault.tryThis],
   });
 };
 /** The same settings; reading one with a wrong value is an error before a request is sent. */

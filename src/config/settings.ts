@@ -257,7 +257,7 @@ export const keys: readonly Key[] = [
     key: 'update_url',
     env: 'OPSCTL_UPDATE_URL',
     kind: 'url',
-    summary: 'JSON page with the newest version, as of npm or GitHub (default: the npm registry)',
+    summary: 'JSON page with the newest version, in the format of npm or GitHub (default: the npm registry)',
   },
 ];
 

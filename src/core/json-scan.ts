@@ -213,8 +213,6 @@ export class RowShapes {
   }
 }
 
-/** The first place at which a text is not JSON. */
-
 /** The states of a JSON reader, with what each of them expects. */
 const expected = {
   value: 'a value',

@@ -60,7 +60,8 @@ const unknownVersion = (from: string, reason: string, tryThis: string): AppError
 type Query = Pick<Runtime, 'host' | 'settings' | 'signal'>;
 /** The newest version in the registry that npm of this machine is configured for. */
 const npmVersion = async ({ host, signal }: Query, limitMs: number): Promise<string> => {
-  const args = ['view', PACKAGE, 'version'];
+  // The .npmrc of the current directory, for example of a cloned repository, can name any variable and any registry.
+  const args = ['view', PACKAGE, 'version', '--global'];
   const found = await host.processes.run('npm', args, { timeoutMs: limitMs, signal });
   const latest = found.stdout.trim();
   if (found.code === 0 && VERSION.test(latest)) return latest;
@@ -138,7 +139,7 @@ export const startUpdateCheck = async (
     if (!isDone) controller.abort();
     const latest = await checking;
     if (latest === undefined || compareReleases(version, latest) >= 0) return undefined;
-    return `opsctl ${latest} is available (installed: ${version}); opsctl explain update_notice`;
+    return `opsctl ${latest} is available (installed: ${version}); opsctl config set update_notice off disables this notice`;
   };
 };
 

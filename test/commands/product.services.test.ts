@@ -179,7 +179,7 @@ describe('version', () => {
         },
       }),
     });
-    expect([ran.code, asked]).toEqual([code, [['npm', 'view', 'opsctl', 'version']]]);
+    expect([ran.code, asked]).toEqual([code, [['npm', 'view', 'opsctl', 'version', '--global']]]);
     if (latest !== undefined) expect(ran.json()).toMatchObject({ latest, is_current: false });
   });
   it.each([

@@ -48,3 +48,12 @@ test('a command warns on standard error, and its output stays the same', async (
     `${plain.stderr}warning: OPSCTL_TRAKCER_URL has no effect: opsctl does not read this variable; did you mean OPSCTL_TRACKER_URL?\n`,
   );
 });
+
+test.each([
+  ['OPSCTL_UPDATE_NOTICE', '1'],
+  ['OPSCTL_UPDATE_NOTICE', 'of'],
+])('the fix for a wrong value of a variable changes the variable: %s=%s', async (name, value) => {
+  const env = { [name]: value };
+  const { code, stderr } = await opsctl(['whoami', '-o', 'json'], { home: makeDirectory(), env });
+  expect([code, JSON.parse(stderr)]).toMatchObject([3, { hints: [`unset ${name}`] }]);
+});

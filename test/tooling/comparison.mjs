@@ -195,7 +195,7 @@ export const rows = [
   [
     'Update notice',
     'opsctl config set update_notice on',
-    'best',
+    'equal',
     'gh, vercel: a notice that is on by default; in opsctl it is off by default',
     'test/commands/product.services.test.ts',
     'an update notice is printed once a day, on standard error, and only on request',
