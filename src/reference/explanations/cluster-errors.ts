@@ -464,6 +464,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Install an SSH client.',
     example: 'ssh -V',
   },
+  OTHER_BUMP_REVISION: {
+    category: 'unsafe',
+    meaning: 'An interrupted restore has built the members with another value of --bump-revision.',
+    causes: ['The command that continues the restore has another value, or none.'],
+    fix: 'Continue the restore with the value that the message names.',
+    example: 'opsctl kv restore --bump-revision 0',
+  },
   OTHER_CLUSTER: {
     category: 'stopped',
     meaning: 'A member belongs to another cluster than the run.',

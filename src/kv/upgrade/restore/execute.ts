@@ -34,10 +34,15 @@ export type Restoring = {
   log(text: string): void;
   warn(text: string): void;
 };
-const commandOf = ({ snapshot, to }: Pick<RestorePlan, 'snapshot' | 'to'>): string[] => [
-  ...['kv', 'restore', '--snapshot', snapshot.path],
-  ...['--to', to],
+/** Absent from the journal of an earlier version. */
+type Bump = number | undefined;
+const restoreCommand = (snapshot: string, to: string, bump: Bump): string[] => [
+  ...['kv', 'restore', '--snapshot', snapshot, '--to', to],
+  ...(bump === undefined ? [] : ['--bump-revision', String(bump)]),
 ];
+/** Members that are built with different values have different revisions forever. */
+const bumpOf = ({ bump_revision = 0 }: Pick<RestorePlan, 'bump_revision'>): number => bump_revision;
+const commandOf = (plan: RestorePlan): string[] => restoreCommand(plan.snapshot.path, plan.to, bumpOf(plan));
 /** While every member still runs, nothing has to be finished. */
 const stopOnRequest = ({ signal, plan, progress }: Restoring): void => {
   if (!signal.aborted || progress.wasStopping) return;
@@ -219,6 +224,8 @@ export type RestoreEntry =
       readonly to: string;
       readonly snapshot: string;
       readonly file_sha256: string;
+      /** 0: the revisions were not raised. Absent in journals of earlier versions. */
+      readonly bump_revision?: number;
       readonly members: readonly string[];
     }
   | { readonly kind: 'built'; readonly at: string; readonly member: string }
@@ -230,7 +237,7 @@ export type RestoreEntry =
   | { readonly kind: 'closed'; readonly at: string; readonly revision: number };
 type Unstamped = RestoreEntry extends infer E ? (E extends RestoreEntry ? Omit<E, 'at'> : never) : never;
 const shapeOf = shapeBy('kind', {
-  opened: { to: 'text', snapshot: 'text', file_sha256: 'text', members: ['text'] },
+  opened: { to: 'text', snapshot: 'text', file_sha256: 'text', bump_revision: 'number?', members: ['text'] },
   built: { member: 'text' },
   swapped: { member: 'text', kept: 'text' },
 });
@@ -264,19 +271,45 @@ export type RestoreJournal = {
   write(entry: Unstamped): void;
   close(): void;
 };
+type Opened = Extract<RestoreEntry, { kind: 'opened' }>;
+const refuseOtherBump = (opened: Opened, plan: RestorePlan): void => {
+  const { snapshot, to, bump_revision: bump } = opened;
+  if (bump === undefined || bump === bumpOf(plan)) return;
+  throw new AppError(
+    'unsafe',
+    `no changes were made: an interrupted restore has built every member with --bump-revision ${bump}, so it cannot continue with ${bumpOf(plan)}`,
+    {
+      code: 'OTHER_BUMP_REVISION',
+      tryThis: [next(restoreCommand(snapshot, to, bump), 'continues that restore')],
+    },
+  );
+};
 /**
- * Continues an unfinished restore of the same snapshot to the same version; otherwise starts a new restore.
+ * Returns whether this restore continues the recorded one. Until the first member is stopped, other values
+ * start a new restore, which builds every directory again.
+ */
+const continues = (entries: readonly RestoreEntry[], plan: RestorePlan): boolean => {
+  const [opened] = entries;
+  const last = entries.at(-1)?.kind;
+  const isSame =
+    opened?.kind === 'opened' &&
+    opened.file_sha256 === plan.snapshot.file_sha256 &&
+    opened.to === plan.to &&
+    last !== 'closed' &&
+    last !== 'failed';
+  if (!isSame) return false;
+  if (!entries.some(({ kind }) => kind === 'stopping')) return opened.bump_revision === bumpOf(plan);
+  refuseOtherBump(opened, plan);
+  return true;
+};
+/**
+ * Continues an unfinished restore of the same snapshot to the same version with the same revisions; otherwise
+ * starts a new restore.
  */
 export const openRestore = async (host: Host, state: string, plan: RestorePlan): Promise<RestoreJournal> => {
   const path = pathOf(state, plan.cluster);
   const before = await readRestore(host, state, plan.cluster);
-  const [first] = before;
-  const goesOn =
-    first?.kind === 'opened' &&
-    first.file_sha256 === plan.snapshot.file_sha256 &&
-    first.to === plan.to &&
-    before.at(-1)?.kind !== 'closed' &&
-    before.at(-1)?.kind !== 'failed';
+  const goesOn = continues(before, plan);
   const entries: RestoreEntry[] = goesOn ? [...before] : [];
   await host.files.makeDirectory(clusterDirectory(state, plan.cluster), 0o700);
   await host.files.replace(path, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''), 0o600);
@@ -293,6 +326,7 @@ export const openRestore = async (host: Host, state: string, plan: RestorePlan):
       to: plan.to,
       snapshot: plan.snapshot.path,
       file_sha256: plan.snapshot.file_sha256,
+      bump_revision: bumpOf(plan),
       members: plan.members.map(({ name }) => name),
     });
   return {
@@ -321,7 +355,7 @@ export const restoreLine = (
       at: last.at,
       text: `restored to ${first.to} at revision ${last.revision} from ${first.snapshot}`,
     };
-  const command = ['kv', 'restore', '--snapshot', first.snapshot, '--to', first.to];
+  const command = restoreCommand(first.snapshot, first.to, first.bump_revision);
   const interruptedResult = (advice: Advice) => ({
     outcome: 'interrupted' as const,
     at: last.at,

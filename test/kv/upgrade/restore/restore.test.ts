@@ -9,7 +9,12 @@ import {
   type RestoreEntry,
   restoreLine,
 } from '../../../../src/kv/upgrade/restore/execute.ts';
-import { restorePlan, restoreSource, restoreText } from '../../../../src/kv/upgrade/restore/plan.ts';
+import {
+  restorePlan,
+  type RestorePlan,
+  restoreSource,
+  restoreText,
+} from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { observed, seen } from '../../../support/observations.ts';
@@ -24,15 +29,17 @@ const finished = (patch = {}) => ({
   ...{ code: 0, signal: null, stdout: '', stderr: '', timedOut: false },
   ...patch,
 });
-/** Three members on the new version, with shells that record their commands. */
+/** Three members on the new version, with shells that record their commands and the revisions of each build. */
 const scene = async (kept = '') => {
   const small = smallCluster('upgrade', { ctl_binary: '/bin/ctl' });
   for (const name of ['n1', 'n2', 'n3']) small.members(name).which = 'new';
   const members = small.cluster.members.map((spec) => ({ ...spec, peer_url: `http://${spec.name}:2380` }));
   const cluster = { ...small.cluster, members };
-  const plan = restorePlan({
-    ...{ cluster, observation: await small.observation(), snapshot, to: '3.4', run: 'r' },
-  });
+  const observation = await small.observation();
+  const planWith = (bump?: number): RestorePlan =>
+    restorePlan({ cluster, observation, snapshot, to: '3.4', run: 'r', bump });
+  const plan = planWith();
+  const bumps: string[] = [];
   const { done } = small;
   let [isBuilt, isBroken] = [true, false];
   const shellFor = ({ name }: { readonly name: string }): Shell => ({
@@ -45,6 +52,7 @@ const scene = async (kept = '') => {
       if (script.startsWith('[ -d ')) return finished({ code: isBuilt ? 0 : 1 });
       const isSwap = script.startsWith('set -e');
       done.push(`${isSwap ? 'swap' : 'build'} ${name}`);
+      if (!isSwap) bumps.push(`${name} ${/--bump-revision\W+(\d+)/.exec(script)?.[1] ?? 'none'}`);
       if (isBroken) return finished({ code: 1, stderr: 'first\nno room' });
       return finished({ stdout: isSwap ? `/data/${name}.kept${kept}` : '' });
     },
@@ -52,7 +60,7 @@ const scene = async (kept = '') => {
   const [told, warned]: [string[], string[]] = [[], []];
   const stop = new AbortController();
   const run = async (patch: Partial<Parameters<typeof restore>[0]> = {}) => {
-    const progress = await openRestore(small.host, STATE, plan);
+    const progress = await openRestore(small.host, STATE, patch.plan ?? plan);
     const parts = { ...small, cluster, plan, progress, shellFor, directory: `${STATE}/test/r` };
     const says = { log: (text: string) => told.push(text), warn: (text: string) => warned.push(text) };
     return restore({ ...parts, signal: stop.signal, ...says, ...patch });
@@ -65,7 +73,7 @@ const scene = async (kept = '') => {
     isBuilt = patch.isBuilt ?? isBuilt;
     isBroken = patch.isBroken ?? isBroken;
   };
-  return { small, plan, run, told, warned, stop, journal, set, done };
+  return { small, planWith, bumps, run, told, warned, stop, journal, set, done };
 };
 const all = (what: string): string[] => ['n1', 'n2', 'n3'].map((name) => `${what} ${name}`);
 
@@ -107,7 +115,7 @@ describe('a restore', () => {
     await expect(run({ log })).rejects.toMatchObject({
       category: 'stopped',
       message: naming('before any member was stopped'),
-      detail: { tryThis: [naming('kv restore --snapshot /s.db --to 3.4')] },
+      detail: { tryThis: [naming('kv restore --snapshot /s.db --to 3.4 --bump-revision 0')] },
     });
     expect([done, warned]).toEqual([['build n1', 'build n2'], []]);
     expect(await journal()).toEqual(['opened', 'built n1', 'built n2']);
@@ -118,8 +126,39 @@ describe('a restore', () => {
       if (text === 'n2: stopped') stop.abort();
     };
     expect((await run({ log })).kept).toHaveLength(3);
-    expect(warned).toEqual([naming('continues to its end', 'kv restore --snapshot /s.db --to 3.4')]);
+    expect(warned).toEqual([
+      naming('continues to its end', 'kv restore --snapshot /s.db --to 3.4 --bump-revision 0'),
+    ]);
     expect((await journal()).at(-1)).toBe('closed');
+  });
+  it('an interrupted restore with other revisions builds every member again', async () => {
+    const { run, stop, planWith, bumps } = await scene();
+    const log = (text: string): void => {
+      if (text.startsWith('n1: new data')) stop.abort();
+    };
+    await expect(run({ log, plan: planWith(7) })).rejects.toMatchObject({
+      detail: { tryThis: [naming('--bump-revision 7')] },
+    });
+    const { signal } = new AbortController();
+    await run({ signal });
+    await run({ signal, plan: planWith(7) });
+    expect(bumps).toEqual([...['n1 7', 'n1 none', 'n2 none', 'n3 none'], ...['n1 7', 'n2 7', 'n3 7']]);
+  });
+  it('a restore after the first stop rejects another --bump-revision', async () => {
+    const { run, planWith, small, done } = await scene();
+    small.members('n2').ignoresStop = true;
+    await expect(run({ plan: planWith(7) })).rejects.toMatchObject({ detail: { code: 'STOP_IGNORED' } });
+    small.members('n2').ignoresStop = false;
+    done.length = 0;
+    await expect(run()).rejects.toMatchObject({
+      message: naming('no changes', '--bump-revision 7', '0'),
+      detail: {
+        code: 'OTHER_BUMP_REVISION',
+        tryThis: [naming('kv restore --snapshot /s.db --to 3.4 --bump-revision 7')],
+      },
+    });
+    expect(done).toEqual([]);
+    expect((await run({ plan: planWith(7) })).kept).toHaveLength(3);
   });
   it('a Ctrl-C does not end a restore whose earlier process stopped members', async () => {
     const { run, stop, small, journal } = await scene();
@@ -197,7 +236,10 @@ describe('status of a restore', () => {
   const at = '2026-01-01T00:00:00.000Z';
   const opened: RestoreEntry = {
     ...{ kind: 'opened', at, to: '3.4', snapshot: '/s.db', file_sha256: 'abc', members: ['n1', 'n2'] },
+    bump_revision: 0,
   };
+  /** The entry of an earlier version. */
+  const { bump_revision: _, ...openedBefore } = opened;
   const textOf = (...entries: RestoreEntry[]): unknown => restoreLine(entries)?.text.split('\n')[0];
 
   it('the status is one line, with the command to continue', () => {
@@ -224,9 +266,23 @@ describe('status of a restore', () => {
       ...{ outcome: 'restored', at, text: naming('restored', '3.4', '9', '/s.db', 'revision') },
     });
     expect(restoreLine([opened])?.outcome).toBe('interrupted');
+    const command = 'kv restore --snapshot /s.db --to 3.4';
+    for (const last of [[], [{ kind: 'failed', at, reason: 'sick' } as const]]) {
+      expect(restoreLine([opened, ...last])?.text).toMatch(`${command} --bump-revision 0`);
+      expect(restoreLine([{ ...opened, bump_revision: 7 }, ...last])?.text).toMatch('--bump-revision 7');
+      expect(restoreLine([openedBefore, ...last])?.text).not.toMatch('--bump-revision');
+    }
   });
 
   const plan = { cluster: 'test', to: '3.4', snapshot, members: [{ name: 'n1' }] } as never;
+  it('a restore that has stopped members continues with the journal of an earlier version', async () => {
+    const text = [openedBefore, { kind: 'built', at, member: 'n1' }, { kind: 'stopping', at }]
+      .map((entry) => `${JSON.stringify(entry)}\n`)
+      .join('');
+    const host = fakeHost({ files: { '/state/test/restore.jsonl': text } });
+    const progress = await openRestore(host, '/state', { ...(plan as RestorePlan), bump_revision: 7 });
+    expect([progress.wasStopping, progress.isBuilt('n1')]).toEqual([true, true]);
+  });
   it.each<[string, RestoreEntry[], boolean]>([
     ['the same snapshot', [opened, { kind: 'built', at, member: 'n1' }], true],
     [
@@ -249,6 +305,12 @@ describe('status of a restore', () => {
       [{ ...opened, to: '3.3' } as RestoreEntry, { kind: 'built', at, member: 'n1' }],
       false,
     ],
+    [
+      'other revisions',
+      [{ ...opened, bump_revision: 7 } as RestoreEntry, { kind: 'built', at, member: 'n1' }],
+      false,
+    ],
+    ['an earlier version of opsctl', [openedBefore, { kind: 'built', at, member: 'n1' }], false],
   ])('a restore goes on with one before of %s: %#', async (_, before, goesOn) => {
     const text = before.map((entry) => `${JSON.stringify(entry)}\n`).join('');
     const host = fakeHost({ files: { '/state/test/restore.jsonl': text } });
