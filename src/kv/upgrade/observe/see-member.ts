@@ -301,7 +301,7 @@ export const readLinks = async (store: Store): Promise<PeerLinks | undefined> =>
   const page = await store.connection.get('/metrics').catch(() => undefined);
   return page?.status === 200 ? linksIn(page.text) : undefined;
 };
-const became = /peer ([0-9a-f]+) became (in)?active|"msg":"peer became (in)?active"/;
+const became = /peer ([0-9a-f]+) became (in)?active|\bpeer became (in)?active\b/;
 /**
  * Log lines about a permanent fault of a connection between members: certificates, and members of another
  * cluster.
@@ -315,8 +315,9 @@ export const peerErrors = (lines: readonly string[]): readonly string[] =>
  * attempt.
  */
 export const mostPeerErrors = 3;
+/** The JSON of `log-format: console` (3.6) has a space after each colon. */
 const peerIn = (line: string): string | undefined =>
-  /\bpeer ([0-9a-f]+)\b/.exec(line)?.[1] ?? /"(?:remote-)?peer-id":"([0-9a-f]+)"/.exec(line)?.[1];
+  /\bpeer ([0-9a-f]+)\b/.exec(line)?.[1] ?? /"(?:remote-)?peer-id": ?"([0-9a-f]+)"/.exec(line)?.[1];
 /** Reads connections from lines of the member's log since its start. Pure. */
 export const linksInLog = (lines: readonly string[]): PeerLinks => {
   const found = new Map<string, boolean>();
@@ -337,7 +338,7 @@ export const linksInLog = (lines: readonly string[]): PeerLinks => {
   return found;
 };
 const stream = /\b(established|lost) (?:a |the )?TCP streaming connection with (?:remote )?peer\b/;
-const side = /\((stream [^()]*) (reader|writer)\)|"stream-(reader|writer)-type":"([^"]+)"/;
+const side = /\((stream [^()]*) (reader|writer)\)|"stream-(reader|writer)-type": ?"([^"]+)"/;
 type Streams = { readonly reads: Map<string, boolean>; readonly writes: Map<string, boolean> };
 /**
  * Which member opened the streams to each peer: `true` if this member opened one, `false` if only the peer did.

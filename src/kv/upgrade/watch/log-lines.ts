@@ -98,7 +98,7 @@ const meanings: readonly Meaning[] = [
   { text: /tls: bad certificate|x509: /, expected: false, meaning: 'a certificate is refused' },
   { text: /clock difference|clock drift/, expected: false, meaning: 'clocks differ' },
   {
-    text: /apply.*took too long|request .*took too long|slow fdatasync|server is likely overloaded|"msg":"request stats"|failed to send out heartbeat/,
+    text: /apply.*took too long|request .*took too long|slow fdatasync|server is likely overloaded|"msg":"request stats"|\trequest stats\t|failed to send out heartbeat/,
     expected: true,
     meaning: 'the machine is slow',
   },
@@ -143,7 +143,9 @@ const meanings: readonly Meaning[] = [
 export const withoutTokens = (line: string): string =>
   line.replace(/(simple_token:|invalid auth token: )[^\s>"]+/g, '$1***');
 export type LineClass = { readonly expected: boolean; readonly meaning?: string };
-const severity = /^\S* ?\S* [CEW] \||"level":"(error|fatal|panic|warn)"|^\S+ \S+ [CEW] /;
+/** The three forms: capnslog, JSON, and `log-format: console` of 3.6. */
+const severity =
+  /^\S* ?\S* [CEW] \||"level":"(error|fatal|panic|warn)"|^\S+ \S+ [CEW] |^\S+\t(error|fatal|panic|warn)\t/;
 /**
  * Unknown lines below the warning level are ignored; unknown warnings and errors are reported. Undefined: not
  * reported. Pure.

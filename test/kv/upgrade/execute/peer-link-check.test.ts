@@ -83,6 +83,8 @@ describe('the connections of a member', () => {
       'stream-reader-type': 'stream MsgApp v2',
       'remote-peer-id': id,
     });
+  const openedInConsole = (id: string, side = 'reader') =>
+    `2026-01-01T00:00:00.000Z\tinfo\trafthttp/stream.go:412\testablished TCP streaming connection with remote peer\t{"stream-${side}-type": "stream Message", "local-member-id": "1", "remote-peer-id": "${id}"}`;
   /** The members have connections, their logs contain only these lines, and the run started n2. */
   const withLog = async (...log: string[]) => {
     const { small, run, gate } = await gateOn();
@@ -93,6 +95,7 @@ describe('the connections of a member', () => {
   it.each([
     ['its own line', ['3e9', '3ea', '3eb'].map((id) => opened(id))],
     ['the line of 3.5', ['3e9', '3ea', '3eb'].map((id) => openedIn35(id))],
+    ['the line of log-format: console', ['3e9', '3ea', '3eb'].map((id) => openedInConsole(id))],
   ])('connections that each member opened itself work at once: %s', async (_, log) => {
     expect(await peerLinksWork((await withLog(...log)).gate)).toMatchObject({ ok: true });
   });
@@ -102,6 +105,11 @@ describe('the connections of a member', () => {
     ['work without a line', [], true],
     ['work after the loss of all streams, because a log may not contain the next line', lost, true],
     ['are broken if only the other member opened streams since its start', writers, false],
+    [
+      'are broken if only the other member opened streams since its start, with log-format: console',
+      ['3e9', '3ea', '3eb'].map((id) => openedInConsole(id, 'writer')),
+      false,
+    ],
     ['are broken if its own stream was lost', [...lost, ...writers], false],
   ])('connections that count as active wait six seconds, and %s', async (_, log, ok) => {
     const { gate, run } = await withLog(...log);
@@ -271,15 +279,20 @@ describe('the output of a member', () => {
     ]);
     expect([...linksInLog(['peer 042a became active'])]).toEqual([['42a', true]]);
   });
-  it('log lines of both forms; the last one counts', () => {
+  it('log lines of three forms; the last one counts', () => {
     const lines = [
       '2026-11-25 I | rafthttp: peer 1b became active',
       '{"level":"info","msg":"peer became active","peer-id":"2c"}',
       '2026-11-25 I | rafthttp: peer 1b became inactive (message send to peer failed)',
+      '2026-11-25T00:00:00.000Z\tinfo\trafthttp/peer_status.go:53\tpeer became active\t{"peer-id": "3d"}',
+      '2026-11-25T00:00:00.000Z\tinfo\trafthttp/peer_status.go:66\tpeer became active\t{"peer-id": "4e"}',
+      '2026-11-25T00:00:00.000Z\twarn\trafthttp/peer_status.go:66\tpeer became inactive (message send to peer failed)\t{"peer-id": "4e", "error": "x"}',
     ];
     expect([...linksInLog(lines)]).toEqual([
       ['1b', false],
       ['2c', true],
+      ['3d', true],
+      ['4e', false],
     ]);
   });
   it('errors of clients are not errors of peers', () => {

@@ -42,6 +42,7 @@ describe('lines of a member during an upgrade', () => {
     '2026-01-01 00:00:00.0 I | etcdserver: starting member 387034d4bbb9e811 in cluster a4be660caa3c9071',
     '2026-01-01 00:00:00.0 C | something nobody has seen',
     '{"level":"error","msg":"something nobody has seen"}',
+    '2026-01-01T00:00:00.000Z\terror\tetcdserver/x.go:1\tsomething nobody has seen\t{"a": "b"}',
   ])('a line is not expected: %s', (line) => {
     expect(classify(line)).toMatchObject({ expected: false });
   });
@@ -109,6 +110,8 @@ describe('lines of a member during an upgrade', () => {
   it.each([
     ['{"level":"fatal","msg":"x"}', { expected: false }],
     ['{"level":"warn","msg":"x"}', { expected: false }],
+    ['2026-01-01T00:00:00.000Z\twarn\tetcdserver/x.go:1\tx', { expected: false }],
+    ['2026-01-01T00:00:00.000Z\tinfo\tetcdserver/x.go:1\tx', undefined],
     ['2026-01-01 00:00:00 E | x', { expected: false }],
     ['{"level":"info","msg":"x"}', undefined],
     ['x', undefined],
