@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { pages, proseOf, root, textOf } from './pages.ts';
 
 /** Returns the anchors that a page defines: headings in the form of GitHub, and explicit anchors. */
@@ -59,4 +60,20 @@ test('the sidebar of the site has every page of the index, in its order', async 
   );
   expect(links.length).toBeGreaterThan(40);
   expect(site.themeConfig).toMatchObject({ sidebar: sidebarOf(index), search: { provider: 'local' } });
+});
+
+test('the workflow for GitHub Pages runs a script of package.json and uploads the folder of the site', async () => {
+  const workflow = textOf('docs/ci/github-pages.yml');
+  const { default: site } = (await import(`${root}docs/.vitepress/config.mjs`)) as {
+    default: { readonly outDir: string };
+  };
+  const { jobs } = parse(workflow) as {
+    jobs: { build: { steps: { run?: string; with?: { path?: string } }[] }; deploy: { needs: string } };
+  };
+  const [, script = ''] =
+    /^npm run (\S+) -- --base /.exec(jobs.build.steps.find(({ run }) => run)?.run ?? '') ?? [];
+  const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
+  expect(scripts[script]).toContain('vitepress');
+  expect(join('docs', site.outDir)).toBe(jobs.build.steps.find((step) => step.with?.path)?.with?.path);
+  expect(jobs.deploy.needs).toBe('build');
 });
