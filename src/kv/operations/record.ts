@@ -272,14 +272,14 @@ export const operationText = (
   const width = String(steps.length).length;
   const warnings = findings.filter(({ level }) => level === 'warn' || level === 'unknown');
   return [
-    wrap(`${titles[plan.operation]} ${plan.cluster}: members ${members}`, columns, '  '),
+    wrap(`${titles[plan.operation]} ${plan.cluster}: members ${members}`, columns - 2, '  '),
     '',
     ...steps.flatMap(({ title, why }, i) => [
       wrap(`${String(i + 1).padStart(width)}  ${title}`, columns, ' '.repeat(width + 4)),
       ...(why === undefined ? [] : [wrap(`${' '.repeat(width + 4)}${why}`, columns, ' '.repeat(width + 4))]),
     ]),
     '',
-    ...notes.map((note) => wrap(note, columns, '  ')),
+    ...notes.map((note) => wrap(note, columns - 2, '  ')),
     ...(warnings.length === 0 ? [] : [findingsText(warnings, columns, show)]),
     `digest ${digest}`,
   ].join('\n');

@@ -162,14 +162,14 @@ export const planText = (
     .join(', ');
   const limits =
     kindOf(plan) === 'downgrade'
-      ? ['Limits of a downgrade:', ...downgradeLimits.map((one) => wrap(`- ${one}`, columns, '  ')), '']
+      ? ['Limits of a downgrade:', ...downgradeLimits.map((one) => wrap(`- ${one}`, columns - 2, '  ')), '']
       : [];
   const head = `Plan for ${plan.cluster}: ${wayOf(plan)}, ${plan.order.length} of ${plan.observation.members.length} members, in the order ${names}`;
   const warned = warnings.length === 0 ? [] : [findingsText(warnings, columns, show), ''];
-  const estimate = estimateLines(plan, tookMs).map((line) => wrap(line, columns, '  '));
+  const estimate = estimateLines(plan, tookMs).map((line) => wrap(line, columns - 2, '  '));
   return [
-    wrap(head, columns, '  '),
-    ...pathLines(plan).map((line) => wrap(line, columns, '  ')),
+    wrap(head, columns - 2, '  '),
+    ...pathLines(plan).map((line) => wrap(line, columns - 2, '  ')),
     ...estimate,
     '',
     ...limits,

@@ -388,7 +388,7 @@ const wrapLines = (said: readonly string[], columns: number): string[] =>
   said.length === 0
     ? []
     : ['', ...said.join('\n').split('\n')].map((line) =>
-        line.startsWith(' ') ? line : wrap(line, columns, '  '),
+        line.startsWith(' ') ? line : wrap(line, columns - 2, '  '),
       );
 /**
  * Lines of kv status below the members: alarms, the last run, the last restore and an unfinished operation.

@@ -60,7 +60,7 @@ export const wayText = (
       ({ name, server_version }) => `${name} ${server_version ?? '?'}${name === leader ? ' (leader)' : ''}`,
     )
     .join(', ');
-  return wrap(`Cluster ${cluster}: ${lowest ?? '?'} → ${to ?? '?'}; members ${told}`, columns, '  ');
+  return wrap(`Cluster ${cluster}: ${lowest ?? '?'} → ${to ?? '?'}; members ${told}`, columns - 2, '  ');
 };
 export const cells = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => (row[i] ?? '').length)));
@@ -118,7 +118,7 @@ export const observationText = (observation: Observation, columns = Number.POSIT
       .some((line) => line.length > columns)
   )
     count -= 1;
-  return [wrap(head, columns, '  '), '', table(count)].join('\n');
+  return [wrap(head, columns - 2, '  '), '', table(count)].join('\n');
 };
 
 /**

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { refuseOther, takeOver } from '../../../../src/kv/engine/locks.ts';
 import { adoptRun, shareProgress, sharedRun } from '../../../../src/kv/engine/progress.ts';
 import { lastRun, runLine, statusLines } from '../../../../src/kv/upgrade/present/status.ts';
+import { planText } from '../../../../src/kv/upgrade/present/plan-text.ts';
 import type { JournalEntry, Outcome } from '../../../../src/kv/engine/model.ts';
 import { observed, planned } from '../../../support/observations.ts';
 import { STATE, conducted, inShort, journalOf, smallCluster } from '../../../support/small-cluster.ts';
@@ -67,6 +68,21 @@ describe('status of a run', () => {
     expect(lineOf([opened, closed('held', 'held before n1')]).text).toMatch(/^last run r: held before n1\n/);
   });
 });
+
+it.each([40, 60, 72, 80, 81, 100])(
+  'no line below the members is wider than a terminal of %i columns',
+  (columns) => {
+    const text = 'last run r: rolled-back: n2 did not become healthy: version: its process exited '.repeat(6);
+    const run = { run: 'r', outcome: 'rolled-back', text };
+    const known = { observation: observed(), run, restored: undefined, operation: undefined };
+    const plans = planText({ ...plan, cluster: 'prod '.repeat(60) }, { columns });
+    const lines = [...statusLines(known, columns), plans.slice(0, plans.indexOf('Databases'))].flatMap(
+      (part) => part.trim().split('\n'),
+    );
+    expect(lines.length).toBeGreaterThan(5);
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
+  },
+);
 
 it('below the members stand alarms, the last run and what else is open; commands are not wrapped', () => {
   const known = { observation: observed(), run: undefined, restored: undefined, operation: undefined };
