@@ -132,21 +132,32 @@ export const isPrivateOrMissing = async (host: Looking, path: string): Promise<b
   if (info === undefined) return true;
   return info.kind === 'directory' && info.uid === host.uid && (info.mode & 0o077) === 0;
 };
+/** Returns whether this user may run the file: 'unknown' if that depends on the groups of the user. */
+const mayRun = ({ mode, uid }: FileInfo, user: number): boolean | 'unknown' => {
+  if (user === 0) return (mode & 0o111) !== 0;
+  if (uid === user) return (mode & 0o100) !== 0;
+  const [byGroup, byOthers] = [(mode & 0o010) !== 0, (mode & 0o001) !== 0];
+  return byGroup === byOthers ? byGroup : 'unknown';
+};
 /**
- * Returns the file that a command name starts, using the lookup of a shell; undefined if there is no such
- * file.
+ * Returns the file that a command name starts: the first one on PATH that this user may run, as the system looks it up. If the
+ * groups of the user decide, it returns the files before that one too.
  */
-const findProgram = async (
-  { files, env, cwd }: Pick<Host, 'files' | 'env' | 'cwd'>,
+const findPrograms = async (
+  { files, env, cwd, uid }: Pick<Host, 'files' | 'env' | 'cwd' | 'uid'>,
   program: string,
-): Promise<string | undefined> => {
-  if (program.includes('/')) return resolve(cwd, program);
+): Promise<string[]> => {
+  if (program.includes('/')) return [resolve(cwd, program)];
+  const found: string[] = [];
   for (const directory of (env['PATH'] ?? '').split(':')) {
     const path = join(resolve(cwd, directory), program);
     const real = await files.realPath(path).catch(() => undefined);
-    if (real !== undefined && (await files.info(real))?.kind === 'file') return path;
+    const info = real === undefined ? undefined : await files.info(real);
+    const isRunnable = info?.kind === 'file' && mayRun(info, uid);
+    if (isRunnable !== false) found.push(path);
+    if (isRunnable === true) break;
   }
-  return undefined;
+  return found;
 };
 const distrustError = (what: string, { reason, fix }: TrustProblem): AppError =>
   new AppError('unsafe', `refused to use ${what}: ${reason}`, {
@@ -165,13 +176,13 @@ export const assertTrusted = async (host: Looking, what: string, path: string): 
 const interpreter = /^(?:sh|bash|dash|ash|ksh|zsh|env|node|perl|ruby|python[\d.]*)$/;
 /** The files that a command line runs: its program, and the script of an interpreter. */
 const programsOf = async (host: Host, [program = '', ...args]: readonly string[]): Promise<string[]> => {
-  const path = await findProgram(host, program);
+  const paths = await findPrograms(host, program);
   const script = interpreter.test(program.replace(/^.*\//, ''))
     ? args.find((word) => !word.startsWith('-') && !word.includes('='))
     : undefined;
   const at = script === undefined ? undefined : resolve(host.cwd, script);
   const isFile = at !== undefined && (await host.files.info(at)) !== undefined;
-  return [...(path === undefined ? [] : [path]), ...(isFile ? [at] : [])];
+  return [...paths, ...(isFile ? [at] : [])];
 };
 export const findProgramTrustProblem = async (
   host: Host,

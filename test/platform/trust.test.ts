@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { findTrustProblem } from '../../src/platform/trust.ts';
+import { findProgramTrustProblem, findTrustProblem } from '../../src/platform/trust.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
 import { sh } from '../../src/core/shell.ts';
 import { trustFunctions } from '../../src/kv/upgrade/supervisors/member-process.ts';
@@ -100,6 +101,39 @@ describe.runIf(isRoot)('a program that root runs', () => {
     symlinkSync('b', at('a'));
     symlinkSync('a', at('b'));
     expect(await distrustOf(at('a/etcd'))).toBeUndefined();
+  });
+});
+
+describe('the program that a name starts', () => {
+  type Row = readonly [path: string, mode: number, uid: number];
+  /** Judges the name `tool` with these programs in /first and /second, for a user. */
+  const judge = async (uid: number, ...rows: readonly Row[]): Promise<string | undefined> => {
+    const infoOf = (path: string) => {
+      const [, mode, owner] = rows.find(([at]) => at === path) ?? [];
+      const kind = mode === undefined ? 'directory' : 'file';
+      return { kind, mode: mode ?? 0o755, uid: owner ?? 0, gid: 0, sizeBytes: 0, modifiedMs: 0 } as const;
+    };
+    const files = {
+      ...nodeFiles,
+      info: async (path: string) => infoOf(path),
+      realPath: async (path: string) => path,
+    };
+    const env = { PATH: '/first:/second' };
+    const host = { files, uid, env, cwd: '/', platform: 'linux' } as unknown as Host;
+    return (await findProgramTrustProblem(host, ['tool']))?.path;
+  };
+  const stranger: Row = ['/second/tool', 0o755, other];
+  it.each<[string, number, Row, string | undefined]>([
+    ['no file without permission to run', 0, ['/first/tool', 0o644, 0], '/second/tool'],
+    ['the first file that root may run', 0, ['/first/tool', 0o700, 0], undefined],
+    ['the first file that all may run', 1000, ['/first/tool', 0o755, 0], undefined],
+    ['the first file of the user', 1000, ['/first/tool', 0o700, 1000], undefined],
+    ['no file that only its owner may run', 1000, ['/first/tool', 0o700, 0], '/second/tool'],
+    ['no file that all except its owner may run', 1000, ['/first/tool', 0o655, 1000], '/second/tool'],
+    ['both files if the groups of the user decide', 1000, ['/first/tool', 0o750, 0], '/second/tool'],
+    ['both files, and the first one too', 1000, ['/first/tool', 0o750, other], '/first/tool'],
+  ])('it judges %s', async (_, uid, first, path) => {
+    expect(await judge(uid, first, stranger)).toBe(path);
   });
 });
 
