@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, sep } from 'node:path';
 import { limits } from '../../core/limits.ts';
 import { writeFailure } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
@@ -36,6 +36,8 @@ const linkAt = (path: string): fs.Stats | undefined => {
     return undefined;
   }
 };
+/** The absolute path, in which `..` is kept: the kernel follows a link before it. */
+const wholePath = (path: string): string => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`);
 /** The kernel follows at most this many links in one path. */
 const MOST_LINKS = 40;
 /**
@@ -47,7 +49,7 @@ const refuseLinkOfOther = (path: string): void => {
   if (user === undefined) return;
   let at: string = sep;
   let links = 0;
-  for (let rest = resolve(path).split(sep); rest.length > 0; ) {
+  for (let rest = wholePath(path).split(sep); rest.length > 0; ) {
     const [part = '', ...others] = rest;
     rest = others;
     const next = join(at, part);
