@@ -11,7 +11,8 @@ const codeOf = (error: AppError): string =>
   error.detail.code ?? error.category.toUpperCase().replaceAll('-', '_');
 
 /** Errors of the operating system: whose affair they are, and what to do. */
-const systemErrors: Readonly<Record<string, { readonly category: Category; readonly advice: string }>> = {
+type SystemAdvice = { readonly category: Category; readonly advice: string; readonly isExplained?: true };
+const systemErrors: Readonly<Record<string, SystemAdvice>> = {
   EACCES: { category: 'config', advice: 'check who owns it and its permissions' },
   EPERM: { category: 'config', advice: 'check who owns it and its permissions' },
   EISDIR: { category: 'usage', advice: 'that is a directory; name a file in it' },
@@ -20,11 +21,16 @@ const systemErrors: Readonly<Record<string, { readonly category: Category; reado
   ENOENT: { category: 'usage', advice: 'make the directory first, or name another one' },
   ELOOP: { category: 'usage', advice: 'that link leads back to itself; name the file itself' },
   ENAMETOOLONG: { category: 'usage', advice: 'that is longer than a path can be' },
-  ENOTFILE: { category: 'usage', advice: 'name a file, or hand a pipe over as <(command) or -' },
+  ENOTFILE: {
+    category: 'usage',
+    advice: 'name a file, or hand a pipe over as <(command) or -',
+    isExplained: true,
+  },
   ELINKOWNER: {
     category: 'unsafe',
     advice:
       'another user could choose the file that is written; name the file itself, or a file in your own directory',
+    isExplained: true,
   },
   EFBIG: { category: 'usage', advice: 'that is too large to be the right file' },
   EROFS: {
@@ -108,6 +114,13 @@ const firstProblems = (problems: readonly Problem[] = []): readonly Problem[] =>
 const leftOutProblems = (problems: readonly Problem[] = []): number[] =>
   problems.length > limits.shownProblems ? [problems.length - limits.shownProblems] : [];
 
+/** The codes of the operating system have no page of their own, so their exit code explains them. */
+const explainedName = (error: AppError): string => {
+  const code = codeOf(error);
+  const known = Object.hasOwn(systemErrors, code) ? systemErrors[code] : undefined;
+  return known === undefined || known.isExplained ? code : String(exitCode(error.category));
+};
+
 /** spec/program#exit-codes: one JSON object with the same keys for every error. */
 const errorJson = (
   error: AppError,
@@ -122,7 +135,7 @@ const errorJson = (
   message: show(error.advice),
   hint: all[0] === undefined ? null : show(all[0]),
   hints: all.map((each) => show(each)),
-  docs: error.detail.docs ?? `opsctl explain ${codeOf(error)}`,
+  docs: error.detail.docs ?? `opsctl explain ${explainedName(error)}`,
   retryable: error.detail.retryable ?? false,
   ...(error.detail.outcome === undefined ? {} : { outcome: error.detail.outcome }),
   request_id: error.detail.requestId ?? null,

@@ -1,4 +1,6 @@
+import { constants } from 'node:os';
 import { describe, expect, test } from 'vitest';
+import { explanationOf } from '../../src/cli/explain.ts';
 import { type Advice, adviceText, after, next } from '../../src/core/next.ts';
 import { NetworkError } from '../../src/platform/host.ts';
 import { limits } from '../../src/core/limits.ts';
@@ -127,6 +129,14 @@ test('the same keys for every error, data where there is some', async () => {
     (await shown(new AppError('partial', 'some', { data: { failed: [1] } }), { format: 'json' })).err,
   );
   expect(withData).toMatchObject({ exit_code: 9, data: { failed: [1] } });
+});
+
+const systemCodes = [...Object.keys(constants.errno), 'ELINKOWNER', 'ENOTFILE'];
+test.each(systemCodes)('the command in docs explains %s', async (code) => {
+  const thrown = Object.assign(new Error(`${code}: /x`), { code });
+  const { docs } = JSON.parse((await shown(thrown, { format: 'json' })).err);
+  expect(docs).toMatch(/^opsctl explain \S+$/);
+  expect(await explanationOf([docs.split(' ').at(-1)]), docs).toBeDefined();
 });
 
 describe('conversion of thrown values into a category and a hint', () => {

@@ -172,6 +172,24 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Use a name that the list contains.',
     example: 'opsctl alias list',
   },
+  ELINKOWNER: {
+    category: 'unsafe',
+    meaning:
+      'The path leads through a symbolic link of another user, in a directory that every user can write to.',
+    causes: [
+      'Another user made the link, for example in /tmp, and could choose the file that opsctl writes.',
+      'A colleague made the link in a shared directory.',
+    ],
+    fix: 'Name the file itself, or a file in your own directory.',
+    example: 'opsctl mock record --upstream URL --out ~/cassette.ndjson',
+  },
+  ENOTFILE: {
+    category: 'usage',
+    meaning: 'The path names neither a file nor a pipe of the shell.',
+    causes: ['The path is a named pipe, a socket or a device, which opsctl does not read or replace.'],
+    fix: 'Name a file, or pass a pipe as `<(command)` or `-`.',
+    example: 'opsctl kv status --cluster cluster.yaml',
+  },
   EXTENSION_FILE: {
     category: 'config',
     meaning: 'The list of installed extensions is not valid JSON or has another structure.',
