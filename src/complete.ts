@@ -141,6 +141,15 @@ const EXTENSION = /^[a-z][a-z0-9-]{0,63}$/;
 const directoriesOfPath = (): string[] =>
   (process.env.PATH ?? '').split(':').filter((directory) => directory.startsWith('/'));
 const installedExtensions = (): string => `${directory('config', process.env.XDG_CONFIG_HOME)}/extensions`;
+/** Returns whether the path is a program. A link without a target and an unreadable path are none. */
+const isProgram = (path: string): boolean => {
+  try {
+    const stats = fs.statSync(path);
+    return stats.isFile() && (stats.mode & 0o111) !== 0;
+  } catch {
+    return false;
+  }
+};
 /** Names of the programs `opsctl-NAME` in these directories, as src/cli/aliases.ts finds them. */
 const extensionsIn = (directories: readonly string[]): Candidate[] => {
   const found = directories.flatMap((each) => {
@@ -148,7 +157,7 @@ const extensionsIn = (directories: readonly string[]): Candidate[] => {
       return fs
         .readdirSync(each)
         .filter((file) => file.startsWith('opsctl-') && EXTENSION.test(file.slice('opsctl-'.length)))
-        .filter((file) => (fs.statSync(`${each}/${file}`).mode & 0o111) !== 0)
+        .filter((file) => isProgram(`${each}/${file}`))
         .map((file) => file.slice('opsctl-'.length));
     } catch {
       return [];
@@ -192,7 +201,8 @@ const sourcesFor = (settings: readonly string[], words: readonly string[], read:
   },
 });
 
-const oneLine = (text: string): string => text.replaceAll(/[\r\n\t]+/g, ' ');
+/** A description is text from services and files: a terminal must not obey its control characters. */
+const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ');
 
 /**
  * `opsctl __complete <words…>`: prints one candidate per line. `opsctl __describe <words…>`: prints a
@@ -203,6 +213,7 @@ export const complete = (
   words: readonly string[],
   isDescribed = false,
   read = besideProgram,
+  limitMs = EXTENSION_MS,
 ): void | Promise<void> => {
   const line = words.length === 0 ? [''] : words;
   const root = treePart<Root & { readonly settings: readonly string[] }>(read, 'root');
@@ -211,17 +222,19 @@ export const complete = (
   const isAsked = (each: string): boolean => fs.existsSync(`${each}/opsctl_complete-${name}`);
   if (name === undefined || !directoriesOfPath().some(isAsked))
     return print(completions(root, line, sources), isDescribed);
-  return askExtension(name, line.slice(1))
+  return askExtension(name, line.slice(1), limitMs)
     .catch(() => '')
     .then((text) => print(parseExtensionOutput(text, line.at(-1) ?? ''), isDescribed));
 };
+/** TAB stops waiting for the program of an extension after this time. */
+const EXTENSION_MS = 1_000;
 /** Loads the program, so a line without an extension does not wait for it. */
-const askExtension = async (name: string, words: readonly string[]): Promise<string> => {
+const askExtension = async (name: string, words: readonly string[], limitMs: number): Promise<string> => {
   const [{ completeExtension }, { nodeHost }] = await Promise.all([
     import('./cli/aliases.ts'),
     import('./platform/node/host.ts'),
   ]);
-  return (await completeExtension(nodeHost(), name, words)) ?? '';
+  return (await completeExtension(nodeHost(), name, words, limitMs)) ?? '';
 };
 const print = ({ candidates, files }: CompletionResult, isDescribed: boolean): void => {
   const usable = candidates.filter(({ word }) => word !== '' && !/[\r\n]/.test(word));
@@ -250,22 +263,28 @@ const extensionOf = (
     ? name
     : undefined;
 /** Bits of the last line `:N`, as programs made with Cobra print it. */
-const [FAILED, NO_FILES, ONLY_DIRECTORIES] = [1, 4, 16];
+const [FAILED, NO_FILES, BY_SUFFIX, ONLY_DIRECTORIES] = [1, 4, 8, 16];
+const bitsOf = (directive: string): number => (/^\d+$/.test(directive) ? Number(directive) : NO_FILES);
 const filesOf = (directive: string): CompletionResult['files'] => {
   if (directive === 'file' || directive === 'directory') return directive;
-  const bits = /^\d+$/.test(directive) ? Number(directive) : NO_FILES;
+  const bits = bitsOf(directive);
   if ((bits & FAILED) !== 0) return undefined;
+  if ((bits & BY_SUFFIX) !== 0) return 'file';
   if ((bits & ONLY_DIRECTORIES) !== 0) return 'directory';
   return (bits & NO_FILES) === 0 ? 'file' : undefined;
 };
+/** The words before these directives are suffixes of files, or the directory to search: they are no candidates. */
+const limitsFiles = (directive: string): boolean =>
+  (bitsOf(directive) & (FAILED | BY_SUFFIX | ONLY_DIRECTORIES)) !== 0;
 const MOST_WORDS = 1_000;
-/** Reads the output of `opsctl_complete-NAME`: a candidate, a tab and its description in each line; `:file` or Cobra's `:N` last. Pure. */
+/** Reads the output of `opsctl_complete-NAME`: a candidate, a tab and its description in each line; `:file` or Cobra's `:N` last. Files are offered if no candidate fits. Pure. */
 export const parseExtensionOutput = (text: string, current: string): CompletionResult => {
   const rows = text.split('\n').filter((row) => row !== '' && !row.startsWith('_activeHelp_ '));
   const last = rows.at(-1) ?? '';
   const directive = last.startsWith(':') ? last.slice(1) : undefined;
   const files = directive === undefined ? undefined : filesOf(directive);
-  if (files !== undefined) return { candidates: [], files };
+  const ifNone: CompletionResult = { candidates: [], ...(files === undefined ? {} : { files }) };
+  if (directive !== undefined && limitsFiles(directive)) return ifNone;
   const shown = rows
     .slice(0, directive === undefined ? MOST_WORDS : Math.min(MOST_WORDS, rows.length - 1))
     .map((row) => {
@@ -276,7 +295,8 @@ export const parseExtensionOutput = (text: string, current: string): CompletionR
   const usable = shown.filter(
     ({ word }) => isShown(word) && word.startsWith('-') === current.startsWith('-'),
   );
-  return { candidates: starting(usable, current) };
+  const candidates = starting(usable, current);
+  return candidates.length === 0 ? ifNone : { candidates };
 };
 
 type Aliases = ReadonlyMap<string, string>;

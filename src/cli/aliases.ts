@@ -212,8 +212,6 @@ export const extensionCode = async (
   return ended.startError === undefined ? codeOf(ended) : undefined;
 };
 
-/** TAB stops waiting for a program after this time. */
-const COMPLETE_MS = 1_000;
 /**
  * Returns the output of `opsctl_complete-NAME` for the words behind the name, as kubectl runs `kubectl_complete-NAME`; undefined
  * if the program failed or other users can replace it. The extension itself never runs: not every one knows that word.
@@ -222,10 +220,11 @@ export const completeExtension = async (
   host: Host,
   name: string,
   words: readonly string[],
+  timeoutMs: number,
 ): Promise<string | undefined> => {
   const program = `opsctl_complete-${name}`;
   if ((await findProgramTrustProblem(host, [program])) !== undefined) return undefined;
-  const options = { timeoutMs: COMPLETE_MS, maxBytes: 1_000_000, input: '' };
+  const options = { timeoutMs, maxBytes: 1_000_000, input: '' };
   const { code, stdout } = await host.processes.run(program, words, options);
   return code === 0 ? stdout : undefined;
 };

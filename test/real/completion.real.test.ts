@@ -1,6 +1,8 @@
 /** Tab completion in real shells, in a directory with files and with two profiles. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { type ShellSession, hasShell, shellSession } from '../support/shell-session.ts';
@@ -47,10 +49,18 @@ describe('extensions', () => {
     writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`);
     chmodSync(join(bin, name), mode);
   };
+  const onPath = (...directories: string[]): { PATH: string } => ({
+    PATH: [...directories, bin, process.env['PATH']].join(delimiter),
+  });
   const describe = async (...line: string[]): Promise<string[]> =>
-    (
-      await home.run(['__describe', ...line], { env: { PATH: `${bin}:${process.env['PATH']}` } })
-    ).stdout.split('\n');
+    (await home.run(['__describe', ...line], { env: onPath() })).stdout.split('\n');
+  /** As `opsctl __describe`, with a time limit that a busy machine does not reach. */
+  const describePatiently = (line: readonly string[], ...directories: string[]): string[] => {
+    const dist = fileURLToPath(new URL('../../dist/complete.js', import.meta.url));
+    const text = `require(${JSON.stringify(dist)}).complete(${JSON.stringify(line)}, true, undefined, 60_000)`;
+    const env = { ...process.env, ...onPath(...directories), OPSCTL_HOME: home.home };
+    return execFileSync(process.execPath, ['-e', text], { env, encoding: 'utf8' }).split('\n');
+  };
   beforeAll(() => {
     bin = makeDirectory();
     put('opsctl-standup', `touch ${bin}/extension-ran`);
@@ -58,13 +68,13 @@ describe('extensions', () => {
   test('TAB offers the name of an extension, and its own program completes the words behind it', async () => {
     put('opsctl_complete-standup', 'printf "[%s]\\tWords: $#\\n" "$@"; echo --flag; echo :4');
     expect(await describe('stand')).toEqual(['standup\tExtension', ':none', '']);
-    expect(await describe('standup', 'two words', '')).toEqual([
+    expect(describePatiently(['standup', 'two words', ''])).toEqual([
       '[two words]\tWords: 2',
       '[]\tWords: 2',
       ':none',
       '',
     ]);
-    expect(await describe('standup', '--f')).toEqual(['--flag\t', ':none', '']);
+    expect(describePatiently(['standup', '--f'])).toEqual(['--flag\t', ':none', '']);
     put('opsctl_complete-tracker', `touch ${bin}/replaced`);
     expect(await describe('tracker', 'labels', 'li')).toEqual([
       expect.stringMatching(/^list\t/),
@@ -76,15 +86,41 @@ describe('extensions', () => {
       false,
     ]);
   });
+  test('a description contains no control characters', () => {
+    put('opsctl_complete-standup', String.raw`printf 'one\t\033[31mred\007 and\302\233 blue\n'`);
+    expect(describePatiently(['standup', ''])).toEqual(['one\t [31mred  and  blue', ':none', '']);
+  });
+  test('a link without a target hides no other extension', async () => {
+    symlinkSync(join(bin, 'missing'), join(bin, 'opsctl-gone'));
+    symlinkSync('opsctl-turns', join(bin, 'opsctl-turns'));
+    mkdirSync(join(bin, 'opsctl-folder'));
+    const names = (await describe('')).map((line) => line.split('\t')[0]);
+    expect(names).toContain('standup');
+    for (const name of ['gone', 'turns', 'folder']) expect(names).not.toContain(name);
+  });
   test.each([
     ['that another user can replace', `touch "$(dirname "$0")/ran"; echo word`, 0o777],
     ['that fails', 'echo word; exit 1', 0o755],
+  ])('TAB offers nothing from a program %s', (_, text, mode) => {
+    put('opsctl_complete-standup', text, mode);
+    expect(describePatiently(['standup', ''])).toEqual([':none', '']);
+    expect(existsSync(join(bin, 'ran'))).toBe(false);
+  });
+  test('TAB judges the program that the system would start, not a file before it', () => {
+    const first = makeDirectory();
+    writeFileSync(join(first, 'opsctl_complete-standup'), '', { mode: 0o644 });
+    put('opsctl_complete-standup', `touch "$(dirname "$0")/ran"; echo word`, 0o777);
+    expect(describePatiently(['standup', ''], first)).toEqual([':none', '']);
+    expect(existsSync(join(bin, 'ran'))).toBe(false);
+    put('opsctl_complete-standup', 'echo word');
+    expect(describePatiently(['standup', ''], first)).toEqual(['word\t', ':none', '']);
+  });
+  test.each([
     ['that does not end', 'echo word; exec sleep 600', 0o755],
     ['that writes without end', 'exec yes word', 0o755],
   ])('TAB offers nothing from a program %s', async (_, text, mode) => {
     put('opsctl_complete-standup', text, mode);
     expect(await describe('standup', '')).toEqual([':none', '']);
-    expect(existsSync(join(bin, 'ran'))).toBe(false);
   });
 });
 
