@@ -239,18 +239,23 @@ const allReturned = ({ plan, cluster, journal }: Run): Ending => {
   };
 };
 /**
+ * Every member has returned, and the operator requested the stop: no step is left to stop before. After a
+ * downgrade, the store still has to be told. A run that lost its lock must not end the work of another run.
+ */
+const hasNoStepLeft = (run: Run, stop: AppError): boolean =>
+  stop.detail.code === 'STOPPED' && kindOf(run.plan) !== 'downgrade';
+/**
  * spec/store#states: while a member still runs the old version, all others can return to it. Members return
  * one after the other, with the same health check.
  */
 export const rollBack = async (run: Run): Promise<Ending> => {
   const { host, cluster, access } = run;
   for (;;) {
-    if (run.signal.aborted) {
-      const error = stopReason(run);
-      return endStopped(error.message, error.detail.tryThis ?? []);
-    }
     const observation = await observe({ host, cluster, access });
     const seen = nextToReturn(run, observation);
+    const stop = run.signal.aborted ? stopReason(run) : undefined;
+    if (stop !== undefined && !(seen === undefined && hasNoStepLeft(run, stop)))
+      return endStopped(stop.message, stop.detail.tryThis ?? []);
     if (seen === undefined) break;
     const refusal = await refusalNow(run, observation, seen);
     if (refusal === 'look-again') continue;

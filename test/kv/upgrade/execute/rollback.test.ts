@@ -162,6 +162,31 @@ describe('a rollback', () => {
       error: { detail: { tryThis: ['opsctl kv resume', expect.toRead('opsctl kv rollback')] } },
     });
   });
+  it.each([
+    { kind: 'upgrade', code: 'USER', done: back('n2'), outcome: 'rolled-back' },
+    { kind: 'restart', code: 'USER', done: back('n2'), outcome: 'rolled-back' },
+    { kind: 'upgrade', code: 'LOCK_LOST', done: back('n2'), outcome: 'stopped' },
+    { kind: 'downgrade', code: 'USER', done: back('n2'), outcome: 'stopped' },
+  ] as const)(
+    'a stop ($code) at the last member of the rollback of a $kind ends as $outcome',
+    async ({ kind, code, done, outcome }) => {
+      const stop = new AbortController();
+      const { small, ending } = await rolledBack(
+        kind,
+        ['n2'],
+        ({ driver }) => ({
+          start: (...words) => {
+            stop.abort(new AppError('stopped', 'the reason of the stop', { code }));
+            return driver.start(...words);
+          },
+        }),
+        () => ({ signal: stop.signal }),
+      );
+      expect(small.done).toEqual(done);
+      expect(ending).toMatchObject({ outcome, ...(outcome === 'stopped' ? {} : { category: outcome }) });
+      if (outcome === 'rolled-back') expect(ending.error).toBeUndefined();
+    },
+  );
   it('a rollback of a downgrade holds its lock when it cancels it in the store; others hold none of it', async () => {
     let holds = 0;
     const holdLock = async () => {
