@@ -43,6 +43,8 @@ export type BedOptions = {
   readonly uid?: number;
   readonly cwd?: true;
   readonly restart?: 'always';
+  /** The restart policy of containers: otherwise `no` for podman, and `always` for docker. */
+  readonly policy?: 'always' | 'unless-stopped';
   /** Units do not change their program: a drop-in selects the new version. */
   readonly dropIn?: true;
   /** Members read a configuration file. Its data directory is an absolute path, or relative to the working directory of the member. */
@@ -253,13 +255,12 @@ const startUnits = (systemd: SystemdHost, all: readonly Place[], options: BedOpt
   systemd.systemctl('daemon-reload');
   for (const { name } of all) systemd.systemctl('start', '--no-block', `${name}.service`);
 };
-/** podman 4.3 restarts a container with a restart policy after `podman kill`, and cannot change the policy. */
 const startContainers = (
   kind: BedKind,
   docker: DockerHost,
   all: readonly Place[],
   from: string,
-  { uid, cwd }: BedOptions,
+  { uid, cwd, policy }: BedOptions,
 ): void => {
   docker.image('kv:old', serverOf(from));
   const own = uid === undefined ? [] : ['--user', `${uid}:${uid}`];
@@ -273,7 +274,7 @@ const startContainers = (
         '--network',
         'host',
         '--restart',
-        kind === 'podman' ? 'no' : 'always',
+        policy ?? (kind === 'podman' ? 'no' : 'always'),
         '-v',
         `${directory}:${directory}`,
       ],

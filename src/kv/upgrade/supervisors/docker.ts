@@ -23,7 +23,9 @@ export const containerState = (line: string, container: string | undefined): Pro
   const own = code === '' || isOutOfMemory === 'true' ? {} : { exitCode: Number(code) };
   if (isRestarting === 'true')
     return { state: 'gone', reason: `${why} and waits for its next restart`, ...own };
-  if (status === 'running' || status === 'paused') return { state: 'running', pid: Number(pid) };
+  // podman reports "stopping" from the request of a stop until the process exits.
+  if (status === 'running' || status === 'paused' || status === 'stopping')
+    return { state: 'running', pid: Number(pid) };
   if (status === 'created' || status === 'configured' || status === 'initialized')
     return { state: 'starting', awaits: `container ${container}, which is created` };
   if (status === 'exited' || status === 'dead' || status === 'stopped' || status === 'removing')
@@ -135,17 +137,26 @@ const wordsFor = (member: MemberSpec, image = member.new_image): Record<string, 
 });
 const explicit = (member: MemberSpec, { next }: Placement): ShellScript =>
   sh`${fillWords(member.new_command ?? [], wordsFor(member, next.image))} >/dev/null`;
+const longestStopSeconds = 86_400;
 /**
  * The `stop` command of the tool kills the process after a timeout. This script only requests the stop and
  * waits, and the operator decides about a kill.
  */
-const stopScript = (tool: ShellScript, { container }: MemberSpec, graceMs: number): ShellScript => {
+const dockerStop = (tool: ShellScript, { container }: MemberSpec, graceMs: number): ShellScript => {
   const seconds = Math.ceil(graceMs / 1000);
   return sh`[ "$(${tool} inspect -f '{{.State.Running}}' ${container} 2>/dev/null)" = true ] || exit 0
 ${tool} kill --signal="$(${tool} inspect -f '{{.Config.StopSignal}}' ${container} | sed 's/^$/SIGTERM/')" ${container} >/dev/null || exit 3
 i=0; while [ "$(${tool} inspect -f '{{.State.Running}}' ${container} 2>/dev/null)" = true ]; do i=$((i+1)); [ $i -gt ${seconds * 10} ] && exit 1; sleep 0.1; done
 exit 0`;
 };
+/**
+ * podman starts a container with a restart policy again after `podman kill`, but not after `podman stop`. Its
+ * client kills the process after the time, so this script ends the client before.
+ */
+const podmanStop = (tool: ShellScript, { container }: MemberSpec, graceMs: number): ShellScript =>
+  sh`case "$(${tool} inspect -f '{{.State.Status}}' ${container} 2>/dev/null)" in running*|paused*|stopping*) ;; *) exit 0;; esac
+timeout ${Math.max(1, Math.ceil(graceMs / 1000))} ${tool} stop --time ${longestStopSeconds} ${container} >/dev/null
+c=$?; [ $c -eq 0 ] && exit 0; [ $c -eq 124 ] && exit 1; exit 3`;
 const startScript = (
   tool: ShellScript,
   member: MemberSpec,
@@ -168,6 +179,8 @@ ${await made(ask)}`;
 const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string[] => {
   const { container } = member;
   const words = container === undefined ? [] : [container];
+  if (kind === 'stop' && String(tool) === 'podman')
+    return [String(sh`${tool} stop --time ${longestStopSeconds} ${words}`)];
   if (kind === 'stop') return [String(sh`${tool} kill --signal=[its stop signal] ${words}`)];
   if (kind !== 'start') return [];
   const run =
@@ -181,6 +194,26 @@ const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string
   ];
 };
 /**
+ * The old container is kept under another name. After a boot, podman would start it beside the new one, on
+ * the same data, if its policy is `always` and cannot be changed.
+ */
+const policyProblems = async (
+  tool: ShellScript,
+  { container }: MemberSpec,
+  inspected: string,
+  ask: ScriptRunner,
+): Promise<readonly string[]> => {
+  if (inspected.trim() === '') return [];
+  const policy = parseInspect(inspected, `container ${container}`).HostConfig?.['RestartPolicy'];
+  if ((policy as { readonly Name?: unknown } | undefined)?.Name !== 'always') return [];
+  const able = await ask(sh`${tool} update --help 2>/dev/null | grep -e --restart || true`);
+  return able.trim() === ''
+    ? [
+        'its container has the restart policy always, which this version of podman cannot change: after a boot, podman would start the old container beside the new one; create the container again with --restart unless-stopped, or install a podman whose podman update has the flag --restart',
+      ]
+    : [];
+};
+/**
  * Settings of the container that a new container would lose. Empty if a command of the operator creates the
  * new container.
  */
@@ -190,19 +223,22 @@ const settingsProblems = async (
   member: MemberSpec,
   ask: ScriptRunner,
 ): Promise<readonly string[]> => {
-  if (member.new_command !== undefined || member.new_image === undefined) return [];
-  const [own, image] = [
-    await ask(sh`${tool} inspect ${member.container} 2>/dev/null || true`),
-    await ask(
-      sh`i=$(${tool} inspect -f '{{.Image}}' ${member.container} 2>/dev/null) && ${tool} image inspect "$i" 2>/dev/null || true`,
+  if (member.new_command === undefined && member.new_image === undefined) return [];
+  const own = await ask(sh`${tool} inspect ${member.container} 2>/dev/null || true`);
+  const returning = name === 'podman' ? await policyProblems(tool, member, own, ask) : [];
+  if (member.new_command !== undefined) return returning;
+  const image = await ask(
+    sh`i=$(${tool} inspect -f '{{.Image}}' ${member.container} 2>/dev/null) && ${tool} image inspect "$i" 2>/dev/null || true`,
+  );
+  if (own.trim() === '' || image.trim() === '') return returning;
+  return [
+    ...returning,
+    ...lostSettings(
+      parseInspect(own, `container ${member.container}`),
+      parseInspect(image, `the image of container ${member.container}`),
+      name,
     ),
   ];
-  if (own.trim() === '' || image.trim() === '') return [];
-  return lostSettings(
-    parseInspect(own, `container ${member.container}`),
-    parseInspect(image, `the image of container ${member.container}`),
-    name,
-  );
 };
 /** Supports docker, and podman, which accepts the same commands. */
 export const containerService =
@@ -218,8 +254,12 @@ export const containerService =
         ? { state: 'gone', reason: `container not found: ${container}` }
         : containerState(line, container);
     },
-    stop: (member, graceMs) => stopScript(tool, member, graceMs),
-    kill: ({ container }) => sh`${tool} kill ${container} >/dev/null`,
+    stop: (member, graceMs) =>
+      name === 'podman' ? podmanStop(tool, member, graceMs) : dockerStop(tool, member, graceMs),
+    kill: ({ container }) =>
+      name === 'podman'
+        ? sh`${tool} stop --time 0 ${container} >/dev/null`
+        : sh`${tool} kill ${container} >/dev/null`,
     stage: (member, move) => stage(tool, member, move),
     activate: (member, which, placement) => {
       if (placement?.previous.container_id === undefined) return sh`true`;

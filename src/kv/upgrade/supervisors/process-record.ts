@@ -122,6 +122,8 @@ export type ProcessRecord = Identity & {
   readonly cpus?: string;
   /** Policy and priority as numbers, see sched(7). */
   readonly scheduling?: { readonly policy: number; readonly priority: number };
+  /** Its I/O priority in the words of `ionice -p`. Absent if its host does not have that program. */
+  readonly io_priority?: string;
   readonly seccomp?: number;
   readonly root?: string;
   /** Namespaces by type: `net:[4026531840]`. */
@@ -211,6 +213,7 @@ const recordFrom = (read: Read): ProcessRecord | undefined => {
   const stat = (read('stat') ?? '').replace(/^.*\) /s, '').split(' ');
   const [nice, priority, policy] = [16, 37, 38].map((at) => numberIn(stat[at]));
   const [oom, cwd, root] = [numberIn(read('oom_score_adj')), read('cwd'), read('root')];
+  const io = read('ionice')?.trim();
   return {
     env: environmentIn(environ),
     args: wordsIn(read('cmdline') ?? ''),
@@ -220,6 +223,7 @@ const recordFrom = (read: Read): ProcessRecord | undefined => {
     ...(nice === undefined ? {} : { nice }),
     ...(oom === undefined ? {} : { oom_score_adj: oom }),
     ...(policy === undefined || priority === undefined ? {} : { scheduling: { policy, priority } }),
+    ...(io === undefined || io === '' ? {} : { io_priority: io }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(root === undefined ? {} : { root }),
     namespaces: Object.fromEntries(
@@ -249,13 +253,22 @@ const readFrom = (read: Read): ReadProcess => {
   if (record !== undefined) return { record };
   return read('status') === undefined ? {} : { problem: unreadable };
 };
-/** The process with this ID, or the current process. */
-export const readProcess = async (host: Pick<Host, 'files'>, pid: number | 'self'): Promise<ReadProcess> => {
+/** No file of the kernel contains the I/O priority. Without the program, the priority is unknown. */
+const ioPriorityOf = async ({ processes }: Pick<Host, 'processes'>, pid: number): Promise<string> => {
+  const asked = await processes.run('ionice', ['-p', String(pid)]).catch(() => undefined);
+  return asked?.code === 0 ? asked.stdout : '';
+};
+/** The process with this ID, or the current process without its I/O priority, which only a record needs. */
+export const readProcess = async (
+  host: Pick<Host, 'files' | 'processes'>,
+  pid: number | 'self',
+): Promise<ReadProcess> => {
   // The names are those of the tables above, and the kernel names the processes.
   const pathOf = (name: string): string => ['/proc', pid, name].join('/');
   const links = new Map<string, string | undefined>();
   for (const name of procLinks)
     links.set(name, (await host.files.info(pathOf(name)).catch(() => undefined))?.target);
+  if (pid !== 'self') links.set('ionice', await ioPriorityOf(host, pid));
   return readFrom((name) => (links.has(name) ? links.get(name) : textOf(host, pathOf(name))));
 };
 /** Runs before a stop: a member must not stop without a record of its settings. */
@@ -303,6 +316,7 @@ export const recordHere = async (
 const procScript = (pid: number | 'self'): ShellScript => sh`cd /proc/${pid} 2>/dev/null || exit 0
 for f in ${[...procFiles]}; do [ ! -r "$f" ] || { v=$(base64 < "$f" 2>/dev/null) && echo "$f=$(echo "$v" | tr -d '\\n')"; }; done
 for f in ${[...procLinks]}; do v=$(readlink "$f" 2>/dev/null) && echo "$f=$(printf %s "$v" | base64 | tr -d '\\n')"; done
+${pid === 'self' ? sh`` : sh`v=$(ionice -p ${pid} 2>/dev/null) && echo "ionice=$(printf %s "$v" | base64 | tr -d '\\n')"`}
 exit 0`;
 const decodeText = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : Buffer.from(text, 'base64').toString();

@@ -65,6 +65,18 @@ const schedulingLines = (record: ProcessRecord, own: Starter): ShellScript[] => 
     ? []
     : [tryCommand(sh`chrt ${flag} -p ${Number(priority)} "$$" >/dev/null`, 'scheduling policy')];
 };
+/** Class and level for ionice; undefined for a process without a priority of its own. */
+const ioClassOf = ({ io_priority = '' }: ProcessRecord): readonly [number, string] | undefined => {
+  const [, name, level = '0'] = /^(realtime|best-effort|idle)(?:: prio ([0-7]))?$/.exec(io_priority) ?? [];
+  return name === undefined ? undefined : [['realtime', 'best-effort', 'idle'].indexOf(name) + 1, level];
+};
+/** A newer kernel derives the priority from the nice value, so the shell compares it before it sets one. */
+const ioLines = (record: ProcessRecord): ShellScript[] => {
+  const [kind, level = '0'] = ioClassOf(record) ?? [];
+  if (kind === undefined) return [];
+  const set = sh`ionice -c ${kind} ${kind === 3 ? [] : ['-n', level]} -p "$$"`;
+  return [tryCommand(sh`[ "$(ionice)" = ${String(record.io_priority)} ] || ${set}`, 'I/O priority')];
+};
 /** The shell that becomes the server ignores a signal if its predecessor did: a child ignores it as well. */
 const signalLines = ({ ignored_signals: ignored }: ProcessRecord): ShellScript[] =>
   bitNumbers(bitsOf(ignored))
@@ -87,6 +99,7 @@ const becomeLike = (record: ProcessRecord | undefined, own: Starter): ShellScrip
       ? [tryCommand(sh`renice -n ${Number(nice)} -p "$$" >/dev/null`, 'nice value')]
       : []),
     ...schedulingLines(record, own),
+    ...ioLines(record),
     ...(isChanged(record, own, 'cpus')
       ? [tryCommand(sh`taskset -pc ${String(cpus)} "$$" >/dev/null`, 'processor list')]
       : []),
@@ -263,6 +276,10 @@ const priorityLosses = (record: ProcessRecord, own: Starter): string[] => [
       ]
     : []),
 ];
+const ioLosses = (record: ProcessRecord, own: Starter): string[] =>
+  ioClassOf(record)?.[0] === 1 && !can(own, cap.nice)
+    ? [`its process has the I/O priority ${record.io_priority}, which only root can set; run opsctl as root`]
+    : [];
 const capabilityLosses = (record: ProcessRecord, own: Starter): string[] => {
   const [wanted, has] = [record.capabilities, own.capabilities];
   if (wanted === undefined || has === undefined) return [];
@@ -340,6 +357,7 @@ export const recordProblems = ({ record, problem }: ReadProcess, own: Starter): 
     ...groupLosses(record, own),
     ...limitLosses(record, own),
     ...priorityLosses(record, own),
+    ...ioLosses(record, own),
     ...capabilityLosses(record, own),
     ...confinementLosses(record, own),
     ...cgroupLosses(record, own),

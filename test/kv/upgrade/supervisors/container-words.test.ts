@@ -20,6 +20,7 @@ describe('a container', () => {
     ['configured 0 0 false false', created],
     ['initialized 0 0 false false', created],
     ['exited 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
+    ['stopping 42 0 false false', { state: 'running', pid: 42 }],
     ['dead 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
     ['stopped 0 3 false false\n', { state: 'gone', reason: why, exitCode: 3 }],
     ['removing 0 3 false false', { state: 'gone', reason: why, exitCode: 3 }],
@@ -43,6 +44,30 @@ describe('a container', () => {
   it('a container is stopped within the time', () => {
     expect(service.stop(member, 1500)).toContain('[ $i -gt 20 ] && exit 1');
   });
+  it('podman stops a container with its own command, so that it does not start it again', () => {
+    const podman = serviceTexts(containerService('podman')(cluster));
+    expect(podman.stop(member, 1500)).toMatch(/^timeout 2 podman stop --time \d{5} 'c1'/m);
+    expect(podman.kill(member)).toBe("podman stop --time 0 'c1' >/dev/null");
+    expect(podman.describe('stop', member, 'new')).toEqual([expect.stringMatching(/^podman stop .*c1$/)]);
+  });
+  it.each([
+    { tool: 'podman', policy: 'always', help: '', isRefused: true },
+    { tool: 'podman', policy: 'always', help: '  --restart string', isRefused: false },
+    { tool: 'podman', policy: 'unless-stopped', help: '', isRefused: false },
+    { tool: 'podman', policy: 'on-failure', help: '', isRefused: false },
+    { tool: 'docker', policy: 'always', help: '', isRefused: false },
+  ] as const)(
+    'the restart policy $policy of $tool with the help $help is refused: $isRefused',
+    async ({ tool, policy, help, isRefused }) => {
+      const inspected = JSON.stringify([{ HostConfig: { RestartPolicy: { Name: policy } } }]);
+      const ask = async (script: unknown): Promise<string> =>
+        String(script).includes('update --help') ? help : inspected;
+      for (const patch of [{ new_image: 'kv:2' }, { new_command: ['run', '{image}'] }]) {
+        const problems = await containerService(tool)(cluster).problems?.({ ...member, ...patch }, ask);
+        expect(problems).toEqual(isRefused ? [naming('always', 'podman', '--restart unless-stopped')] : []);
+      }
+    },
+  );
   it('a container is queried for its version on the image, by its program', () => {
     const of = (which: 'old' | 'new', patch: object) => service.version({ ...member, ...patch }, which);
     expect(of('new', {})).toBeUndefined();

@@ -41,7 +41,7 @@ inspect) shift; f=; [ "$1" = -f ] && { f=$2; shift 2; }; i=$(id "$1") || exit 1
 image) case "$*" in *"{{.Id}}"*) eval "echo \\\${$#}";; *) echo '[{"Config":{"Env":["PATH=/bin"]}}]';; esac;;
 rename) i=$(id "$2") || exit 1; id "$3" >/dev/null && exit 1; echo "$3" > $D/$i/name;;
 update) i=$(id "$3") || exit 1; echo "\${2#--restart=}" > $D/$i/restart;;
-kill) for i; do :; done; i=$(id "$i") || exit 1; echo exited > $D/$i/state;;
+kill|stop) for i; do :; done; i=$(id "$i") || exit 1; echo exited > $D/$i/state;;
 start) i=$(id "$2") || exit 1; echo running > $D/$i/state; cat $D/$i/image >> ${real.at('started')};;
 rm) for i; do :; done; i=$(id "$i") || exit 1; rm -r $D/$i;;
 run) case "$*" in *--version*) echo "etcd Version: 3.4.23"; exit;; esac

@@ -2,6 +2,7 @@
  * Detection of the member process and inheritance by its successor, with the same results locally and over
  * ssh.
  */
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -123,6 +124,7 @@ const propertiesOf = (pid: number) => ({
     .split(' ')
     .slice(37, 39),
   oom: readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'),
+  io: spawnSync('ionice', ['-p', String(pid)], { encoding: 'utf8' }).stdout,
   limits: readFileSync(`/proc/${pid}/limits`, 'utf8'),
   cgroup: readFileSync(`/proc/${pid}/cgroup`, 'utf8'),
   cwd: readlinkSync(`/proc/${pid}/cwd`),
@@ -139,7 +141,7 @@ const startSpecial = async (spec: MemberSpec): Promise<number> => {
   const script = `cd ${real.at('elsewhere')}; umask 0027; trap '' 10
 mkdir -p ${group} 2>/dev/null && echo $$ > ${group}/cgroup.procs
 prlimit --pid $$ --nofile=5000:6000 --core=0:0; renice -n 3 -p $$ >/dev/null; echo 7 > /proc/$$/oom_score_adj
-chrt --batch -p 0 $$; taskset -pc 0 $$ >/dev/null; unset PWD OLDPWD
+ionice -c 2 -n 6 -p $$; chrt --batch -p 0 $$; taskset -pc 0 $$ >/dev/null; unset PWD OLDPWD
 exec setpriv --reuid 65534 --regid 65534 --groups 7,8 --bounding-set=-cap_21,-cap_22 --inh-caps=-all,+cap_10 --ambient-caps=-all,+cap_10 --no-new-privs -- "$@"`;
   const words = ['-c', script, 'sh', ...(spec.old_command as string[])];
   const own = Object.fromEntries(Object.keys(real.host.env).map((name) => [name, undefined]));

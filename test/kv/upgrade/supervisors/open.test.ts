@@ -22,13 +22,13 @@ describe('the driver of a cluster file', () => {
     ['local', { driver: 'local' }, 'local', 'kill -TERM "$(cat /run/n1.pid)"'],
     ['systemd', { driver: 'systemd' }, 'systemd', 'systemctl stop kv'],
     ['docker', { driver: 'docker' }, 'docker', 'docker kill --signal=[its stop signal] c1'],
-    ['podman', { driver: 'podman' }, 'podman', 'podman kill --signal=[its stop signal] c1'],
+    ['podman', { driver: 'podman' }, 'podman', 'podman stop --time 86400 c1'],
     ['static-pod', { driver: 'static-pod' }, 'static-pod', "mv -f '/m/kv.yaml' "],
     ['hooks', { driver: 'hooks', hooks: { stop: 'down {name}' } }, 'hooks', 'down n1'],
     ['ssh', { driver: 'ssh' }, 'ssh', 'ssh h1 \'kill -TERM "$(cat /run/n1.pid)"\''],
     ['ssh, then systemd', over('systemd'), 'ssh', 'ssh h1 systemctl stop kv'],
     ['ssh, then docker', over('docker'), 'ssh', "ssh h1 'docker kill"],
-    ['ssh, then podman', over('podman'), 'ssh', "ssh h1 'podman kill"],
+    ['ssh, then podman', over('podman'), 'ssh', 'ssh h1 podman stop'],
   ])('the driver is opened for %s', async (_, patch, kind, stop) => {
     const driver = await open(patch);
     expect(driver.kind).toBe(kind);

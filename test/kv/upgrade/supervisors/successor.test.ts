@@ -54,6 +54,9 @@ describe('missing properties of a successor', () => {
     ['a nice value that everybody can set', { nice: 5 }, user, undefined],
     ['oom_score_adj', { oom_score_adj: -900 }, user, /oom_score_adj -900/],
     ['a real-time policy', { scheduling: { policy: 1, priority: 9 } }, user, /scheduling policy 1/],
+    ['a real-time I/O priority', { io_priority: 'realtime: prio 4' }, user, /realtime: prio 4.*root/],
+    ['a real-time I/O priority that root can set', { io_priority: 'realtime: prio 4' }, root, undefined],
+    ['an I/O priority that everybody can set', { io_priority: 'best-effort: prio 6' }, user, undefined],
     ['a policy that chrt does not know', { scheduling: { policy: 6, priority: 0 } }, root, /policy 6/],
     ['capabilities', { capabilities: sets({ bounding: '3ffffffffff' }) }, root, /cap_41/],
     ['ambient capabilities', { capabilities: sets({ ambient: '400' }) }, user, /only root can set/],
@@ -132,8 +135,20 @@ describe('the start of a successor', () => {
   };
   it('runs no program for what it has already', () => {
     const [, script, ...rest] = words({});
-    expect(script).not.toMatch(/prlimit|renice|taskset|chrt|cgroup|oom_score_adj/);
+    expect(script).not.toMatch(/prlimit|renice|taskset|chrt|cgroup|oom_score_adj|ionice/);
     expect(rest).toEqual(['sh', '/run/n1.pid', '/', '/new']);
+  });
+  it.each<[string, string | undefined]>([
+    ['best-effort: prio 6', 'ionice -c 2 -n 6 -p'],
+    ['realtime: prio 0', 'ionice -c 1 -n 0 -p'],
+    ['idle', 'ionice -c 3 '],
+    ['none: prio 0', undefined],
+    ['', undefined],
+    ['a class of a later kernel: prio 3', undefined],
+  ])('sets the I/O priority %j', (io_priority, wanted) => {
+    const [, script] = words({ io_priority });
+    if (wanted === undefined) expect(script).not.toContain('ionice');
+    else expect(script?.replaceAll("'", '')).toContain(wanted);
   });
   it('sets groups of root, and capabilities', () => {
     expect(words({ groups: [] })).toContain('--clear-groups');
