@@ -239,11 +239,16 @@ const allReturned = ({ plan, cluster, journal }: Run): Ending => {
   };
 };
 /**
- * Every member has returned, and the operator requested the stop: no step is left to stop before. After a
- * downgrade, the store still has to be told. A run that lost its lock must not end the work of another run.
+ * The end at a requested stop; undefined without one. If every member has returned, no step is left to stop
+ * before: only a downgrade still has to be canceled in the store. A run that lost its lock must not end the
+ * work of another run.
  */
-const hasNoStepLeft = (run: Run, stop: AppError): boolean =>
-  stop.detail.code === 'STOPPED' && kindOf(run.plan) !== 'downgrade';
+const stopNow = (run: Run, seen: MemberStatus | undefined): Ending | undefined => {
+  if (!run.signal.aborted) return undefined;
+  const { message, detail } = stopReason(run);
+  const isOver = seen === undefined && detail.code === 'STOPPED' && kindOf(run.plan) !== 'downgrade';
+  return isOver ? undefined : endStopped(message, detail.tryThis ?? []);
+};
 /**
  * spec/store#states: while a member still runs the old version, all others can return to it. Members return
  * one after the other, with the same health check.
@@ -253,9 +258,8 @@ export const rollBack = async (run: Run): Promise<Ending> => {
   for (;;) {
     const observation = await observe({ host, cluster, access });
     const seen = nextToReturn(run, observation);
-    const stop = run.signal.aborted ? stopReason(run) : undefined;
-    if (stop !== undefined && !(seen === undefined && hasNoStepLeft(run, stop)))
-      return endStopped(stop.message, stop.detail.tryThis ?? []);
+    const stopped = stopNow(run, seen);
+    if (stopped !== undefined) return stopped;
     if (seen === undefined) break;
     const refusal = await refusalNow(run, observation, seen);
     if (refusal === 'look-again') continue;
