@@ -116,11 +116,23 @@ const trustedFinding = (shown: string, auth: string, who: string, versions: Vers
     `write ${auth}: true if all ${who} have a certificate, or remove ${shown}`,
   );
 };
-/** A listener without TLS ignores the certificate files, so it asks nobody for a certificate. */
-const isPlain = (urls: unknown): boolean =>
+const areUrlsPlain = (urls: unknown): boolean =>
   typeof urls === 'string' &&
   urls.trim() !== '' &&
   urls.split(',').every((url) => /^\s*(?:http|unix):/.test(url));
+/** The listeners that use the certificates of clients or of peers. The first one always exists. */
+const listeners = {
+  clients: ['listen-client-urls', 'listen-metrics-urls', 'listen-client-http-urls'],
+  peers: ['listen-peer-urls'],
+} as const;
+/** A listener without TLS ignores the certificate files, so it asks nobody for a certificate. */
+const isPlain = (who: keyof typeof listeners, read: (key: string) => unknown): boolean => {
+  const [first, ...others] = listeners[who];
+  return (
+    areUrlsPlain(read(first)) &&
+    others.map((key) => read(key)).every((urls) => urls === undefined || urls === '' || areUrlsPlain(urls))
+  );
+};
 const changesTrusted = (versions: Versions): boolean =>
   accessOf(before(versions))?.trustedCaRequires === false &&
   accessOf(versions.to)?.trustedCaRequires === true;
@@ -191,11 +203,8 @@ const sectionFindings = (section: Section, file: Settings, versions: Versions): 
     });
   const isTrustedOnly =
     isSet(given['trusted-ca-file']) && !isSet(given['ca-file']) && !isOn(given['client-cert-auth']);
-  const [who, urls] =
-    section === 'client-transport-security'
-      ? (['clients', file['listen-client-urls']] as const)
-      : (['peers', file['listen-peer-urls']] as const);
-  return isTrustedOnly && !isPlain(urls) && changesTrusted(versions)
+  const who = section === 'client-transport-security' ? 'clients' : 'peers';
+  return isTrustedOnly && !isPlain(who, (key) => file[key]) && changesTrusted(versions)
     ? [...found, trustedFinding(`${section}.trusted-ca-file`, `${section}.client-cert-auth`, who, versions)]
     : found;
 };
@@ -230,14 +239,8 @@ export const accessInFile = (file: Settings, versions: Versions): ConfigFinding[
 ];
 
 const trustedPairs = [
-  {
-    ...{ ca: 'trusted-ca-file', old: 'ca-file', auth: 'client-cert-auth', who: 'clients' },
-    urls: 'listen-client-urls',
-  },
-  {
-    ...{ ca: 'peer-trusted-ca-file', old: 'peer-ca-file', auth: 'peer-client-cert-auth', who: 'peers' },
-    urls: 'listen-peer-urls',
-  },
+  { ca: 'trusted-ca-file', old: 'ca-file', auth: 'client-cert-auth', who: 'clients' },
+  { ca: 'peer-trusted-ca-file', old: 'peer-ca-file', auth: 'peer-client-cert-auth', who: 'peers' },
 ] as const;
 
 type Given = {
@@ -254,7 +257,7 @@ const givenFindings = ({ has, get, display, unknownText }: Given, versions: Vers
     .map((key) => accessFinding('fail', display(key), unknownText(key, versions.to), instead(key)));
   const trusted = trustedPairs
     .filter(({ ca, old, auth }) => given.includes(ca) && !given.includes(old) && !isOn(get(auth)))
-    .filter(({ urls }) => !isPlain(get(urls)))
+    .filter(({ who }) => !isPlain(who, get))
     .filter(() => changesTrusted(versions))
     .map(({ ca, auth, who }) => trustedFinding(display(ca), display(auth), who, versions));
   return [...dropped, ...trusted];

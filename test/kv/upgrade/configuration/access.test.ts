@@ -174,6 +174,26 @@ describe('access settings as flags and variables', () => {
       'fail client-transport-security.trusted-ca-file',
     ]);
   });
+  it.each(['listen-metrics-urls', 'listen-client-http-urls'])('a CA matters for %s with TLS', (key) => {
+    const rows = [
+      ['https://127.0.0.1:1', true],
+      ['http://127.0.0.1:1, https://127.0.0.1:2', true],
+      ['http://127.0.0.1:1', false],
+      ['', false],
+    ] as const;
+    for (const [urls, isFound] of rows) {
+      const plain = 'http://127.0.0.1:2379';
+      const inFile = { ...client({ 'trusted-ca-file': 'x' }), 'listen-client-urls': plain, [key]: urls };
+      expect(about(inFile, '3.4').includes('fail client-transport-security.trusted-ca-file')).toBe(isFound);
+      const words = ['--trusted-ca-file=x', `--listen-client-urls=${plain}`, `--${key}=${urls}`];
+      expect(flags('3.4', ...words).includes('fail --trusted-ca-file')).toBe(isFound);
+      const variable = `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+      const env = { ETCD_TRUSTED_CA_FILE: 'x', ETCD_LISTEN_CLIENT_URLS: plain, [variable]: urls };
+      expect(variables('3.4', env).includes('fail ETCD_TRUSTED_CA_FILE')).toBe(isFound);
+      const peers = { ...peer({ 'trusted-ca-file': 'x' }), 'listen-peer-urls': plain, [key]: urls };
+      expect(about(peers, '3.4')).not.toContain('fail peer-transport-security.trusted-ca-file');
+    }
+  });
   it('a flag and a variable together require a certificate', () =>
     expect(lintFlags(['--trusted-ca-file=x'], '3.4', '3.3', { ETCD_CLIENT_CERT_AUTH: 'true' })).toEqual([]));
 });
