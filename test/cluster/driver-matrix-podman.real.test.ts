@@ -21,9 +21,7 @@ describe.runIf(process.env['OPSCTL_SOAK'] === '1' && hasBinaries('3.4', '3.5'))(
       return true;
     };
     const unattended = ['--yes', '--accept-point-of-no-return'] as const;
-    it('unless-stopped: each member is stopped, and its old container does not come back', async ({
-      skip,
-    }) => {
+    it('an upgrade replaces each container with the policy unless-stopped', async ({ skip }) => {
       const isHere = await on('unless-stopped', async (bed) => {
         const upgraded = await bed.opsctl('kv', 'upgrade', ...unattended);
         expect([upgraded.code, upgraded.stderr]).toEqual([0, expect.any(String)]);
@@ -31,7 +29,7 @@ describe.runIf(process.env['OPSCTL_SOAK'] === '1' && hasBinaries('3.4', '3.5'))(
       });
       if (!isHere) skip('podman cannot be had here; see stderr');
     }, 600_000);
-    it('always: the check refuses, and names the way out', async ({ skip }) => {
+    it('the check refuses the policy always and names the fix', async ({ skip }) => {
       const isHere = await on('always', async (bed) => {
         const checked = await bed.opsctl('kv', 'check');
         expect(checked.code).not.toBe(0);

@@ -168,7 +168,7 @@ describe('a rollback', () => {
     { kind: 'upgrade', code: 'LOCK_LOST', done: back('n2'), outcome: 'stopped' },
     { kind: 'downgrade', code: 'USER', done: back('n2'), outcome: 'stopped' },
   ] as const)(
-    'a stop ($code) at the last member of the rollback of a $kind ends as $outcome',
+    'a rollback of a $kind reports $outcome after a stop ($code) at its last member',
     async ({ kind, code, done, outcome }) => {
       const stop = new AbortController();
       const { small, ending } = await rolledBack(

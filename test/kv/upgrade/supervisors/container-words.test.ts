@@ -44,7 +44,7 @@ describe('a container', () => {
   it('a container is stopped within the time', () => {
     expect(service.stop(member, 1500)).toContain('[ $i -gt 20 ] && exit 1');
   });
-  it('podman stops a container with its own command, so that it does not start it again', () => {
+  it('podman stops a container with `podman stop`', () => {
     const podman = serviceTexts(containerService('podman')(cluster));
     expect(podman.stop(member, 1500)).toMatch(/^timeout 2 podman stop --time \d{5} 'c1'/m);
     expect(podman.kill(member)).toBe("podman stop --time 0 'c1' >/dev/null");
@@ -57,7 +57,7 @@ describe('a container', () => {
     { tool: 'podman', policy: 'on-failure', help: '', isRefused: false },
     { tool: 'docker', policy: 'always', help: '', isRefused: false },
   ] as const)(
-    'the restart policy $policy of $tool with the help $help is refused: $isRefused',
+    '$tool refuses the restart policy $policy with the help $help: $isRefused',
     async ({ tool, policy, help, isRefused }) => {
       const inspected = JSON.stringify([{ HostConfig: { RestartPolicy: { Name: policy } } }]);
       const ask = async (script: unknown): Promise<string> =>
