@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import {
+import fs, {
   chmodSync,
+  chownSync,
   closeSync,
   constants,
   lchownSync,
@@ -44,6 +45,14 @@ describe('links of other users', () => {
     mkdirSync(`${at}-private`, { mode: 0o700 });
     return at;
   };
+  /** The owner of the directory is neither this user nor the owner of a link in it. */
+  const giveDirectoryAway = (path: string): void => {
+    if (user === 0) return chownSync(path, 65_533, group);
+    vi.spyOn(fs, 'statSync').mockImplementation(((at: string, options?: object) => {
+      const stats = statSync(at, options);
+      return at === path ? Object.assign(stats as object, { uid: user + 2 }) : stats;
+    }) as typeof fs.statSync);
+  };
   /** Every way in which the program writes to a path. */
   const writers: readonly (readonly [string, (path: string) => unknown])[] = [
     ['replace', (path) => nodeFiles.replace(path, 'x')],
@@ -62,6 +71,7 @@ describe('links of other users', () => {
         symlinkSync('out', join(at, 'second'));
         symlinkSync(`${at}-private`, join(at, 'way'));
         for (const name of ['out', 'way']) giveAway(join(at, name));
+        giveDirectoryAway(at);
         for (const name of ['out', 'second', 'way/new', 'way/../new']) {
           await expect((async () => write(`${at}/${name}`))()).rejects.toMatchObject({
             code: 'ELINKOWNER',
@@ -73,6 +83,14 @@ describe('links of other users', () => {
       }
     },
   );
+  it.each([0o1777, 0o777])('a link of the owner of the directory is followed, mode %o', async (mode) => {
+    const at = publicDirectory(mode);
+    symlinkSync(`${at}-private`, join(at, 'latest'));
+    giveAway(join(at, 'latest'));
+    if (user === 0) chownSync(at, 65_534, group);
+    await nodeFiles.replace(join(at, 'latest', 'new'), 'new');
+    expect(readFileSync(join(`${at}-private`, 'new'), 'utf8')).toBe('new');
+  });
   it('a link of the user, and any link in a private directory, is followed', async () => {
     const at = publicDirectory(0o1777);
     symlinkSync(`${at}-victim`, join(at, 'own'));

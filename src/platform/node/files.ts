@@ -38,6 +38,12 @@ const linkAt = (path: string): fs.Stats | undefined => {
 };
 /** The absolute path, in which `..` is kept: the kernel follows a link before it. */
 const wholePath = (path: string): string => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`);
+/**
+ * As in Linux, a link of the owner of its directory is allowed: that user can replace everything in the directory anyway.
+ * Unlike in Linux, the directory needs no sticky bit: without it, even more users can replace the link.
+ */
+const isLinkOfStranger = (link: fs.Stats, directory: fs.Stats, user: number): boolean =>
+  ![user, 0, directory.uid].includes(link.uid) && (directory.mode & 0o002) !== 0;
 /** The kernel follows at most this many links in one path. */
 const MOST_LINKS = 40;
 /**
@@ -60,7 +66,7 @@ const refuseLinkOfOther = (path: string): void => {
     }
     links += 1;
     if (links > MOST_LINKS) return;
-    if (stats.uid !== user && stats.uid !== 0 && (fs.statSync(at).mode & 0o002) !== 0)
+    if (isLinkOfStranger(stats, fs.statSync(at), user))
       throw systemError('ELINKOWNER', `the link ${next} belongs to user ${stats.uid}`, path);
     const to = fs.readlinkSync(next);
     if (isAbsolute(to)) at = sep;
