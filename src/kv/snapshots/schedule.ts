@@ -170,6 +170,7 @@ const xmlText = (value: string): string =>
 /** launchd.plist(5): a property list for each kind of value that the job has. */
 const plistValue = (value: unknown, indent: string): string => {
   if (typeof value === 'string') return `${indent}<string>${xmlText(value)}</string>\n`;
+  if (typeof value === 'boolean') return `${indent}<${value}/>\n`;
   if (typeof value === 'number') return `${indent}<integer>${value}</integer>\n`;
   const more = `${indent}  `;
   if (Array.isArray(value))
@@ -188,7 +189,7 @@ const launchd = (job: Job): SchedulerFile[] => {
     StartCalendarInterval: job.calendar.launchd,
     EnvironmentVariables: { OPSCTL_HOME: home },
     ProcessType: 'Background',
-    LowPriorityIO: 1,
+    LowPriorityIO: true,
     Nice: 10,
     Umask: 0o077,
     StandardErrorPath: `/var/log/${name}.log`,

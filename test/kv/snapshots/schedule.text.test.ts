@@ -136,7 +136,7 @@ describe('output for schedulers', () => {
       ProgramArguments: [...job.program, ...words],
       StartCalendarInterval: calendar.launchd,
       EnvironmentVariables: { OPSCTL_HOME: '/usr/local/var/opsctl' },
-      ...{ ProcessType: 'Background', LowPriorityIO: 1, Nice: 10, Umask: 63 },
+      ...{ ProcessType: 'Background', LowPriorityIO: true, Nice: 10, Umask: 63 },
       StandardErrorPath: '/var/log/opsctl-snapshot-prod----x-.log',
     });
   });
