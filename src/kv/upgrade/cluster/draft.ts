@@ -81,9 +81,11 @@ const environmentOf = (host: Host, { pid, argv }: Running, cwd: string): Record<
         wordsAt(host, `/proc/${pid}/environ`)
           .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const)
           .filter(([name]) => isServerVariable(name))
-          .map(([name, value]) => [name, isPathVariable(name) ? resolve(cwd, value) : value]),
+          .map(([name, value]) => [name, isPathVariable(name) && value !== '' ? resolve(cwd, value) : value]),
       )
     : {};
+/** Requests the version that a member runs; undefined if it does not respond. */
+type RequestMinor = () => Promise<Minor | undefined>;
 type Settings = { readonly config_file?: string; get(key: string): string | undefined };
 /**
  * Reads settings as the server does: only the configuration file if one is set, otherwise flags before the
@@ -94,10 +96,11 @@ const settingsOf = async (
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
   cwd: string,
-  minor: Minor | undefined,
+  requestMinor: RequestMinor,
 ): Promise<Settings> => {
   const flags = flagsOf(argv.slice(1));
-  const given = findServerFile(flags, env[FILE_VARIABLE], minor);
+  const variable = env[FILE_VARIABLE] ?? '';
+  const given = findServerFile(flags, variable, variable === '' ? undefined : await requestMinor());
   if (given === undefined)
     return { get: (key) => flags.get(key) ?? env[`ETCD_${key.toUpperCase().replaceAll('-', '_')}`] };
   const config_file = resolve(cwd, given);
@@ -211,18 +214,20 @@ const isBelievable = async (host: Host, { pid, uid }: Running, urls: readonly st
   uid === undefined || uid === 0 || uid === host.uid || servesUrl(host, { pid, uid }, urls);
 /**
  * Finds the process of a member on this machine: its flags, environment or configuration file contain the
- * member's client URL. The version of the member decides which of them its process has read.
+ * member's client URL. The version of the member decides which of them its process has read. A request for it may
+ * last until its time limit, so it is sent only if a variable names a file.
  */
 export const findProcess = async (
   host: Host,
   listed: ListedMember,
-  minor: Minor | undefined,
+  requestMinor: RequestMinor,
 ): Promise<FoundProcess | undefined> => {
+  let minor: ReturnType<RequestMinor> | undefined;
   for (const one of await running(host)) {
     if (!(await isBelievable(host, one, listed.client_urls))) continue;
     const cwd = (await host.files.realPath(`/proc/${one.pid}/cwd`).catch(() => undefined)) ?? '/';
     const env = environmentOf(host, one, cwd);
-    const settings = await settingsOf(host, one.argv, env, cwd, minor);
+    const settings = await settingsOf(host, one.argv, env, cwd, () => (minor ??= requestMinor()));
     if (isMember(settings, listed)) return describeRunningMember(host, one, settings, env, cwd, listed.name);
   }
   return undefined;
@@ -259,7 +264,9 @@ const seenHere = async (
 ) => {
   const isLooked = named === undefined || named === 'local' || named === 'systemd';
   const found = await Promise.all(
-    listed.map(async (member) => (isLooked ? findProcess(host, member, await minorOf?.(member)) : undefined)),
+    listed.map(async (member) =>
+      isLooked ? findProcess(host, member, async () => minorOf?.(member)) : undefined,
+    ),
   );
   const units = found.flatMap((one) => (one === undefined ? [] : [one.unit !== undefined]));
   const driver: Driver = named ?? (units.length > 0 && units.every(Boolean) ? 'systemd' : 'local');

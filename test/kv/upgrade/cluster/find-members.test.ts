@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import { findProcess } from '../../../../src/kv/upgrade/cluster/draft.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -20,6 +20,7 @@ const found = (
   files: Record<string, string> = {},
   links: Record<string, string> = {},
   minor: Minor = '3.4',
+  request = async (): Promise<Minor | undefined> => minor,
 ) => {
   const host = fakeHost({
     files: { '/proc/1/cmdline': words('/sbin/init'), '/proc/71/cmdline': words(...argv), ...files },
@@ -28,7 +29,7 @@ const found = (
   return findProcess(
     { ...host, files: { ...host.files, realPath: async (path: string) => known[path] } },
     listed,
-    minor,
+    request,
   );
 };
 
@@ -150,6 +151,23 @@ it('3.3 does not read the file of ETCD_CONFIG_FILE, but its flags and variables'
   expect(await found(['etcd'], files, {}, '3.4')).toBeDefined();
 });
 
+it('the version is requested at most once, and only if a variable names a file', async () => {
+  const [url, file] = ['http://10.0.0.1:2379', '/srv/n1.yml'];
+  const text = `name: n1\nadvertise-client-urls: ${url}\n`;
+  const request = vi.fn(async () => '3.4' as const);
+  const flags = ['etcd', '--advertise-client-urls', url];
+  for (const environ of ['ETCD_DATA_DIR=/var/n1', 'ETCD_CONFIG_FILE='])
+    expect(await found(flags, { '/proc/71/environ': words(environ) }, {}, '3.4', request)).toBeDefined();
+  expect(request).not.toHaveBeenCalled();
+  const other = {
+    '/proc/70/cmdline': words('etcd'),
+    '/proc/70/environ': words('ETCD_CONFIG_FILE=/srv/n0.yml'),
+  };
+  const files = { ...other, '/proc/71/environ': words(`ETCD_CONFIG_FILE=${file}`), [file]: text };
+  expect(await found(['etcd'], files, {}, '3.4', request)).toMatchObject({ config_file: file });
+  expect(request).toHaveBeenCalledTimes(1);
+});
+
 describe('the unit of a member', () => {
   const group = (text: string) => ({ '/proc/71/cgroup': text });
   const argv = ['etcd', '--name', 'n1', '--advertise-client-urls', 'http://10.0.0.1:2379'];
@@ -163,7 +181,7 @@ describe('the unit of a member', () => {
       await findProcess(
         { ...host, files: { ...host.files, realPath: async (path: string) => known[path] } },
         listed,
-        '3.4',
+        async () => '3.4',
       )
     )?.unit;
   };
