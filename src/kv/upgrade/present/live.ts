@@ -19,6 +19,7 @@ import {
   type RunMember,
   type RunModel,
   emptyRun,
+  getOwn,
   memberState,
   runAfter,
   stepNames,
@@ -100,7 +101,7 @@ const rowsOf = (state: RunModel, look: LiveView, isNarrow: boolean): Cell[][] =>
   );
   const members = state.members.map((member) => {
     const cells = stepCells(member, state.columns, look.frame);
-    const { downMs } = state.histories[member.name] ?? {};
+    const { downMs } = getOwn(state.histories, member.name) ?? {};
     return memberCells(member, downMs, isNarrow ? [inOne(cells, look)] : cells);
   });
   return [head, ...members];

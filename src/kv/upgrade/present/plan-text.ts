@@ -7,7 +7,7 @@ import { mebibytes } from '../guards/guard.ts';
 import { crosses, downgradeLimits, kindOf, pathLines } from '../plan-kind.ts';
 import type { Plan, Step } from '../../engine/model.ts';
 import { wrap } from '../../../core/text.ts';
-import { type Timing, stepNames } from './run-model.ts';
+import { type Timing, getOwn, stepNames } from './run-model.ts';
 import { findingsText } from './text.ts';
 
 /** Splits a command that is one argument of ssh or a shell into its arguments. Pure. */
@@ -116,7 +116,7 @@ export const timeLeftText = (timing: Timing | undefined, elapsedMs: number): str
   if (timing === undefined || timing.left.length === 0) return undefined;
   const all = estimateMs(timing.plan, timing.left, timing.tookMs);
   if (all === undefined) return undefined;
-  const begun = timing.left.flatMap((name) => timing.begunAt[name] ?? []);
+  const begun = timing.left.flatMap((name) => getOwn(timing.begunAt, name) ?? []);
   const spent = begun.length === 0 ? 0 : elapsedMs - Math.min(...begun);
   const members = timing.left.length === 1 ? '1 member' : `${timing.left.length} members`;
   return `about ${durationText(Math.max(0, all - spent))} left for ${members}, based on ${durationText(Math.max(...timing.tookMs))} per member so far`;

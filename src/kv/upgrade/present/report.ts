@@ -25,7 +25,7 @@ import { stepIn, stepNumber } from '../decide.ts';
 import { quantilesOf } from '../watch/canary.ts';
 import { markdownFrom } from './markdown.ts';
 import { pageFrom } from './page.ts';
-import { type WholeRun, memberState, wholeRun } from './run-model.ts';
+import { type WholeRun, getOwn, memberState, wholeRun } from './run-model.ts';
 import { detailText } from './text.ts';
 
 export type ReportInput = {
@@ -50,7 +50,7 @@ const memberReport = ({ plan, after, snapshots }: ReportInput, run: WholeRun, na
   const before = plan.observation.members.find((member) => member.name === name);
   const seen = after?.members.find((member) => member.name === name);
   const snapshot = snapshots.findLast((row) => row.member === name);
-  const { downMs, dataCopy, checks = [] } = run.histories[name] ?? {};
+  const { downMs, dataCopy, checks = [] } = getOwn(run.histories, name) ?? {};
   return {
     name,
     client_url: before?.client_url ?? '',

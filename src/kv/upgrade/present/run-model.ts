@@ -16,6 +16,9 @@ import { memberOfStep } from '../../engine/steps.ts';
  * and its forms (page, drawing, Markdown) read this model and derive nothing from events.
  */
 
+/** The value of a member. A member may have the name of an inherited property, such as `constructor`. */
+export const getOwn = <T>(values: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(values, name) ? values[name] : undefined;
 /** Durations of the members in this run, and the remaining members. */
 export type Timing = {
   readonly plan: Plan;
@@ -26,7 +29,7 @@ export type Timing = {
 const finishStep = (timing: Timing, event: UpgradeEvent & { event: 'step-finished' }): Timing => {
   const { kind, member } = event.step;
   if (kind !== 'gate') return timing;
-  const begun = timing.begunAt[member];
+  const begun = getOwn(timing.begunAt, member);
   const isOwn = event.was_done_before !== true && begun !== undefined;
   return {
     ...timing,
@@ -51,7 +54,7 @@ export const timingAfter = (timing: Timing | undefined, event: UpgradeEvent): Ti
     return { ...timing, begunAt, left: [...new Set([...timing.left, event.member])] };
   }
   const member = event.event === 'step-started' ? event.step.member : undefined;
-  if (member === undefined || timing.begunAt[member] !== undefined || !timing.left.includes(member))
+  if (member === undefined || getOwn(timing.begunAt, member) !== undefined || !timing.left.includes(member))
     return timing;
   return { ...timing, begunAt: { ...timing.begunAt, [member]: event.elapsed_ms } };
 };
@@ -230,7 +233,7 @@ const changeHistory = (
   name: string,
   change: (history: MemberHistory) => Partial<MemberHistory>,
 ): RunModel => {
-  const history = state.histories[name] ?? noHistory;
+  const history = getOwn(state.histories, name) ?? noHistory;
   return { ...state, histories: { ...state.histories, [name]: { ...history, ...change(history) } } };
 };
 

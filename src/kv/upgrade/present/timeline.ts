@@ -2,7 +2,14 @@ import { escapeHtml } from '../../../core/text.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { Report } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';
-import type { CanaryWrite, MemberHistory, Period, RunModel, WholeRun } from './run-model.ts';
+import {
+  type CanaryWrite,
+  getOwn,
+  type MemberHistory,
+  type Period,
+  type RunModel,
+  type WholeRun,
+} from './run-model.ts';
 import { durationText, versionNames } from './text.ts';
 
 /** Times are milliseconds since the start of the run. */
@@ -40,7 +47,7 @@ export const timelineFrom = (report: Report, run: WholeRun): Timeline => {
   return {
     durationMs,
     lanes: report.members.map(({ name, version_before }) =>
-      laneOf(name, run.histories[name] ?? {}, durationMs, isNewAtStart(version_before)),
+      laneOf(name, getOwn(run.histories, name) ?? {}, durationMs, isNewAtStart(version_before)),
     ),
     leaders: run.leaders.map(({ name, fromMs, toMs = durationMs }) => ({
       name,

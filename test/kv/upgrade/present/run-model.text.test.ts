@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type RunModel, emptyRun, runAfter } from '../../../../src/kv/upgrade/present/run-model.ts';
+import { type RunModel, emptyRun, getOwn, runAfter } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type { StepKind, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
 import { partlyMade } from '../../../support/context.ts';
@@ -90,6 +90,14 @@ describe('effects of events on the live table', () => {
     expect(of(stateOf(down, { ...up, version: '3.4.9' }), 'n1')?.version).toBe('3.4.9');
     const leaders = stateOf({ event: 'leader-changed', from: 'n1', to: 'n2' }).members;
     expect(leaders.map(({ isLeader }) => isLeader)).toEqual([false, true, false]);
+  });
+  it.each(['constructor', 'toString'])('a member may have the name %s', (name) => {
+    const [down, up] = [
+      { event: 'member-down', member: name, was_leader: false },
+      { event: 'member-up', member: name, down_ms: 70 },
+    ];
+    expect(getOwn(stateOf(down).histories, 'valueOf')).toBeUndefined();
+    expect(getOwn(stateOf(down, up).histories, name)).toMatchObject({ downMs: 70, changes: [{}, {}] });
   });
   it('a rollback event shows that a member goes back, why, and when it has', () => {
     const down = { event: 'member-down', member: 'n2', was_leader: false };
