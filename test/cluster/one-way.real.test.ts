@@ -35,6 +35,15 @@ const kv = (words: readonly string[], host?: Parameters<typeof opsctl>[1]['host'
     home,
     ...(host === undefined ? {} : { host }),
   });
+/** The members notice a lost connection after some time. */
+const checkUntilShown = async (text: string): Promise<Awaited<ReturnType<typeof kv>>> => {
+  const until = Date.now() + 300_000;
+  for (;;) {
+    const checked = await kv(['check']);
+    if (checked.stdout.includes(text)) return checked;
+    if (Date.now() > until) expect.fail(`no check shows "${text}"; the last one printed ${checked.stdout}`);
+  }
+};
 const upgrade = ['upgrade', '--yes', '--accept-point-of-no-return'] as const;
 /** The first and the last member of the order of the run. The last one is the leader. */
 const orderOf = (journal: string): readonly [string, string] => {
@@ -60,9 +69,7 @@ describe.each(versionPairs)('one direction of a link, %s → %s', (from, to, pre
       await start(from, to, prefix);
       network.cutOneWay('n2', 'n1', 'refused');
       const shown = 'n2 has no connection to n1';
-      let checked = await kv(['check']);
-      // The members notice a lost connection after some time.
-      while (!checked.stdout.includes(shown)) checked = await kv(['check']);
+      const checked = await checkUntilShown(shown);
       expect(checked.code).toBe(20);
       const before = cluster.members.map((member) => cluster.pid(member));
       expect((await kv(upgrade)).code).toBe(10);
