@@ -159,6 +159,11 @@ export type RunOptions = {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
   readonly maxBytes?: number;
+  /**
+   * A Ctrl-C on a terminal, and its end, send a signal to every process of its group. The child and its own children then ignore
+   * that signal, because this program decides when to stop. It keeps the terminal; a time limit and `signal` still end it.
+   */
+  readonly keepsRunningOnCtrlC?: boolean;
   /** Called when the child was started, with what sends it a signal. `inherit` hands it the terminal (editors, ssh asking for a passphrase). */
   readonly onStart?: (kill: (signal: string) => void) => void;
   readonly stdio?: 'pipe' | 'inherit';

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
@@ -33,6 +35,51 @@ const isStoppedBetweenMembers = async (): Promise<void> => {
 const upgrading = (...more: string[]) =>
   home.start(['kv', 'upgrade', '--cluster', cluster.file, '--yes', '--accept-point-of-no-return', ...more]);
 
+/** Ctrl-C on a terminal: every process of the foreground group gets the signal, so also the scripts that a driver started. */
+const inOwnGroup = (...words: string[]) => {
+  const env = { PATH: process.env.PATH, HOME: home.home, OPSCTL_HOME: home.home, ...codeCache };
+  const child = spawn(process.execPath, [BIN, ...words], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const sees = async (isSeen: (stderr: string) => boolean): Promise<void> => {
+    while (!isSeen(stderr)) {
+      if (child.exitCode !== null) expect.fail(`ended with ${child.exitCode}: ${stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  return { ended, sees, signal: (name: NodeJS.Signals) => process.kill(-(child.pid as number), name) };
+};
+/** The hooks of a cluster file. `stop` writes a file when it begins, and waits for another one before it stops the member. */
+const useHooks = (begun: string, go: string): void => {
+  const text = readFileSync(cluster.file, 'utf8');
+  const flagsOf = /^ {2}- name: (\S+)[^]*?new_command: (\[.*\])/gm;
+  for (const [, name, flags] of text.matchAll(flagsOf))
+    writeFileSync(join(cluster.dir, `${name}.flags`), (JSON.parse(flags as string) as string[]).join(' '));
+  const at = join(cluster.dir, '{name}');
+  const start = `{ nohup {binary} $(cat ${at}.flags) >> ${at}.log 2>&1 < /dev/null & echo $! > ${at}.pid; }`;
+  const sh = (script: string): readonly string[] => ['sh', '-c', script];
+  const hooks = {
+    stop: sh(
+      `touch ${begun}; while [ ! -e ${go} ]; do sleep 0.05; done; kill -TERM $(cat ${at}.pid); echo {name} >> ${go}`,
+    ),
+    start_old: sh(start),
+    start_new: sh(start),
+    is_running: sh(`p=$(cat ${at}.pid); kill -0 $p 2>/dev/null && ! grep -q "^State:.Z" /proc/$p/status`),
+    new_version: sh('{binary} --version'),
+  };
+  writeFileSync(
+    cluster.file,
+    text
+      .replace('driver: local', `driver: hooks\nhooks: ${JSON.stringify(hooks)}`)
+      .replace(/^ {4}(pid_file|log_file|old_command|new_command): .*\n/gm, ''),
+  );
+};
+
 describe('an upgrade that is asked to stop while a member is down', () => {
   it.each([
     ['one Ctrl-C that arrives twice', ['SIGINT', 'SIGINT']],
@@ -50,6 +97,23 @@ describe('an upgrade that is asked to stop while a member is down', () => {
         message: expect.stringContaining('stopped after the current step, as requested'),
       });
       expect(ended.stderr).toContain('opsctl first finishes the member that is down');
+      await isStoppedBetweenMembers();
+    },
+  );
+
+  it.each(['SIGINT', 'SIGHUP'] as const)(
+    'the stop script of a driver ends its work although the terminal sends it %s too',
+    async (signal) => {
+      const [begun, go] = [join(home.home, 'begun'), join(home.home, 'go')];
+      useHooks(begun, go);
+      const words = ['--cluster', cluster.file, '--yes', '--accept-point-of-no-return', '-o', 'json'];
+      const running = inOwnGroup('kv', 'upgrade', ...words);
+      await running.sees(() => existsSync(begun));
+      running.signal(signal);
+      await running.sees((stderr) => stderr.includes('opsctl first finishes the member that is down'));
+      writeFileSync(go, '');
+      expect(await running.ended).toBe(8);
+      expect(readFileSync(go, 'utf8')).toMatch(/^n\d\n$/);
       await isStoppedBetweenMembers();
     },
   );

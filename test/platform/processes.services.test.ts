@@ -93,6 +93,37 @@ test('a grandchild that keeps the output open does not block an aborted run', as
   host.processes.signal(left, 'SIGKILL');
 });
 
+test('a child that keeps running on Ctrl-C ignores its signals, and so do its children', async () => {
+  const script =
+    'kill -INT $$; kill -HUP $$; sh -c \'kill -INT $$; kill -HUP $$; echo "$1"; cat\' sh "$1"; exit 3';
+  const words = ['-c', script, 'sh', "it's one"];
+  const options = { input: 'read', keepsRunningOnCtrlC: true };
+  const done = await host.processes.run('/bin/sh', words, options);
+  expect(done).toMatchObject({ code: 3, signal: null, stdout: "it's one\nread", stderr: '' });
+  expect(await host.processes.run('/bin/sh', words, { input: 'read' })).toMatchObject({ signal: 'SIGINT' });
+});
+
+test('a child that keeps running on Ctrl-C still ends at its time limit and at an abort', async () => {
+  const wait = ['-c', 'while :; do sleep 0.05; done'];
+  const kept = { keepsRunningOnCtrlC: true } as const;
+  const late = await host.processes.run('/bin/sh', wait, { ...kept, timeoutMs: 200 });
+  expect(late).toMatchObject({ code: null, timedOut: true });
+  const controller = new AbortController();
+  const running = host.processes.run('/bin/sh', wait, {
+    ...kept,
+    signal: controller.signal,
+    onStart: () => controller.abort(),
+  });
+  expect(await running).toMatchObject({ code: null, timedOut: false });
+});
+
+test('a program that cannot be started is reported, also if it would keep running on Ctrl-C', async () => {
+  for (const command of ['no-such-command-anywhere', './no-such-command', real.directory]) {
+    const done = await host.processes.run(command, [], { keepsRunningOnCtrlC: true });
+    expect(done).toMatchObject({ code: null, startError: expect.stringMatching(/ENOENT|EACCES/) });
+  }
+});
+
 test('an aborted run ends the child', async () => {
   const controller = new AbortController();
   const running = host.processes.run(...node('setInterval(() => {}, 1000)'), { signal: controller.signal });

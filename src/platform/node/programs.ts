@@ -1,4 +1,6 @@
 /** The programs that opsctl starts for a command: a child that it waits for, a browser, and a pager. Loaded by the first of them. */
+import fs from 'node:fs';
+import { delimiter, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { ChildProcess } from 'node:child_process';
 import type { ResultPromise } from 'execa';
@@ -50,6 +52,31 @@ const cutOutput = (child: Parameters<typeof letGo>[0], { timeoutMs, signal }: Ru
   };
 };
 
+const canStart = (path: string): boolean => {
+  try {
+    fs.accessSync(path, fs.constants.X_OK);
+    return fs.statSync(path).isFile();
+  } catch {
+    return false;
+  }
+};
+/** A program that cannot be started is started without the shell, because a shell reports only an exit code. */
+const isFound = (command: string, { cwd = '.', env = {} }: RunOptions): boolean =>
+  command.includes('/')
+    ? canStart(resolve(cwd, command))
+    : (env.PATH ?? '').split(delimiter).some((directory) => canStart(resolve(cwd, directory, command)));
+/**
+ * An ignored signal stays ignored in the program that replaces the shell, and in its children. A separate session would
+ * have the same effect, but a proxy command of ssh and sudo would lose their terminal.
+ */
+const withoutCtrlC = (
+  command: string,
+  args: readonly string[],
+  options: RunOptions,
+): readonly [string, readonly string[]] =>
+  options.keepsRunningOnCtrlC === true && process.platform !== 'win32' && isFound(command, options)
+    ? ['/bin/sh', ['-c', `trap '' INT HUP; exec "$@"`, 'sh', command, ...args]]
+    : [command, args];
 /**
  * Runs a child until it exits; see `Processes.run`. Never rejects, because a failing child is also a result.
  */
@@ -60,7 +87,7 @@ export const run = async (
 ): Promise<Finished> => {
   const isPiped = options.stdio !== 'inherit';
   const { execa } = await import('execa');
-  const child = execa(command, args, {
+  const child = execa(...withoutCtrlC(command, args, options), {
     cwd: options.cwd,
     env: options.env as Record<string, string>,
     extendEnv: false,

@@ -56,7 +56,10 @@ export const runHook = async (
     to: run.plan.to,
   });
   await assertTrustedProgram(run.host, `the hook ${name}`, [command as string, ...words]);
-  const done = await run.host.processes.run(command as string, words, { timeoutMs: hookMs });
+  const done = await run.host.processes.run(command as string, words, {
+    timeoutMs: hookMs,
+    keepsRunningOnCtrlC: true,
+  });
   if (done.code === 0) return;
   const said = done.startError ?? done.stderr.trim().split('\n').at(-1) ?? '';
   throw new AppError(

@@ -43,6 +43,7 @@ export const readV2Data = async (host: Host, cluster: ClusterFile, member: Membe
   await assertTrustedProgram(host, 'utl_binary', [program]);
   const done = await host.processes.run(program, args, {
     timeoutMs: withinMs,
+    keepsRunningOnCtrlC: true,
     maxBytes: limits.checkOutputBytes,
   });
   const said = `${done.stdout}\n${done.stderr}`;

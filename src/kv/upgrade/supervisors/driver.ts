@@ -226,7 +226,11 @@ export const defaultMs = 10_000;
 export const localShell = (host: Host): Shell => ({
   where: 'here',
   run: (script, { timeoutMs = defaultMs } = {}) =>
-    host.processes.run('/bin/sh', ['-s'], { input: String(script), timeoutMs }),
+    host.processes.run('/bin/sh', ['-s'], {
+      input: String(script),
+      timeoutMs,
+      keepsRunningOnCtrlC: true,
+    }),
   send: async (path) => ({ path, remove: async () => {} }),
   display: (command) => command,
 });

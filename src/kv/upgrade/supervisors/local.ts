@@ -195,6 +195,7 @@ const copyData = async (
   const done = await processes.run('/bin/sh', ['-s'], {
     input: String(copyScript(member.data_dir as string, ending, walDir)),
     timeoutMs: copyMs,
+    keepsRunningOnCtrlC: true,
   });
   if (done.code === 0) return copyFrom(done.stdout, member);
   throw new AppError('stopped', `${member.name}: the copy failed: ${failureReason(done)}`, {

@@ -138,14 +138,20 @@ const remoteFor =
   ({ host, words }: Ssh, where: string): Remote =>
   async (command, options) => {
     const prefix = await words(where);
-    const done = await host.processes.run('ssh', [...prefix, '--', where, command], options);
+    const done = await host.processes.run('ssh', [...prefix, '--', where, command], {
+      ...options,
+      keepsRunningOnCtrlC: true,
+    });
     if (done.startError !== undefined)
       throw new AppError('config', `cannot start ssh: ${done.startError}`, {
         code: 'NO_SSH',
         tryThis: ['install the ssh client'],
       });
     if (done.code !== 255 && !done.timedOut) return done;
-    await host.processes.run('ssh', [...prefix, '-O', 'exit', '--', where], { timeoutMs: 2000 });
+    await host.processes.run('ssh', [...prefix, '-O', 'exit', '--', where], {
+      timeoutMs: 2000,
+      keepsRunningOnCtrlC: true,
+    });
     const said = done.stderr.trim().split('\n').at(-1) ?? '';
     throw unreachable(
       where,
