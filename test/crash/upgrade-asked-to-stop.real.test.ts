@@ -57,7 +57,7 @@ const inOwnGroup = (...words: string[]) => {
 /** The hooks of a cluster file. `stop` writes a file when it begins, and waits for another one before it stops the member. */
 const useHooks = (begun: string, go: string): void => {
   const text = readFileSync(cluster.file, 'utf8');
-  const flagsOf = /^ {2}- name: (\S+)[^]*?new_command: (\[.*\])/gm;
+  const flagsOf = /^ {2}- name: (\S+)[\s\S]*?new_command: (\[.*\])/gm;
   for (const [, name, flags] of text.matchAll(flagsOf))
     writeFileSync(join(cluster.dir, `${name}.flags`), (JSON.parse(flags as string) as string[]).join(' '));
   const at = join(cluster.dir, '{name}');

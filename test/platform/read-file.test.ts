@@ -47,7 +47,10 @@ describe('links of other users', () => {
   };
   /** The owner of the directory is neither this user nor the owner of a link in it. */
   const giveDirectoryAway = (path: string): void => {
-    if (user === 0) return chownSync(path, 65_533, group);
+    if (user === 0) {
+      chownSync(path, 65_533, group);
+      return;
+    }
     vi.spyOn(fs, 'statSync').mockImplementation(((at: string, options?: object) => {
       const stats = statSync(at, options);
       return at === path ? Object.assign(stats as object, { uid: user + 2 }) : stats;
