@@ -32,7 +32,7 @@ describe('a container', () => {
     ['', { state: 'unknown', reason: naming('c', 'container', 'state') }],
   ])('%j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
   const service = serviceTexts(containerService('docker')(cluster));
-  it('a container is gone if there is none of its name, and unknown if its daemon does not respond', () => {
+  it('the state is `gone` for a missing container, and `unknown` if its daemon does not respond', () => {
     const of = (patch: Partial<Finished>) => service.stateFrom(done(patch), member, false);
     expect(of({ stdout: 'state=running 7 0 false false\n' })).toEqual({ state: 'running', pid: 7 });
     for (const stdout of ['', 'state=\n', 'state= \n'])
