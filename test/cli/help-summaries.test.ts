@@ -20,7 +20,7 @@ test('every help summary starts with an imperative verb and has no period', asyn
   expect(faults).toEqual([]);
 });
 
-test('every flag and argument has a text of its own that begins with a capital letter or a value', async () => {
+test('every flag and argument has a text of its own that starts with a capital letter or a value', async () => {
   const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
   const texts = commands.flatMap(({ path, flags = {}, args = [] }) =>
     [

@@ -121,7 +121,7 @@ test.each([
   expect(written).toBe(isMarked ? text : JSON.stringify(JSON.parse(text)));
 });
 
-test('a text that begins with the mark is a text', () => {
+test('a text that starts with the mark is a text', () => {
   const text = JSON.stringify({ a: '\uE000\uF5CA123', b: 1 });
   expect(parseExactJson(text)).toEqual({ a: '\uE000\uF5CA123', b: 1 });
 });

@@ -62,7 +62,7 @@ test('the sidebar of the site has every page of the index, in its order', async 
   expect(site.themeConfig).toMatchObject({ sidebar: sidebarOf(index), search: { provider: 'local' } });
 });
 
-test('the workflow for GitHub Pages runs a script of package.json and uploads the folder of the site', async () => {
+test('the workflow for GitHub Pages runs a script of package.json and uploads the directory of the site', async () => {
   const workflow = textOf('docs/ci/github-pages.yml');
   const { default: site } = (await import(`${root}docs/.vitepress/config.mjs`)) as {
     default: { readonly outDir: string };

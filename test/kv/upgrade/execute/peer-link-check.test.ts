@@ -149,7 +149,7 @@ describe('the connections of a member', () => {
     const { gate } = await withOldLog();
     expect(await peerLinksWork({ ...gate, isStarted: true })).toMatchObject({ isPending: true });
   });
-  it('lines that do not begin at the start of a member do not show that it opened no stream', async () => {
+  it('a log without the start of a member does not show that it opened no stream', async () => {
     const { small, run, gate } = await withLog();
     // 400 lines are the whole tail, so the line of its own stream may be older.
     small.state.log = [...Array.from({ length: 397 }, (_, at) => `line ${at}`), ...writers];
