@@ -51,19 +51,23 @@ const stopOnRequest = ({ signal, plan, progress }: Restoring): void => {
     tryThis: [next(commandOf(plan), 'restores again')],
   });
 };
+/** Only a second signal ends the process, so after --max-time two of them are needed. */
+const exitText = (reason: unknown): string =>
+  reason instanceof AppError && reason.detail.code === 'MAX_TIME'
+    ? ' after --max-time. A second Ctrl-C exits'
+    : '. Another Ctrl-C exits';
 /** A stop would leave the cluster down, so the restore continues and reports how it can be interrupted. */
 const announceStop = ({ signal, plan, warn }: Restoring): void =>
   signal.addEventListener(
     'abort',
-    () =>
-      warn(
-        adviceText(
-          after(
-            'the restore has stopped members, so it continues to its end. Another Ctrl-C exits immediately and leaves them as they are; then',
-            commandOf(plan),
-          ),
-        ),
-      ),
+    () => {
+      const exit = exitText(signal.reason);
+      const advice = after(
+        `the restore has stopped members, so it continues to its end${exit} immediately and leaves them as they are; then`,
+        commandOf(plan),
+      );
+      warn(adviceText(advice));
+    },
     { once: true },
   );
 const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../../src/core/problem.ts';
 import { snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
 import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
 import {
@@ -120,6 +121,15 @@ describe('a restore', () => {
     expect([done, warned]).toEqual([['build n1', 'build n2'], []]);
     expect(await journal()).toEqual(['opened', 'built n1', 'built n2']);
   });
+  it('a restore that exceeds --max-time names the second Ctrl-C', async () => {
+    const { run, stop, warned } = await scene();
+    const log = (text: string): void => {
+      const reason = new AppError('network', 'not done', { code: 'MAX_TIME' });
+      if (text === 'n2: stopped') stop.abort(reason);
+    };
+    await run({ log });
+    expect(warned).toEqual([naming('continues to its end after --max-time', 'A second Ctrl-C exits')]);
+  });
   it('a Ctrl-C after the first stop finishes a restore and names the command for another one', async () => {
     const { run, stop, warned, journal } = await scene();
     const log = (text: string): void => {
@@ -127,7 +137,11 @@ describe('a restore', () => {
     };
     expect((await run({ log })).kept).toHaveLength(3);
     expect(warned).toEqual([
-      naming('continues to its end', 'kv restore --snapshot /s.db --to 3.4 --bump-revision 0'),
+      naming(
+        'continues to its end',
+        'Another Ctrl-C exits',
+        'kv restore --snapshot /s.db --to 3.4 --bump-revision 0',
+      ),
     ]);
     expect((await journal()).at(-1)).toBe('closed');
   });
