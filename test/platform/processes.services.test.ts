@@ -93,7 +93,7 @@ test('a grandchild that keeps the output open does not block an aborted run', as
   host.processes.signal(left, 'SIGKILL');
 });
 
-test('a child that keeps running on Ctrl-C ignores its signals, and so do its children', async () => {
+test('a child that keeps running on Ctrl-C, and its own children, ignore the signals of the terminal', async () => {
   const script =
     'kill -INT $$; kill -HUP $$; sh -c \'kill -INT $$; kill -HUP $$; echo "$1"; cat\' sh "$1"; exit 3';
   const words = ['-c', script, 'sh', "it's one"];
@@ -117,7 +117,7 @@ test('a child that keeps running on Ctrl-C still ends at its time limit and at a
   expect(await running).toMatchObject({ code: null, timedOut: false });
 });
 
-test('a program that cannot be started is reported, also if it would keep running on Ctrl-C', async () => {
+test('the start error of a program that would keep running on Ctrl-C is reported', async () => {
   for (const command of ['no-such-command-anywhere', './no-such-command', real.directory]) {
     const done = await host.processes.run(command, [], { keepsRunningOnCtrlC: true });
     expect(done).toMatchObject({ code: null, startError: expect.stringMatching(/ENOENT|EACCES/) });
