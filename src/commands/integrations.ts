@@ -226,8 +226,9 @@ const shellOf = ({ env }: Host): Shell => {
   const name = basename(env.SHELL ?? '');
   if (name === 'bash' || name === 'zsh' || name === 'fish') return name;
   if (name === 'pwsh') return 'powershell';
-  throw new AppError('usage', `completion install: unsupported shell in $SHELL: ${env.SHELL ?? 'not set'}`, {
-    tryThis: ['opsctl completion install bash', 'opsctl completion install zsh'],
+  const why = name === '' ? '$SHELL is not set' : `$SHELL names a shell without completion: ${env.SHELL}`;
+  throw new AppError('usage', `completion install: ${why}`, {
+    tryThis: shells.enum.map((shell) => `opsctl completion install ${shell}`),
   });
 };
 /** Writes the script to the user's own directory of that shell; a script of an older version is replaced. */

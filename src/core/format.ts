@@ -20,10 +20,9 @@ export const parseDuration = (text: string, from?: string, longest = longestMs):
   if (ms !== undefined && ms <= longest) return ms;
   const why =
     ms === undefined ? 'is not a duration' : `is longer than ${Math.floor(longest / 86_400_000)} days`;
-  throw new AppError('usage', `${from === undefined ? '' : `${from}: `}${JSON.stringify(text)} ${why}`, {
-    ...(from === undefined
-      ? {}
-      : { problems: [problem(from, 'format', `${why}; got ${JSON.stringify(text)}`)] }),
+  const given = JSON.stringify(text);
+  throw new AppError('usage', from === undefined ? `${given} ${why}` : `${from} ${why}; got ${given}`, {
+    ...(from === undefined ? {} : { problems: [problem(from, 'format', `${why}; got ${given}`)] }),
     tryThis: ['write it like 30s, 5m, 1h30m or 500ms'],
   });
 };

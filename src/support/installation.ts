@@ -63,6 +63,7 @@ const npmVersion = async ({ host, signal }: Query, limitMs: number): Promise<str
   // The .npmrc of the current directory, for example of a cloned repository, can name any variable and any registry.
   const args = ['view', PACKAGE, 'version', '--global'];
   const found = await host.processes.run('npm', args, { timeoutMs: limitMs, signal });
+  signal.throwIfAborted();
   const latest = found.stdout.trim();
   if (found.code === 0 && VERSION.test(latest)) return latest;
   const reason =

@@ -14,3 +14,17 @@ test.each(['bash', 'zsh', 'fish', 'powershell'] as const)(
     expect(await pathWith('/data')).toMatch(/^\/data\//);
   },
 );
+
+test.each([
+  [undefined, '$SHELL is not set'],
+  ['', '$SHELL is not set'],
+  ['/bin/tcsh', '$SHELL names a shell without completion: /bin/tcsh'],
+])('completion install names the shells that it knows if SHELL is %j', async (SHELL, why) => {
+  const host = fakeHost({ env: { HOME: '/home/ann', SHELL } });
+  await expect(installScript(host, undefined)).rejects.toMatchObject({
+    message: `completion install: ${why}`,
+    detail: {
+      tryThis: ['bash', 'zsh', 'fish', 'powershell'].map((shell) => `opsctl completion install ${shell}`),
+    },
+  });
+});

@@ -3,7 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Host, HttpRequest } from '../../src/platform/host.ts';
-import { compareReleases } from '../../src/support/installation.ts';
+import type { Settings } from '../../src/config/settings.ts';
+import { compareReleases, latestVersion } from '../../src/support/installation.ts';
+import { partlyMade } from '../support/context.ts';
+import { fakeHost } from '../support/fake-host.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
 
@@ -197,6 +200,17 @@ describe('version', () => {
     expect([ran.code, asked.length]).toEqual([code, 1]);
     expect(ran.stdout + ran.stderr).not.toContain('\u001b[31m');
     if (latest !== undefined) expect(ran.json()).toMatchObject({ latest, is_current: code === 0 });
+  });
+  it('a query that Ctrl-C ends is interrupted, and not a failure of npm', async () => {
+    const stop = new AbortController();
+    const host = fakeHost({});
+    const run = async () => {
+      stop.abort(new Error('interrupted'));
+      return { code: null, signal: 'SIGTERM' as const, stdout: '', stderr: '', timedOut: false };
+    };
+    const settings = partlyMade<Settings>({ get: () => undefined });
+    const query = { host: { ...host, processes: { ...host.processes, run } }, settings, signal: stop.signal };
+    await expect(latestVersion(query, 1_000)).rejects.toThrow('interrupted');
   });
   it.each([
     ['0.1.0', '0.1.0', 0],

@@ -15,6 +15,16 @@ test.each([
 test.each(['', 'soon', '5x', '-1s', '1h 30m'])('no duration: %j', (text) => {
   expect(() => parseDuration(text)).toThrow(/not a duration/);
 });
+test('a flag that is no duration is named once', () => {
+  expect(() => parseDuration('soon', '--timeout')).toThrow(
+    expect.objectContaining({
+      message: '--timeout is not a duration; got "soon"',
+      detail: expect.objectContaining({
+        problems: [{ path: '--timeout', rule: 'format', message: 'is not a duration; got "soon"' }],
+      }),
+    }),
+  );
+});
 test.each([
   [320, '320 ms'],
   [4200, '4.2 s'],

@@ -113,8 +113,9 @@ const reportUnattended = (
   if (!crosses(plan)) return;
   if ((isInteractive && !isConfirmed) || values['accept-point-of-no-return'] === true) return;
   if (options.hold_last || options.hold_after !== undefined) return;
+  const why = isInteractive ? '--yes does not confirm the point of no return' : 'not interactive';
   log.info(
-    `not interactive: the run will hold before the last member on ${from}; --accept-point-of-no-return continues past it`,
+    `${why}: the run will hold before the last member on ${from}; --accept-point-of-no-return continues past it`,
   );
 };
 
