@@ -51,6 +51,7 @@ const starters: Readonly<Record<string, string>> = {
   'kv/upgrade/rehearse/rehearse.ts': 'values follow their flag',
   'kv/upgrade/supervisors/local.ts': 'a fixed word; the command line of the cluster file',
   'kv/upgrade/supervisors/driver.ts': 'a script on standard input',
+  'kv/upgrade/supervisors/process-record.ts': 'ionice, with the number of a process',
   'kv/upgrade/supervisors/ssh.ts': 'the host after --; the jump host is validated',
   'kv/upgrade/window/window.ts': 'the command of the user, for a shell',
   'cli/mcp/call.ts': 'this program; its words are on standard input',

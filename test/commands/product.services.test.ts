@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Host, HttpRequest } from '../../src/platform/host.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { compareReleases, latestVersion } from '../../src/support/installation.ts';
+import { covers } from '../support/covers.ts';
 import { partlyMade } from '../support/context.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { opsctl, type Ran } from '../support/program.ts';
@@ -53,34 +54,38 @@ describe('update notice', () => {
   const runAt = (own: ReturnType<typeof pageHost>, extra: Partial<Parameters<typeof opsctl>[1]> = {}) =>
     opsctl(words, { home, env: on, host: own.host, ...extra });
 
-  it('an update notice is printed once a day, on standard error, and only on request', async () => {
-    const home = makeDirectory();
-    let now = Date.now();
-    const own = pageHost(newest, () => now);
-    const without = await runAt(own, { home, env: {} });
-    expect([without.code, without.stderr, own.asked]).toEqual([0, '', []]);
-    const first = await runAt(own, { home });
-    expect([first.code, first.stderr]).toEqual([
-      0,
-      expect.stringMatching(/^opsctl 9\.9\.9 is available .+\n$/),
-    ]);
-    expect(first.stdout).toBe(without.stdout);
-    for (const hours of [0, 1, 22]) {
-      now += hours * 3_600_000;
-      expect((await runAt(own, { home })).stderr).toBe('');
-    }
-    expect(own.asked).toHaveLength(1);
-    now += 3_600_000;
-    expect((await runAt(own, { home })).stderr).toContain(line);
-    expect(own.asked.map(({ method, url, headers, body }) => [method, url, headers, body])).toEqual(
-      Array.from({ length: 2 }, () => [
-        'GET',
-        on.OPSCTL_UPDATE_URL,
-        { accept: 'application/json', 'user-agent': 'opsctl' },
-        undefined,
-      ]),
-    );
-  });
+  it(
+    'an update notice is printed once a day, on standard error, and only on request',
+    covers('setting/update_notice'),
+    async () => {
+      const home = makeDirectory();
+      let now = Date.now();
+      const own = pageHost(newest, () => now);
+      const without = await runAt(own, { home, env: {} });
+      expect([without.code, without.stderr, own.asked]).toEqual([0, '', []]);
+      const first = await runAt(own, { home });
+      expect([first.code, first.stderr]).toEqual([
+        0,
+        expect.stringMatching(/^opsctl 9\.9\.9 is available .+\n$/),
+      ]);
+      expect(first.stdout).toBe(without.stdout);
+      for (const hours of [0, 1, 22]) {
+        now += hours * 3_600_000;
+        expect((await runAt(own, { home })).stderr).toBe('');
+      }
+      expect(own.asked).toHaveLength(1);
+      now += 3_600_000;
+      expect((await runAt(own, { home })).stderr).toContain(line);
+      expect(own.asked.map(({ method, url, headers, body }) => [method, url, headers, body])).toEqual(
+        Array.from({ length: 2 }, () => [
+          'GET',
+          on.OPSCTL_UPDATE_URL,
+          { accept: 'application/json', 'user-agent': 'opsctl' },
+          undefined,
+        ]),
+      );
+    },
+  );
   const plainStream = (name: 'stdout' | 'stderr') => (host: Host) => ({
     ...host,
     terminal: { ...host.terminal, [name]: { ...host.terminal[name], isTty: false } },
@@ -193,14 +198,18 @@ describe('version', () => {
     ['{"version":"\\u001b[31m9.9.9"}', 11, undefined],
     ['{"version":9}', 11, undefined],
     ['<html>', 11, undefined],
-  ])('version --check reads the page of update_url instead of npm: %s', async (text, code, latest) => {
-    const { host, asked } = pageHost(() => text);
-    const env = { OPSCTL_UPDATE_URL: 'https://releases.example.com/latest.json?token=secret-of-the-test' };
-    const ran = await opsctl(['version', '--check', '-o', 'json'], { home, env, host });
-    expect([ran.code, asked.length]).toEqual([code, 1]);
-    expect(ran.stdout + ran.stderr).not.toContain('\u001b[31m');
-    if (latest !== undefined) expect(ran.json()).toMatchObject({ latest, is_current: code === 0 });
-  });
+  ])(
+    'version --check reads the page of update_url instead of npm: %s',
+    covers('setting/update_url'),
+    async (text, code, latest) => {
+      const { host, asked } = pageHost(() => text);
+      const env = { OPSCTL_UPDATE_URL: 'https://releases.example.com/latest.json?token=secret-of-the-test' };
+      const ran = await opsctl(['version', '--check', '-o', 'json'], { home, env, host });
+      expect([ran.code, asked.length]).toEqual([code, 1]);
+      expect(ran.stdout + ran.stderr).not.toContain('\u001b[31m');
+      if (latest !== undefined) expect(ran.json()).toMatchObject({ latest, is_current: code === 0 });
+    },
+  );
   it('a query that Ctrl-C ends is interrupted, and not a failure of npm', async () => {
     const stop = new AbortController();
     const host = fakeHost({});
