@@ -359,3 +359,13 @@ export const jsonFaultText = (text: string): string => {
   const { line, column, what } = jsonFault(text);
   return `${line === 1 ? '' : `line ${line}, `}column ${column}: ${what}`;
 };
+
+/** Whether a text is one JSON value. Pure. */
+export const isJsonText = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};

@@ -3,6 +3,7 @@ import { textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
 import { rawCheck, withOutcome } from '../api/send.ts';
+import { isJsonText } from '../core/json-scan.ts';
 import { headerProblem } from '../core/operation.ts';
 import { pageWatch } from '../core/limits.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
@@ -164,14 +165,6 @@ export type ApiRequest = {
   /** The token of a sign-in, which opsctl can replace if the service rejects it. */
   readonly token?: string;
 };
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
 /** --field converts types and reads @files; --raw-field keeps the text unchanged. */
 const fieldsOf = async (
   context: EngineContext,
@@ -197,7 +190,7 @@ const bodyText = (
   if (fields.length > 0) return JSON.stringify(bodyOf(fields));
   // A body in a file or on standard input was read before, and is a value by now.
   const text = typeof body === 'object' ? JSON.stringify(body) : (body as string | undefined);
-  if (text !== undefined && !isJson(text))
+  if (text !== undefined && !isJsonText(text))
     throw invalidArguments([problem('--body', 'format', 'must be JSON')]);
   return text;
 };

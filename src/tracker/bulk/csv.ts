@@ -2,7 +2,7 @@ import { AppError, type Problem, problem, usageError } from '../../core/problem.
 import { escapedNulAt, lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { escapedNulRemedy, nulFound, nulRemedy, refuseForeignText, utf8Decoder } from '../../core/text.ts';
-import { jsonFaultText } from '../../core/json-scan.ts';
+import { isJsonText, jsonFaultText } from '../../core/json-scan.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {
@@ -83,19 +83,11 @@ const brokenRow = (text: string): Problem => {
     ? nulProblem(nul, nulRemedy)
     : problem('', 'type', `is not JSON: ${jsonFaultText(text)}`, rowHint(text.trim()));
 };
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
 /** How to make rows of the text that a line shows: a list, an object of several lines, or a table. */
 const rowHint = (text: string): string | undefined => {
   if (/^[[{]$/.test(text))
     return `write one object in each line: jq -c ${text === '[' ? "'.[]'" : '.'} ROWS.json > ROWS.ndjson`;
-  if (text.startsWith('{') && text.endsWith(',') && isJson(text.slice(0, -1)))
+  if (text.startsWith('{') && text.endsWith(',') && isJsonText(text.slice(0, -1)))
     return 'remove the comma behind the object';
   return /^[\w"]+[,;\t]/.test(text) ? 'use --input-format csv for a table' : undefined;
 };
