@@ -125,7 +125,9 @@ describe.each(transports)('%s transport', (transport) => {
     const connections: number[] = [];
     const counting = await rawServer((socket) => {
       connections.push(socket.remotePort ?? 0);
-      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx'));
+      socket.on('data', () =>
+        socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 1\r\n\r\nx'),
+      );
     });
     for (let i = 0; i < 5; i++) expect(await (await ask(host, { url: counting })).text()).toBe('x');
     expect(connections).toHaveLength(1);
@@ -517,6 +519,26 @@ describe.each(transports)('%s transport', (transport) => {
       Array.from({ length: 40 }, async (_, i) => (await ask(host, { url: `${url}/${i}` })).text()),
     );
     expect(texts).toEqual(Array.from({ length: 40 }, (_, i) => `/${i}`));
+  });
+
+  test.each([
+    ['without a keep-alive time', '', 1000],
+    ['with keep-alive: timeout=2', 'keep-alive: timeout=2\r\n', 1000],
+    ['with keep-alive: timeout=1', 'keep-alive: timeout=1\r\n', 0],
+  ])('a server %s gets no request on a connection that it may be closing', async (_, keepAlive, idleMs) => {
+    const host = makeHost();
+    let connections = 0;
+    const url = await rawServer((socket) => {
+      connections += 1;
+      socket.on('data', () => socket.write(`HTTP/1.1 200 OK\r\n${keepAlive}content-length: 1\r\n\r\nx`));
+    });
+    for (const method of ['GET', 'POST'])
+      for (const time of ['first', 'second']) {
+        await (await ask(host, { method, url })).text();
+        if (time === 'first') await new Promise((resolve) => setTimeout(resolve, idleMs + 50));
+      }
+    // Three connections: the second request of each method came too late for the connection of the first.
+    expect(connections).toBeGreaterThanOrEqual(3);
   });
 
   test('close lets go of idle connections, and the next request opens a new one', async () => {

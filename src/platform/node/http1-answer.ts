@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import { ChunkQueue, isBodyless, type Wire } from './transport.ts';
+import { ChunkQueue, isBodyless, idleLimitMs, type Wire } from './transport.ts';
 
 /** How the end of a body is known (RFC 9112 6.3): by its length, by its chunks, or by the end of the connection. */
 type Framing = number | 'chunked' | 'to-end';
@@ -17,12 +17,6 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** White space around a value is space and tab only (RFC 9110 5.6.3); `trim` also removes a no-break space. */
 const SPACE = /^[ \t]+|(?<![ \t])[ \t]+$/g;
 const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n|$)/;
-/**
- * The default keep-alive time if the server sends none, and the margin by which this side closes earlier, so
- * that no request meets the closing.
- */
-const USUAL_MS = 4000;
-const EARLIER_MS = 1000;
 const makeMalformedError = (what: string): Error =>
   Object.assign(new Error(`the answer is not HTTP/1.1: ${what}`), { code: 'MALFORMED' });
 /** One line of a head or of trailers. Throws as node:http does; a line that continues the one before it has no name (RFC 9112 5.2). */
@@ -62,9 +56,7 @@ const keptMs = (isOld: boolean, framing: Framing, headers: Readonly<Record<strin
   const connection = headers.connection?.toLowerCase() ?? '';
   if (framing === 'to-end' || connection.includes('close') || (isOld && !connection.includes('keep-alive')))
     return 0;
-  const seconds =
-    headers['keep-alive'] === undefined ? undefined : /\btimeout=(\d+)/i.exec(headers['keep-alive'])?.[1];
-  return seconds === undefined ? USUAL_MS : Math.max(0, Number(seconds) * 1000 - EARLIER_MS);
+  return idleLimitMs(headers['keep-alive']);
 };
 /** Parses the head of a response without the empty line after it. Throws if it is not HTTP/1. Pure. */
 export const parseHead = (text: string, method: string): Head => {

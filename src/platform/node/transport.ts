@@ -2,7 +2,7 @@ import type { ClientRequest, Agent as HttpAgent, IncomingMessage } from 'node:ht
 import type { Agent as HttpsAgent } from 'node:https';
 import { connectHost } from '../../core/external-url.ts';
 import type { Bytes, HttpRequest, Tls } from '../host.ts';
-import { builtin } from './builtin.ts';
+import { builtin, elapsedMs } from './builtin.ts';
 import { readFileNow } from './files.ts';
 
 export type Wire = {
@@ -105,6 +105,20 @@ export const awaitDrain = (sink: Sink): Promise<void> =>
     sink.on('drain', finish);
     sink.on('close', finish);
   });
+
+/** Servers close an idle connection after 2 to 5 s by default. */
+const USUAL_IDLE_MS = 1000;
+/** The margin by which this side closes earlier than the server. */
+const EARLIER_MS = 1000;
+/**
+ * Returns how long a connection may be idle before its next request, in milliseconds, from the Keep-Alive header of
+ * the last response. A request that is sent while the server closes the connection fails, and one that is not
+ * idempotent, such as a code exchange after a sign-in of 5 s, cannot be repeated.
+ */
+export const idleLimitMs = (keepAlive: string | undefined): number => {
+  const seconds = keepAlive === undefined ? undefined : /\btimeout=(\d+)/i.exec(keepAlive)?.[1];
+  return seconds === undefined ? USUAL_IDLE_MS : Math.max(0, Number(seconds) * 1000 - EARLIER_MS);
+};
 
 /** Chunks that wait to be read before the sender is asked to pause. */
 const MOST_BYTES = 64 * 1024;
@@ -216,10 +230,28 @@ const watchConnection = (call: ClientRequest, isSecure: boolean, progress: Progr
   });
 };
 const closedEarly = (): Error => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+/**
+ * Closes the connections whose time is over. The timers of the agent know only the time of the server, without a
+ * margin, and on a busy machine they fire after the server has closed the connection.
+ */
+const closeIdle = (agent: HttpAgent | HttpsAgent, endsAt: WeakMap<object, number>): void => {
+  for (const sockets of Object.values(agent.freeSockets))
+    for (const socket of sockets ?? []) if (elapsedMs() >= (endsAt.get(socket) ?? 0)) socket.destroy();
+};
 /** Sends requests over keep-alive connections. The agents are created on first use. */
 const opener = () => {
   let plain: HttpAgent | undefined;
   let secure: HttpsAgent | undefined;
+  const [limits, endsAt] = [new WeakMap<object, number>(), new WeakMap<object, number>()];
+  /** Each socket that has no request ends at the time that its last response allows. */
+  const watchIdle = <A extends HttpAgent | HttpsAgent>(agent: A): A => {
+    agent.on('free', (socket: object) => void endsAt.set(socket, elapsedMs() + (limits.get(socket) ?? 0)));
+    return agent;
+  };
+  const keepLimit = (call: ClientRequest): ClientRequest =>
+    call.once('response', ({ socket, headers }: IncomingMessage) =>
+      limits.set(socket, idleLimitMs(flatHeaders(headers)['keep-alive'])),
+    );
   return {
     open({ to: { url, path }, request }: PreparedRequest): ClientRequest {
       const { method, tls } = request;
@@ -233,11 +265,15 @@ const opener = () => {
         path,
       };
       if (url.protocol !== 'https:') {
-        plain ??= new builtin.http.Agent({ keepAlive: true });
-        return builtin.http.request({ ...target, agent: plain });
+        plain ??= watchIdle(new builtin.http.Agent({ keepAlive: true }));
+        closeIdle(plain, endsAt);
+        return keepLimit(builtin.http.request({ ...target, agent: plain }));
       }
-      secure ??= new builtin.https.Agent({ keepAlive: true });
-      return builtin.https.request({ ...target, agent: secure, ...tlsOptions(tls, usualAuthorities) });
+      secure ??= watchIdle(new builtin.https.Agent({ keepAlive: true }));
+      closeIdle(secure, endsAt);
+      return keepLimit(
+        builtin.https.request({ ...target, agent: secure, ...tlsOptions(tls, usualAuthorities) }),
+      );
     },
     close(): void {
       plain?.destroy();

@@ -67,14 +67,14 @@ test.each([204, 304])('%i never has a body', (status) => {
 });
 
 test.each<[string, readonly string[], number]>([
-  ['1.1', ['content-length: 0'], 4000],
+  ['1.1', ['content-length: 0'], 1000],
   ['1.1', ['content-length: 0', 'connection: Close'], 0],
   ['1.1', ['content-length: 0', 'keep-alive: timeout=72, max=5'], 71_000],
   ['1.1', ['content-length: 0', 'keep-alive: timeout=1'], 0],
-  ['1.1', ['content-length: 0', 'keep-alive: max=5'], 4000],
+  ['1.1', ['content-length: 0', 'keep-alive: max=5'], 1000],
   ['1.1', [], 0],
   ['1.0', ['content-length: 0'], 0],
-  ['1.0', ['content-length: 0', 'connection: keep-alive'], 4000],
+  ['1.0', ['content-length: 0', 'connection: keep-alive'], 1000],
 ])('HTTP/%s with %j: the connection waits %i ms for the next request', (version, lines, ms) => {
   expect(head([`HTTP/${version} 200 OK`, ...lines]).keptMs).toBe(ms);
 });
