@@ -43,11 +43,16 @@ const start = async (gateSeconds: number): Promise<void> => {
   writer = startWriter(cluster.urls, prefix);
 };
 type Role = 'first' | 'second' | 'leader';
-/** Returns the name of the member from the plan of the run, because a busy machine may elect another leader before the run starts. */
+/**
+ * Returns the name of the member from the journal. The run changes the current leader last, and a busy machine may elect
+ * another leader after the plan was made, so the order of the plan does not show which member is in work.
+ */
 const nameOf = (role: Role, journal: string): string => {
-  const [opened] = readFileSync(journal, 'utf8').split('\n');
-  const [first, second, leader] = JSON.parse(opened as string).plan.order;
-  return { first, second, leader }[role];
+  const text = readFileSync(journal, 'utf8');
+  const { order } = JSON.parse(text.split('\n')[0] as string).plan as { order: string[] };
+  const inWork = /"begin","step":"(\w+)\.start"/.exec(text)?.[1];
+  const waiting = order.filter((name) => name !== inWork);
+  return { first: inWork, second: waiting[0], leader: waiting.at(-1) }[role] as string;
 };
 
 const kv = (verb: 'upgrade' | 'resume', host?: (host: Host) => Host): Promise<Ran> =>
