@@ -100,7 +100,6 @@ const packagesAnywhere = new Set([
   'node:buffer',
   'node:string_decoder',
   'node:url',
-  'node:tls',
   'node:stream',
 ]);
 /** Small pure packages. Exactly one file wraps each package and imports it lazily. */

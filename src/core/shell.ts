@@ -18,6 +18,14 @@ class ShellScript {
   }
 }
 export type { ShellScript };
+/**
+ * Returns the text for a shell. Every shell gets its script from this function, so that none runs a text that the tag `sh`
+ * did not make. The type rejects a string, and the check rejects a cast.
+ */
+export const scriptText = (script: ShellScript): string => {
+  if (script instanceof ShellScript) return script.toString();
+  throw new TypeError('a shell runs only a script of the tag sh');
+};
 
 /** Strings are data: a shell never evaluates them. A list becomes one word for each item. */
 export type ShellValue = string | number | undefined | ShellScript | readonly string[];

@@ -1,8 +1,7 @@
-import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { outgoing } from '../../src/platform/node/network.ts';
 import { plainHttpProblem, plainHttpWarning } from '../../src/core/external-url.ts';
+import { type Node, parseSource, readSources, walk } from '../support/syntax.ts';
 
 const secret = { headers: { Authorization: 'Bearer x' } };
 describe('secrets go over https only, except on loopback', () => {
@@ -52,26 +51,85 @@ describe('secrets go over https only, except on loopback', () => {
   });
 });
 
-/** Files that open connections: [connections, calls of connectHost]. Another number needs a reason here. */
+/** Files that use modules of the network: [uses, calls of connectHost]. Another number needs a reason here. */
 const connections: Readonly<Record<string, readonly [number, number]>> = {
-  'platform/node/http1.ts': [2, 2],
-  'platform/node/http2.ts': [1, 1],
-  // Both agents share one target.
-  'platform/node/transport.ts': [2, 1],
-  'platform/node/ports.ts': [2, 2],
+  // Only servers.
+  'platform/node/listen.ts': [3, 0],
   // Only whether the own server listens; sends nothing.
   'platform/node/network.ts': [1, 0],
+  // A connection for each scheme, and a check whether a name is an address.
+  'platform/node/http1.ts': [3, 2],
+  // A connection, a check of a name, and a constant.
+  'platform/node/http2.ts': [3, 1],
+  // Two agents for one target, two requests, the certificates of the system, and a check of a name.
+  'platform/node/transport.ts': [7, 1],
+  // The agent of a proxy.
+  'platform/node/proxy-transport.ts': [1, 0],
+  // A server, a connection for each scheme, and a check of a name.
+  'platform/node/ports.ts': [4, 2],
+};
+const networkModule = /^(?:node:)?(?:https?|http2|net|tls|dgram|dns|inspector|undici)(?:\/|$)/;
+const globals = /^(?:fetch|WebSocket|WebSocketStream|EventSource|XMLHttpRequest|globalThis|global)$/;
+const isName = (node: Node, parent: Node | undefined): boolean =>
+  (parent?.type === 'MemberExpression' && parent['property'] === node && !parent['computed']) ||
+  (/^(Property|MethodDefinition|TSPropertySignature|TSModuleDeclaration)$/.test(parent?.type ?? '') &&
+    (parent?.['key'] ?? parent?.['id']) === node &&
+    parent?.['shorthand'] !== true);
+/** Returns the places where a source reaches the network without the Host: modules by import or by name, and globals. */
+const networkUses = (source: string): string[] => {
+  const found: string[] = [];
+  walk(parseSource(source), (node, parent) => {
+    const add = (): void => void found.push(source.slice(node.start, node.end));
+    if (node.type === 'ImportDeclaration' && node['importKind'] !== 'type') {
+      const isUsed = node['specifiers'].some((one: Node) => one['importKind'] !== 'type');
+      if (isUsed && networkModule.test(node['source'].value)) add();
+    } else if (node.type === 'ImportExpression' && networkModule.test(String(node['source'].value))) add();
+    else if (node.type === 'CallExpression' && networkModule.test(String(node['arguments'][0]?.value))) {
+      if (/(?:require|getBuiltinModule)$/.test(source.slice(node['callee'].start, node['callee'].end))) add();
+    } else if (node.type !== 'Identifier' || isName(node, parent)) return;
+    else if (globals.test(node['name'])) add();
+    else if (node['name'] === 'builtin' && !/^Import|^Export|^VariableDeclarator$/.test(parent?.type ?? '')) {
+      const property = parent?.type === 'MemberExpression' && parent['object'] === node && parent['property'];
+      const isTyped = parent?.type === 'TSTypeQuery';
+      if (!isTyped && (!property || parent?.['computed'] || networkModule.test(property.name))) add();
+    } else if (node['name'] === 'builtin' && parent?.type === 'VariableDeclarator' && parent['init'] === node)
+      add();
+  });
+  return found;
 };
 test('every connection of the network layer uses the host of connectHost', () => {
-  const root = new URL('../../src/', import.meta.url).pathname;
-  const opens =
-    /\b(?:net|tls|http2|https?)\s*\.(?:connect|createConnection|request|get)\(|\bnew (?:net\.|tls\.)?(?:TLS)?Socket\(|\bfetch\(|\bnew WebSocket\(/g;
-  const found = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .flatMap((name) => {
-      const text = readFileSync(join(root, name), 'utf8').replaceAll(/^\s*(?:\*|\/\/|\/\*\*).*$/gm, '');
-      const places = [...text.matchAll(opens)].length;
-      return places === 0 ? [] : [[name, [places, [...text.matchAll(/\bconnectHost\(/g)].length]] as const];
+  const found = readSources()
+    .filter(([name]) => name !== 'platform/node/builtin.ts')
+    .flatMap(([name, text]) => {
+      const uses = networkUses(text).length;
+      return uses === 0 ? [] : [[name, [uses, [...text.matchAll(/\bconnectHost\(/g)].length]] as const];
     });
   expect(Object.fromEntries(found)).toEqual(connections);
+});
+test.each([
+  'await fetch(url);',
+  'await globalThis.fetch(url);',
+  "await globalThis['fetch'](url);",
+  'const send = fetch; await send(url);',
+  'const { fetch: send } = globalThis; await send(url);',
+  'run({ fetch });',
+  "import { connect } from 'node:tls'; connect({ host });",
+  "import https from 'node:https'; https.get(url);",
+  "const { request } = await import('node:https'); request(url);",
+  "const { request } = process.getBuiltinModule('node:https'); request(url);",
+  "require('node:net').connect(port, host);",
+  'const { https } = builtin; https.request(url);',
+  "builtin['https'].request(url);",
+  'const modules = builtin; modules.https.request(url);',
+  'const { request } = builtin.https; request(url);',
+  'new WebSocket(url);',
+])('a connection outside of the network layer is found in %s', (source) => {
+  expect(networkUses(source).length).toBeGreaterThan(0);
+});
+test.each([
+  'host.network.fetch(url);',
+  "import type { Socket } from 'node:net';",
+  'builtin.crypto.hash(text);',
+])('no connection is found in %s', (source) => {
+  expect(networkUses(source)).toEqual([]);
 });

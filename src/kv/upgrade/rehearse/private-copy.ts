@@ -4,7 +4,7 @@ import { AppError } from '../../../core/problem.ts';
 import { lossyText } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
-import { argvOf } from '../../../core/shell.ts';
+import { argvOf, scriptText, sh } from '../../../core/shell.ts';
 import { hopView } from '../plan-kind.ts';
 
 /** One member of the private copy: its paths, and the command that creates its data from the snapshot. */
@@ -243,7 +243,7 @@ export const upgradeCopy = async (
   const [command, ...first] = host.self;
   const complaints = `${home}/stderr.log`;
   // stdout contains one event per line; stderr is redirected to a file.
-  const script = 'log="$1"; shift; exec "$@" 2> "$log"';
+  const script = scriptText(sh`log="$1"; shift; exec "$@" 2> "$log"`);
   const started = await host.processes.start(
     '/bin/sh',
     ['-c', script, 'sh', complaints, command, ...first, ...args, '-o', 'ndjson'],

@@ -1,7 +1,7 @@
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { after } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
-import { sh, type ShellScript } from '../../../core/shell.ts';
+import { scriptText, sh, type ShellScript } from '../../../core/shell.ts';
 import type { Exit, Finished, Host } from '../../../platform/host.ts';
 import type {
   ClusterFile,
@@ -227,7 +227,7 @@ export const localShell = (host: Host): Shell => ({
   where: 'here',
   run: (script, { timeoutMs = defaultMs } = {}) =>
     host.processes.run('/bin/sh', ['-s'], {
-      input: String(script),
+      input: scriptText(script),
       timeoutMs,
       keepsRunningOnCtrlC: true,
     }),

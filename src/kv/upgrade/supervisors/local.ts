@@ -1,7 +1,7 @@
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
-import { sh, argvOf, shellLine } from '../../../core/shell.ts';
+import { scriptText, sh, argvOf, shellLine } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
 import { type TrustProblem, findTrustProblem, findProgramTrustProblem } from '../../../platform/trust.ts';
 import { connectedTo } from '../cluster/listening-sockets.ts';
@@ -193,7 +193,7 @@ const copyData = async (
   walDir: string | undefined,
 ): Promise<DataCopy> => {
   const done = await processes.run('/bin/sh', ['-s'], {
-    input: String(copyScript(member.data_dir as string, ending, walDir)),
+    input: scriptText(copyScript(member.data_dir as string, ending, walDir)),
     timeoutMs: copyMs,
     keepsRunningOnCtrlC: true,
   });

@@ -1,5 +1,5 @@
 import { isServerVariable } from '../../../api-specs/etcd/server-settings.ts';
-import { sh, type ShellScript } from '../../../core/shell.ts';
+import { scriptText, sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
@@ -379,5 +379,5 @@ export const unpackWords = (env: Readonly<Record<string, string>>): string[] => 
   const script = sh`${forget}; opsctl_i=0
 while eval "opsctl_v=\\\${OPSCTL_KEPT_$opsctl_i-}"; [ -n "$opsctl_v" ]; do unset "OPSCTL_KEPT_$opsctl_i"; export "$opsctl_v"; opsctl_i=$((opsctl_i+1)); done
 exec "$@"`;
-  return ['/bin/sh', '-c', String(script), 'sh'];
+  return ['/bin/sh', '-c', scriptText(script), 'sh'];
 };

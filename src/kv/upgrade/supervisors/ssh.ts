@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { childPath, type FileName, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
-import { sh, type ShellScript, shellLine, wordsOf } from '../../../core/shell.ts';
+import { scriptText, sh, type ShellScript, shellLine, wordsOf } from '../../../core/shell.ts';
 import type { Finished, Host, RunOptions } from '../../../platform/host.ts';
 import { findTrustProblem } from '../../../platform/trust.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
@@ -129,7 +129,10 @@ const unreachable = (where: string, why: string): AppError =>
       'use a key without a passphrase, or an agent: ssh runs without prompts',
     ],
   });
-type Remote = (command: string, options: RunOptions & { readonly timeoutMs: number }) => Promise<Finished>;
+type Remote = (
+  command: ShellScript,
+  options: RunOptions & { readonly timeoutMs: number },
+) => Promise<Finished>;
 /**
  * ssh exits with code 255 after its own errors. Closes the failed connection, so the next command opens a new
  * connection.
@@ -138,7 +141,7 @@ const remoteFor =
   ({ host, words }: Ssh, where: string): Remote =>
   async (command, options) => {
     const prefix = await words(where);
-    const done = await host.processes.run('ssh', [...prefix, '--', where, command], {
+    const done = await host.processes.run('ssh', [...prefix, '--', where, scriptText(command)], {
       ...options,
       keepsRunningOnCtrlC: true,
     });
@@ -176,24 +179,24 @@ export const sshShell = (ssh: Ssh, member: MemberSpec): Shell => {
   const { host, cluster } = ssh;
   const where = member.host as string;
   const remote = remoteFor(ssh, where);
-  const shell = cluster.ssh?.sudo === true ? 'sudo -n /bin/sh' : '/bin/sh';
+  const shell = [...(cluster.ssh?.sudo === true ? ['sudo', '-n'] : []), '/bin/sh'];
   const run: Shell['run'] = async (script, { timeoutMs = defaultMs } = {}) => {
     const mark = `opsctl-${Buffer.from(host.random(12)).toString('hex')}`;
-    const raw = await remote(`${shell} -s`, { input: String(frameScript(script, mark)), timeoutMs });
+    const raw = await remote(sh`${shell} -s`, { input: scriptText(frameScript(script, mark)), timeoutMs });
     const answer = unframeOutput(raw, mark);
     if (answer.kind === 'whole') return answer.done;
     if (answer.kind === 'cut') throw unreachable(where, 'the connection was lost during a command');
     const said = raw.stderr.trim().split('\n').at(-1) ?? '';
     throw unreachable(
       where,
-      `cannot run ${shell} there (exit code ${raw.code}${said === '' ? '' : `: ${said}`})`,
+      `cannot run ${shellLine(shell)} there (exit code ${raw.code}${said === '' ? '' : `: ${said}`})`,
     );
   };
   return {
     where,
     run,
     send: async (path, wanted) => {
-      const done = await remote(`${shell} -c ${sh`${String(sh`umask 077; cat > ${wanted}`)}`}`, {
+      const done = await remote(sh`${shell} -c ${scriptText(sh`umask 077; cat > ${wanted}`)}`, {
         inputFile: path,
         timeoutMs: sendMs,
       });

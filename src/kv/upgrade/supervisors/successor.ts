@@ -1,6 +1,6 @@
 /** Starts a process with the settings of its predecessor, and lists the settings that cannot be kept. */
 import { basename, dirname } from 'node:path';
-import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
+import { scriptText, sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import type { Which } from './driver.ts';
@@ -188,7 +188,15 @@ export const launchWords = (
   const start = sh`cd "$2" || exit 1; echo "$$" > "$1" && shift 2 || exit 1`;
   const script = shellLines([start, ...(like === undefined ? [] : [like]), sh`exec "$@"`]);
   const become = becomeUser(identity ?? {}, own, record);
-  return ['-c', String(script), 'sh', member.pid_file as string, identity?.cwd ?? '.', ...become, ...argv];
+  return [
+    '-c',
+    scriptText(script),
+    'sh',
+    member.pid_file as string,
+    identity?.cwd ?? '.',
+    ...become,
+    ...argv,
+  ];
 };
 /**
  * The command that starts a version. The old version gets the arguments that its process had, even if the
