@@ -33,6 +33,11 @@ describe('opsctl mock kv', () => {
     for (const name of ['cluster.yaml', 'bin/kv-3.2.32', 'bin/kv-3.3.27', 'n1.log', 'n1.pid'])
       expect(existsSync(join(dir, name)), name).toBe(true);
     expect(readFileSync(join(dir, 'cluster.yaml'), 'utf8')).toContain('It is not a database.');
+    const listed = async () => JSON.parse((await home.run(['kv', 'clusters'])).stdout);
+    const row = { cluster: 'rehearsal', version: '3.2.32', cluster_file: `${dir}/cluster.yaml` };
+    expect(await listed()).toMatchObject([{ ...row, simulated: '1 of 1 members run', last_run: null }]);
+    await kv('stop', '--kill');
+    expect(await listed()).toMatchObject([{ ...row, simulated: 'stopped' }]);
   });
   it('two directories are two clusters: their runs and locks are not one', async () => {
     const names = await Promise.all(

@@ -124,13 +124,21 @@ export const clusters = defineCommand({
   path: ['kv', 'clusters'],
   summary: 'List the clusters that this machine knows',
   about:
-    'Reads the journals on this machine and connects to no cluster. Shows the version after the newest run, its result, and whether a command is running now. `kv history --all` lists all runs.',
+    'Reads the journals on this machine and connects to no cluster. Shows the version after the newest run, its result, and whether a command is running now. Simulated clusters that were started here are listed without a run too. `kv history --all` lists all runs.',
   examples: [{ line: 'opsctl kv clusters', says: 'Find a cluster whose run is held or unfinished' }],
   run: async (context) => {
-    const names = (await context.host.files.list(context.settings.directories.clusters)).sort();
-    const rows = await Promise.all(names.map((name) => clusterRow(context, name)));
-    const columns = ['cluster', 'version', 'state', 'action', 'last_run', 'last_activity'];
-    return rowsResult(rows, { columns, name: 'cluster', ifEmpty: next(['kv', 'init', '--help']) });
+    const simulated = await (await import('../mock/kv-start.ts')).simulatedClusters(context);
+    const known = await context.host.files.list(context.settings.directories.clusters);
+    const names = [...new Set([...known, ...simulated.map(({ cluster }) => cluster)])].sort();
+    const rows = await Promise.all(
+      names.map(async (name) => {
+        const row = { ...(await clusterRow(context, name)), simulated: null, cluster_file: null };
+        const own = simulated.filter(({ cluster }) => cluster === name);
+        return own.length === 0 ? [row] : own.map((one) => ({ ...row, ...one }));
+      }),
+    );
+    const columns = ['cluster', 'version', 'state', 'action', 'simulated', 'last_activity', 'last_run'];
+    return rowsResult(rows.flat(), { columns, name: 'cluster', ifEmpty: next(['kv', 'init', '--help']) });
   },
 });
 

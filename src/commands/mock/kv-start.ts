@@ -3,7 +3,9 @@ import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
+import { next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
+import { shellWord } from '../../core/shell.ts';
 import type { Rehearsal, RehearsalMember, RehearsalOptions } from '../../etcd-sim/cluster/layout.ts';
 
 export const dirFlag = {
@@ -28,8 +30,30 @@ export const rehearsalIn = async (
   if (rehearsal !== undefined) return rehearsal;
   throw new AppError('not-found', `no rehearsal cluster in ${directory}`, {
     code: 'NO_REHEARSAL',
-    tryThis: [`opsctl mock kv start --members 3 --dir ${directory}`],
+    tryThis: [next(['mock', 'kv', 'start', '--members', '3', '--dir', shellWord(directory)])],
   });
+};
+/** The simulated clusters of this machine: the version and the processes of their members, without a request. */
+export const simulatedClusters = async ({ host, settings, log }: Context) => {
+  const { clusterName, detectLastVersion, findRehearsals, pidOf } = await import(
+    '../../etcd-sim/cluster/layout.ts'
+  );
+  const leaveOut = (error: unknown): void =>
+    log.warn(`a simulated cluster is left out: ${error instanceof Error ? error.message : String(error)}`);
+  const found = await findRehearsals(host, settings.directories.state, leaveOut);
+  return Promise.all(
+    found.map(async (rehearsal) => {
+      const { members, directory } = rehearsal;
+      const versions = await Promise.all(members.map((one) => detectLastVersion(host, rehearsal, one)));
+      const running = members.filter((one) => pidOf(host, one) !== undefined).length;
+      return {
+        cluster: clusterName(directory),
+        version: [...new Set(versions)].sort().join(' or '),
+        simulated: running === 0 ? 'stopped' : `${running} of ${members.length} members run`,
+        cluster_file: join(directory, 'cluster.yaml'),
+      };
+    }),
+  );
 };
 /** The members that are meant: one by its name, or all. */
 export const chooseMembers = (rehearsal: Rehearsal, name: string | undefined): readonly RehearsalMember[] => {
@@ -201,7 +225,9 @@ export const start = defineCommand({
   ],
   run: async (context, values) => {
     const isAgain = values.again || values.member !== undefined;
+    const { recordRehearsal } = await import('../../etcd-sim/cluster/layout.ts');
     const rehearsal = await (isAgain ? startAgain : startNew)(context, values);
+    await recordRehearsal(context.host, context.settings.directories.state, rehearsal.directory);
     return (await import('../../etcd-sim/cluster/start.ts')).startedRehearsal(rehearsal);
   },
 });

@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto';
 import { basename } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { after } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
-import { sh } from '../../core/shell.ts';
+import { sh, shellWord } from '../../core/shell.ts';
 import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { bumpsRevisions, formOf } from '../forms.ts';
@@ -167,7 +168,7 @@ exec ${[...self, 'mock', 'kv', 'ctl', '--binary-version', version]} -- "$@"
  * Runs and locks are kept under this name: rehearsal clusters of two directories are two clusters. A
  * directory with the default name adds no information.
  */
-const clusterName = (directory: string): string => {
+export const clusterName = (directory: string): string => {
   const own = basename(directory);
   return own === 'mock-kv' || own === 'cluster' || !/^[A-Za-z][A-Za-z0-9._-]{0,63}$/.test(own)
     ? 'rehearsal'
@@ -237,8 +238,34 @@ export const readRehearsal = async (host: Host, directory: string): Promise<Rehe
   return text === undefined
     ? undefined
     : storedObject<Rehearsal>(markerFile(directory), text, shape, [
-        `opsctl mock kv start --dir ${directory} --replace, after the directory was removed by hand`,
+        after('remove the directory, then', ['mock', 'kv', 'start', '--dir', shellWord(directory)]),
       ]);
+};
+/** Directories of simulated clusters, one small file for each: `kv clusters` finds them wherever they are. */
+const recordsDirectory = (state: string): string => childPath(state, pathPart('simulated-clusters'));
+export const recordRehearsal = async (host: Host, state: string, directory: string): Promise<void> => {
+  const name = pathPart(hash('sha256', directory).slice(0, 16));
+  await host.files.makeDirectory(recordsDirectory(state), 0o700);
+  await host.files.replace(childPath(recordsDirectory(state), name), `${directory}\n`, 0o600);
+};
+/** The recorded clusters whose directories still exist. `onDamaged` receives why one of them is left out. */
+export const findRehearsals = async (
+  host: Host,
+  state: string,
+  onDamaged: (error: unknown) => void,
+): Promise<Rehearsal[]> => {
+  const records = recordsDirectory(state);
+  const found: Rehearsal[] = [];
+  for (const name of (await host.files.list(records)).sort()) {
+    const directory = (await host.files.read(childPath(records, pathPart(name))))?.trimEnd() ?? '';
+    try {
+      const rehearsal = directory === '' ? undefined : await readRehearsal(host, directory);
+      if (rehearsal !== undefined) found.push(rehearsal);
+    } catch (error) {
+      onDamaged(error);
+    }
+  }
+  return found;
 };
 /** The version that a member ran last; the old one before its first start. */
 export const detectLastVersion = async (

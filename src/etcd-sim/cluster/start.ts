@@ -1,6 +1,8 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
+import { type NextStep, next } from '../../core/next.ts';
 import { cutText, AppError, awaitAll } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
+import { shellWord } from '../../core/shell.ts';
 import { storedObject, lossyText } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { defaultMs, type Fault, faultFile, type FaultKind, formOf, readFaults } from '../forms.ts';
@@ -30,6 +32,9 @@ import {
 
 /** Initial keys (rehearsal on a copy of real data): the revision of the store and its keys. */
 export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
+/** A command for the cluster in this directory, with its purpose. */
+const mockCommand = (verb: string, directory: string, why: string): NextStep =>
+  next(['mock', 'kv', verb, '--dir', shellWord(directory)], why);
 const HEALTHY_WITHIN_MS = 60_000;
 const clearDirectory = async (host: Host, directory: string, mayReplace: boolean): Promise<void> => {
   const before = await readRehearsal(host, directory);
@@ -46,17 +51,19 @@ const clearDirectory = async (host: Host, directory: string, mayReplace: boolean
   if (running.length > 0) {
     throw new AppError('unsafe', `a rehearsal cluster runs in ${directory} (${running.join(', ')})`, {
       code: 'ALREADY_RUNNING',
-      tryThis: [`opsctl mock kv stop --dir ${directory}`],
+      tryThis: [
+        next(['kv', 'status', '--cluster', shellWord(`${directory}/cluster.yaml`)], 'to use it'),
+        mockCommand('stop', directory, 'to end it'),
+      ],
     });
   }
   if (!mayReplace) {
-    const tryThis = [
-      `opsctl mock kv start --dir ${directory} --replace`,
-      `opsctl mock kv start --dir ${directory} --again`,
-    ];
     throw new AppError('unsafe', `${directory} holds a rehearsal cluster that is stopped`, {
       code: 'DIRECTORY_NOT_EMPTY',
-      tryThis,
+      tryThis: [
+        mockCommand('start --again', directory, 'to continue with its data and versions'),
+        mockCommand('start --replace', directory, 'to delete it and start a new cluster'),
+      ],
     });
   }
   await host.files.remove(directory);
@@ -222,9 +229,9 @@ export const startedRehearsal = (rehearsal: Rehearsal): Result => {
   const text = [
     `${members.length} simulated members of version ${options.version} run. This is a rehearsal, not a database.`,
     ...members.map(({ name, clientUrl }) => `  ${name}  ${clientUrl}`),
-    `Next: opsctl kv check --cluster ${file}`,
-    `      opsctl kv upgrade --cluster ${file}`,
-    `End:  opsctl mock kv stop --dir ${directory}`,
+    `Next: opsctl kv check --cluster ${shellWord(file)}`,
+    `      opsctl kv upgrade --cluster ${shellWord(file)}`,
+    `End:  opsctl mock kv stop --dir ${shellWord(directory)}`,
   ].join('\n');
   return recordResult(data, { text, name: 'cluster_file' });
 };
