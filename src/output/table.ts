@@ -2,7 +2,7 @@ import { oneLine } from '../core/text.ts';
 import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
 import { type Theme, cellText, columnOf, type Formatter, keysOf, type Row } from './types.ts';
 
-/** `stats.num_stories_total` → `STORIES TOTAL`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`. */
+/** `stats.num_stories_total` → `STORIES TOTAL`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`, later `CREATED`. */
 const words = (part: string): string =>
   part
     .replace(/^num_/, '')
@@ -32,8 +32,14 @@ export const columnTitles = (columns: readonly string[]): string[] => {
     );
   for (let same = findDoubled(); same.length > 0; same = findDoubled())
     for (const i of same) depths[i] = (depths[i] ?? 1) + 1;
-  return columns.map((_, i) => titleOf(i));
+  return withoutAt(columns.map((_, i) => titleOf(i)));
 };
+/** `UPDATED AT` → `UPDATED`: one word does not need a second line of headings. Another column may have that word. Pure. */
+const withoutAt = (titles: readonly string[]): string[] =>
+  titles.map((title) => {
+    const word = title.replace(/(?<=\w) AT$/, '');
+    return word === title || titles.includes(word) ? title : word;
+  });
 
 const GAP = 2;
 /** Free text is not squeezed below this. */

@@ -54,13 +54,17 @@ test('headings are words, with parents only for duplicates', () => {
     'ID',
     'STORIES TOTAL',
     'MENTION NAME',
-    'CREATED AT',
+    'CREATED',
   ]);
   expect(columnTitles(['owner.name', 'team.name', 'labels.0'])).toEqual([
     'OWNER NAME',
     'TEAM NAME',
     'LABELS 0',
   ]);
+});
+test('the heading of a time is one word, unless another column has that word', () => {
+  expect(columnTitles(['id', 'updated_at', 'createdAt'])).toEqual(['ID', 'UPDATED', 'CREATED']);
+  expect(columnTitles(['started', 'started_at', 'at'])).toEqual(['STARTED', 'STARTED AT', 'AT']);
 });
 
 test('a record shows the important fields; --all-fields shows all fields', async () => {

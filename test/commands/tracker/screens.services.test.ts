@@ -70,7 +70,7 @@ describe('a list on a screen', () => {
     '%s has names in place of ids',
     async (words) => {
       const { stdout } = await run(...words, '-o', 'table');
-      expect(stdout.split('\n')[0]).toMatch(/^ID +NAME +STATE +OWNER +ESTIMATE +UPDATED AT$/);
+      expect(stdout.split('\n')[0]).toMatch(/^ID +NAME +STATE +OWNER +ESTIMATE +UPDATED$/);
       expect(stdout).toMatch(/107 .*In Progress +ben/);
     },
   );
