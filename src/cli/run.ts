@@ -25,7 +25,7 @@ import {
   withSuggestion,
 } from './command.ts';
 import { type Run, execute } from './execute.ts';
-import { type ShowAdvice, type WriteCommand, adviceText, showPlain } from '../core/next.ts';
+import { type ShowAdvice, type WriteCommand, makeShowAdvice, showPlain } from '../core/next.ts';
 import { shellLine } from '../core/shell.ts';
 import { parseOutputOptions, type Globals, globalFlags, outputOptions } from './options.ts';
 import { isReadOnlyCommand } from './read-only.ts';
@@ -377,5 +377,5 @@ export const showAdviceFor = async (
     repeated,
     commands.map(({ path, flags = {} }) => ({ path, flags })),
   );
-  return (advice) => adviceText(advice, write);
+  return makeShowAdvice(write);
 };

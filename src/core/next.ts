@@ -58,10 +58,19 @@ const extend = (advice: Advice, more: string): Advice =>
 /** The text of an advice. Without `write`, its commands have only their own flags. */
 export const adviceText = (advice: Advice, write: WriteCommand = writePlain): string =>
   typeof advice === 'string' ? advice : advice.text(write);
-/** Renders an advice with the flags of the current line. */
-export type ShowAdvice = (advice: Advice) => string;
+/** A noncharacter of Unicode, which no text contains. */
+export const WORD_GLUE = '\uFDD0';
+/** Joins the words of a command to paste, so that `wrapMessage` keeps it on one line. */
+export const keepWhole = (text: string): string => text.replaceAll(' ', WORD_GLUE);
+/** Renders an advice with the flags of the current line. `isWrapped`: for `wrapMessage`, which keeps its commands on one line. */
+export type ShowAdvice = (advice: Advice, isWrapped?: boolean) => string;
+/** Returns the renderer whose commands are written in this way. */
+export const makeShowAdvice =
+  (write: WriteCommand): ShowAdvice =>
+  (advice, isWrapped = false) =>
+    adviceText(advice, isWrapped ? (command) => keepWhole(write(command)) : write);
 /** Does not add flags: for tests, files and other programs. */
-export const showPlain: ShowAdvice = (advice) => adviceText(advice);
+export const showPlain: ShowAdvice = makeShowAdvice(writePlain);
 
 /** Steps are in findings and lists of next steps, never deeper than this. */
 const deepestStep = 6;

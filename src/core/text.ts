@@ -1,5 +1,5 @@
 import { jsonFaultText } from './json-scan.ts';
-import type { Advice } from './next.ts';
+import { type Advice, keepWhole, WORD_GLUE } from './next.ts';
 import { AppError, cutText, problem } from './problem.ts';
 import { misfit, type Shape } from './shape.ts';
 import { shellWord } from './shell.ts';
@@ -82,6 +82,47 @@ export const wrap = (text: string, width: number, indent: string): string => {
   }
   return [...lines, line].join(`\n${indent}`);
 };
+/** Code in backticks, a command of this program up to the words behind it, and a flag with its value. */
+const UNBROKEN =
+  /`[^`\n]+`|\bopsctl (?!(?:can|cannot|could|does|has|may|must|will|(?!labels\b|commands\b)[a-z]+s)\b)(?:"[^"]*"|'[^']*'|.)+?(?=$|[,;:)](?:\s|$)|\.(?:\s|$)|\s\(|\s(?:to|for|and|or|if|which|that|then|shows|lists|prints|is)\s)|--[a-z][a-z-]* [A-Z<"'\d][^\s,;)]*/g;
+/** A line of a shell: a program with flags, or with a pipe or a redirection. */
+const SHELL_LINE = /^(?:[\w./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|systemctl|unset) |[^.;]* [|>] )/;
+const wide =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
+const placesOf = (text: string): number =>
+  text.length + (text.match(wide)?.filter((one) => one.length === 1).length ?? 0);
+/**
+ * Wraps one line of a message for a person at `width` places between words. Additional lines start with `indent`.
+ * A command that a person copies stays on one line, however long it is. Pure.
+ */
+export const wrapMessage = (text: string, width: number, indent: string): string => {
+  const whole = (line: string): string => line.replaceAll(WORD_GLUE, ' ');
+  const body = text.trimStart();
+  const hint = /^try: /.exec(body)?.[0] ?? '';
+  if (placesOf(text) <= width || SHELL_LINE.test(body.slice(hint.length))) return whole(text);
+  const lines: string[] = [];
+  let line = text.slice(0, text.length - body.length);
+  let isEmpty = true;
+  for (const word of body.replace(UNBROKEN, keepWhole).split(' ')) {
+    if (!isEmpty && placesOf(line) + placesOf(word) + 1 > width) {
+      lines.push(line);
+      line = indent + word;
+    } else line += isEmpty ? word : ` ${word}`;
+    isEmpty = false;
+  }
+  return [...lines, line].map(whole).join('\n');
+};
+/** Places for messages: a log in CI and a pipe have no edge. */
+export const messageColumns = (
+  stream: { readonly isTty: boolean; readonly columns: number },
+  env: Readonly<Record<string, string | undefined>>,
+): number => (stream.isTty && !env.CI ? Math.max(40, stream.columns || 80) : Number.POSITIVE_INFINITY);
+/** Wraps each line that is wider than the terminal, indented by two more places. Pure. */
+export const wrapMessages = (text: string, width: number): string =>
+  text
+    .split('\n')
+    .map((line) => wrapMessage(line, width, `${/^ */.exec(line)?.[0] ?? ''}  `))
+    .join('\n');
 /** Places to write on: those of a terminal; a file has no edge. */
 export const columnsOf = (stream: {
   readonly isTty: boolean;

@@ -3,7 +3,7 @@ import { formatRow } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
 import { cutText, exitCode, AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { limits } from '../core/limits.ts';
-import { columnsOf, printable, wrap } from '../core/text.ts';
+import { messageColumns, printable, wrapMessages, wrapMessage } from '../core/text.ts';
 import { type OutputOptions, type Redactor, signsFor, isColored, themeFor } from './types.ts';
 import { takeNotes } from './render.ts';
 
@@ -145,8 +145,8 @@ const errorJson = (
   ...(notes.length === 0 ? {} : { notes }),
 });
 
-const shownProblem = (one: Problem, show: ShowAdvice): Problem =>
-  one.hint === undefined ? one : { ...one, hint: show(one.hint) };
+const shownProblem = (one: Problem, show: ShowAdvice, isWrapped?: boolean): Problem =>
+  one.hint === undefined ? one : { ...one, hint: show(one.hint, isWrapped) };
 /** The only problem is often the message already. */
 const isInMessage = (message: string, one: Problem): boolean =>
   message.endsWith(problemText(one)) ||
@@ -169,15 +169,15 @@ const withHintsOnce = (problems: readonly Problem[], tryThis: readonly string[])
 
 /** What a person reads: the fact, each problem on a line, what to try, where to read on. */
 const errorLines = ({ advice, message, detail }: AppError, show: ShowAdvice): string[] => [
-  show(advice),
+  show(advice, true),
   ...withHintsOnce(
     firstProblems(detail.problems)
       .filter((one) => !isInMessage(message, one))
-      .map((one) => shownProblem(one, show)),
-    (detail.tryThis ?? []).map(show),
+      .map((one) => shownProblem(one, show, true)),
+    (detail.tryThis ?? []).map((line) => show(line, true)),
   ).map((one) => `  ${problemText(one)}`),
   ...leftOutProblems(detail.problems).map((count) => `  … and ${count} more`),
-  ...(detail.tryThis ?? []).map((line) => `  try: ${show(line)}`),
+  ...(detail.tryThis ?? []).map((line) => `  try: ${show(line, true)}`),
   ...(detail.docs === undefined ? [] : [`  docs: ${detail.docs}`]),
   ...(detail.requestId === undefined ? [] : [`  request id: ${detail.requestId}`]),
 ];
@@ -187,13 +187,32 @@ const causes = (error: unknown): string[] => {
   return [error.stack ?? error.message, ...causes(error.cause)];
 };
 
-const errorText = async (error: AppError, options: OutputOptions, host: Host): Promise<string> => {
-  const { red } = await themeFor(isColored(options.color, host.env, host.terminal.stderr.isTty));
-  const [message = '', ...rest] = errorLines(error, options.showAdvice ?? showPlain).map(printable);
-  // A command to type stays on one line; a message of several lines has its own form.
-  const first = message.includes('\n') ? message : wrap(message, columnsOf(host.terminal.stderr) - 7, '  ');
+const errorText = async (
+  error: AppError,
+  options: OutputOptions,
+  host: Host,
+  redactor: Redactor,
+): Promise<string> => {
+  const { stderr } = host.terminal;
+  const { red } = await themeFor(isColored(options.color, host.env, stderr.isTty));
+  // Before lines are wrapped: a secret may contain a space.
+  const lines = errorLines(error, options.showAdvice ?? showPlain).map((line) =>
+    redactor.clean(printable(line)),
+  );
+  const width = messageColumns(stderr, host.env);
+  const [message = '', ...rest] = lines;
+  // A message of several lines has its own form.
+  const first = wrapMessage(
+    `error: ${message}`,
+    message.includes('\n') ? Number.POSITIVE_INFINITY : width,
+    '  ',
+  );
   const trace = options.verbose ? causes(error.cause).map(printable) : [];
-  return [`${red('error:')} ${first}`, ...rest, ...trace].join('\n');
+  return [
+    red('error:') + first.slice('error:'.length),
+    ...rest.map((line) => wrapMessages(line, width)),
+    ...trace,
+  ].join('\n');
 };
 
 /** A CI service shows problems in files next to the affected lines, and every finding of a check that failed. */
@@ -249,7 +268,7 @@ export const renderError = async (
     ? printable(JSON.stringify(errorJson(error, [...takeNotes(options), ...notes], show)))
     : [
         ...takeNotes(options),
-        await errorText(error, { ...options, showAdvice: show }, host),
+        await errorText(error, { ...options, showAdvice: show }, host, redactor),
         ...notes.map((note) => `  ${printable(note)}`),
       ].join('\n');
   const clean = redactor.clean(text);

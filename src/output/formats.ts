@@ -73,9 +73,19 @@ const indentedRows = (rows: readonly unknown[]): string => {
     return rows.map((row) => `\n  ${indent(row ?? null)}`).join(',');
   }
 };
-/** The array is valid as soon as it is closed. Each row is written before the next row is known. */
+/**
+ * The array is valid as soon as it is closed. Each row is written before the next row is known, except its last
+ * line: a message on the same terminal or pipe then starts on a new line.
+ */
 const jsonRows = (columns?: readonly string[]): Formatter => {
   let count = 0;
+  let rest = '';
+  const wholeLines = (text: string): string => {
+    const end = text.lastIndexOf('\n') + 1;
+    const lines = rest + text.slice(0, end);
+    rest = text.slice(end);
+    return lines;
+  };
   const begin = (rows: number): string => {
     const sign = count === 0 ? '[' : ',';
     count += rows;
@@ -86,12 +96,13 @@ const jsonRows = (columns?: readonly string[]): Formatter => {
     rows(burst) {
       if (burst.length === 0) return '';
       const shown = columns === undefined ? burst : burst.map((row) => project(row, columns));
-      return begin(burst.length) + indentedRows(shown);
+      return wholeLines(begin(burst.length) + indentedRows(shown));
     },
     ...(columns === undefined
-      ? { copies: (burst) => (burst.length === 0 ? '' : begin(burst.length) + copy(burst)) }
+      ? { copies: (burst) => (burst.length === 0 ? '' : wholeLines(begin(burst.length) + copy(burst))) }
       : {}),
-    close: () => (count === 0 ? '[]\n' : '\n]\n'),
+    close: () => (count === 0 ? '[]\n' : `${rest}\n]\n`),
+    cut: () => (count === 0 ? '' : `${rest}\n`),
   };
 };
 const jsonText = (data: unknown): string => `${jsonOfAnyDepth(data ?? null, 2)}\n`;

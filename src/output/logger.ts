@@ -1,4 +1,4 @@
-import { printable } from '../core/text.ts';
+import { messageColumns, printable, wrapMessages } from '../core/text.ts';
 import { formatRow } from '../core/format.ts';
 import type { Host } from '../platform/host.ts';
 import { type OutputOptions, type Redactor, signsFor, isColored, type Theme, themeFor } from './types.ts';
@@ -126,6 +126,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
   const { stderr } = host.terminal;
   const signs = signsFor(host.env);
   const clean = (text: string): string => signs(printable(redactor.clean(text)));
+  const line = (text: string): string => wrapMessages(clean(text), messageColumns(stderr, host.env));
   // A longer line would wrap, and each frame would scroll the terminal.
   const room = Math.max(10, (stderr.columns || 80) - 3);
   const spinner = new TurningLine(host, (text) => [...clean(text)].slice(0, room).join(''));
@@ -133,7 +134,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
     spinner.aside(() => void stderr.write(`${shown}\n`).catch(() => {})),
   );
   const warn = (text: string): void => {
-    if (!options.quiet) write(clean(`warning: ${text}`), yellowWarning, true);
+    if (!options.quiet) write(line(`warning: ${text}`), yellowWarning, true);
   };
   // CI logs keep every frame of a spinner.
   const isJson = options.format !== undefined && formatRow(options.format).isJson === true;
@@ -143,7 +144,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
   const still = isLog ? minuteLines(host, (text) => write(clean(text))) : silent;
   return {
     info(text, canWait) {
-      if (!options.quiet) write(clean(text), undefined, canWait);
+      if (!options.quiet) write(line(text), undefined, canWait);
     },
     warn,
     warnOnce(key, text) {
@@ -152,7 +153,7 @@ export const makeLogger = (host: Host, options: OutputOptions, redactor: Redacto
       warn(text);
     },
     debug(text) {
-      if (options.verbose) write(clean(text), ({ dim }, shown) => dim(shown));
+      if (options.verbose) write(line(text), ({ dim }, shown) => dim(shown));
     },
     status: async (text) => (turns ? spinner.begin(text) : still),
     hide: (secret) => redactor.hide(secret),

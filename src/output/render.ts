@@ -1,4 +1,4 @@
-import { oneLine, printable } from '../core/text.ts';
+import { messageColumns, oneLine, printable, wrapMessages } from '../core/text.ts';
 import { areChecked, lostKey, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
 import { plainAdvice, showPlain } from '../core/next.ts';
 import { formatRow, type OutputFormat } from '../core/format.ts';
@@ -47,13 +47,17 @@ export const waitsForPager = ({ lastNotes, screen }: OutputOptions, ...texts: re
   lastNotes.push(...texts);
   return true;
 };
+/** True inside a JSON list on stdout, if both streams may have one reader (`2>&1 | jq`, a terminal). */
+const isInList = ({ screen }: OutputOptions, { terminal }: Host): boolean =>
+  screen?.isInList === true && (terminal.stdout.isTty || !terminal.stderr.isTty);
 /** True if a message may wait for the end of the command: stderr is then either messages or one error. */
 export const waitsForEnd = (options: OutputOptions, host: Host): boolean =>
   waitsForPager(options) ||
   (options.lastNotes !== undefined &&
-    options.format !== undefined &&
-    formatRow(options.format).isJson === true &&
-    !host.terminal.stderr.isTty);
+    (isInList(options, host) ||
+      (options.format !== undefined &&
+        formatRow(options.format).isJson === true &&
+        !host.terminal.stderr.isTty)));
 /** Returns all pending messages, which are not written later. */
 export const takeNotes = ({ notes, lastNotes }: OutputOptions): string[] => [
   ...(notes?.splice(0) ?? []),
@@ -97,6 +101,29 @@ const noteEnd = async (
   if (dropped > 0) hint(`${dropped} more ${dropped === 1 ? 'column' : 'columns'}: -o wide`);
   if (isEmpty) await warn(ifEmpty === undefined ? 'nothing found' : `nothing found; next: ${ifEmpty}`);
 };
+/** The rows with the end of the list. Messages do not get between its rows, and an error starts on a new line. */
+async function* wholeList(
+  rows: AsyncIterable<string>,
+  formatter: Formatter,
+  { format, options: { screen } }: Environment,
+): AsyncGenerator<string> {
+  const { isJson, isByRow } = formatRow(format);
+  const isIn = (isInList: boolean): void => {
+    if (screen !== undefined) screen.isInList = isInList;
+  };
+  try {
+    for await (const text of rows) {
+      isIn(isJson === true && !isByRow);
+      yield text;
+    }
+    yield formatter.close();
+  } catch (error) {
+    yield formatter.cut?.() ?? '';
+    throw error;
+  } finally {
+    isIn(false);
+  }
+}
 /**
  * Rows whose bytes have been checked are written from their bytes. The first rows are parsed, because the columns come
  * from them.
@@ -118,7 +145,6 @@ async function* copiedPieces(
     } else yield copied;
     isFirst = false;
   }
-  yield formatter.close();
 }
 async function* rowPieces(
   rows: Rows,
@@ -126,22 +152,25 @@ async function* rowPieces(
   around: Environment,
   { toTableRows, ifEmpty }: View = {},
 ): AsyncGenerator<string> {
-  let [isFirst, isEmpty] = [true, true];
+  let isEmpty = true;
   const isTable = formatRow(around.format).isForPeople === true;
   const isOnScreen = isTable && around.host.terminal.stdout.isTty;
   const values = valuesOf(rows, around.noteRepeated);
   const batches = isOnScreen ? joinFirstBatches(values, around.host.sleep) : values;
-  for await (const burst of batches) {
-    const shown = isTable && toTableRows !== undefined ? await toTableRows(burst) : burst;
-    isEmpty &&= burst.length === 0;
-    if (shown.length === 0) continue;
-    if (isFirst) await around.checkColumns(shown);
-    isFirst = false;
-    yield await formatter.rows(shown);
-  }
-  yield formatter.close();
+  const texts = async function* (): AsyncGenerator<string> {
+    let isFirst = true;
+    for await (const burst of batches) {
+      const shown = isTable && toTableRows !== undefined ? await toTableRows(burst) : burst;
+      isEmpty &&= burst.length === 0;
+      if (shown.length === 0) continue;
+      if (isFirst) await around.checkColumns(shown);
+      isFirst = false;
+      yield await formatter.rows(shown);
+    }
+  };
+  yield* wholeList(texts(), formatter, around);
   const { showAdvice = showPlain } = around.options;
-  await noteEnd(formatter, isOnScreen && isEmpty, around, ifEmpty && showAdvice(ifEmpty));
+  await noteEnd(formatter, isOnScreen && isEmpty, around, ifEmpty && showAdvice(ifEmpty, true));
 }
 async function* filterRows(
   result: { data: unknown } | Rows,
@@ -218,7 +247,7 @@ async function* pieces(result: Result, view: View, around: Environment): AsyncGe
     if (result.encoded && formatter.texts !== undefined)
       yield* textPieces(result, formatter.texts, formatter);
     else if (result.encoded && formatter.copies !== undefined)
-      yield* copiedPieces(result, formatter.copies, formatter, around);
+      yield* wholeList(copiedPieces(result, formatter.copies, formatter, around), formatter, around);
     else yield* rowPieces(result, formatter, around, view);
   } else yield* recordPieces(result.data, view, around);
 }
@@ -368,13 +397,16 @@ const messageFor = (
   { terminal }: Host,
 ): string | undefined =>
   view.message !== undefined && !quiet && (terminal.stderr.isTty || kind === 'nothing')
-    ? (showAdvice ?? showPlain)(view.message)
+    ? (showAdvice ?? showPlain)(view.message, true)
     : undefined;
 /** Writes a line for a person to stderr. */
 const makeNote =
   (options: OutputOptions, host: Host, redactor: Redactor) =>
   async (text: string): Promise<void> => {
-    const shown = signsFor(host.env)(printable(redactor.clean(text)));
+    const { stderr } = host.terminal;
+    const clean = (one: string): string => signsFor(host.env)(printable(redactor.clean(one)));
+    // Again after the lines are wrapped, because the words of a command are joined until then.
+    const shown = redactor.clean(wrapMessages(clean(text), messageColumns(stderr, host.env)));
     if (!waitsForPager(options, shown)) await host.terminal.stderr.write(`${shown}\n`).catch(() => {});
   };
 /**

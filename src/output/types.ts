@@ -45,8 +45,11 @@ export type OutputOptions = {
   readonly notes?: string[];
   /** With -o json and no terminal: warnings, held back until the command ends. */
   readonly lastNotes?: string[];
-  /** Whether a pager has the terminal: messages then wait for the end. `onLeft` stops a list whose reader leaves early. One object per run. */
-  readonly screen?: { isTaken: boolean; onLeft?: () => void };
+  /**
+   * Whether a pager has the terminal, or stdout has the start of a JSON list without its end: messages then wait.
+   * `onLeft` stops a list whose reader leaves early. One object per run.
+   */
+  readonly screen?: { isTaken: boolean; isInList?: boolean; onLeft?: () => void };
   /** Adds the flags of this line to the commands that messages and hints name. */
   readonly showAdvice?: ShowAdvice;
   /** The jq of this run, once it was started with the program of --jq. */
@@ -79,6 +82,8 @@ export type Formatter = {
    */
   copies?(burst: readonly Uint8Array[]): string | undefined;
   close(): string;
+  /** The rest of the last line instead of the end, for a list that an error cut off. */
+  cut?(): string;
   /** Columns of the view that did not fit on a narrow terminal. */
   droppedColumns?(): number;
 };

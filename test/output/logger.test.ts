@@ -246,3 +246,64 @@ describe('while the pager has the terminal', () => {
     expect(host.err()).toBe(`${said}error: gone\n`);
   });
 });
+
+describe('one reader of both streams', () => {
+  /** Prints two rows with a warning between them, and returns what the reader gets. */
+  const joined = async (
+    options: Partial<OutputOptions>,
+    world: FakeHostOptions = {},
+    failure?: AppError,
+  ): Promise<string> => {
+    const host = fakeHost(world);
+    const texts: string[] = [];
+    const write = async (text: string | Uint8Array): Promise<void> => void texts.push(String(text));
+    const terminal = {
+      ...host.terminal,
+      stdout: Object.assign(Object.create(host.terminal.stdout), { write }),
+      stderr: Object.assign(Object.create(host.terminal.stderr), { write }),
+    };
+    const run: OutputOptions = {
+      ...{ header: true, quiet: false, verbose: false, notes: [], lastNotes: [], screen: { isTaken: false } },
+      ...options,
+    };
+    const shared = { ...host, terminal };
+    const log = makeLogger(shared, run, makeRedactor());
+    const rows = async function* () {
+      yield { id: 1, name: 'one' };
+      await new Promise((resolve) => setImmediate(resolve));
+      log.warn('careful');
+      if (failure !== undefined) throw failure;
+      yield { id: 2, name: 'two' };
+    };
+    try {
+      await render(rowsResult(rows()), run, shared, makeRedactor());
+    } catch (error) {
+      await renderError(error, run, shared, makeRedactor());
+    }
+    return texts.join('');
+  };
+  const list = `${JSON.stringify(
+    [
+      { id: 1, name: 'one' },
+      { id: 2, name: 'two' },
+    ],
+    null,
+    2,
+  )}\n`;
+  const terminal: FakeHostOptions = { tty: ['stdout', 'stderr'], env: { NO_COLOR: '1' } };
+  test('a JSON list has no warning between its rows, asked for or as the default of a pipe', async () => {
+    expect(await joined({})).toBe(`${list}warning: careful\n`);
+    expect(await joined({ format: 'json' })).toBe(`${list}warning: careful\n`);
+    expect(await joined({ format: 'json' }, terminal)).toBe(`${list}warning: careful\n`);
+  });
+  test('a warning on a terminal next to a pipe does not wait, and starts on a new line', async () => {
+    const text = await joined({}, { tty: ['stderr'], env: { NO_COLOR: '1' } });
+    expect(text.split('\n')).toContain('warning: careful');
+    expect(text.indexOf('careful')).toBeLessThan(text.indexOf('two'));
+    expect(text.replace('warning: careful\n', '')).toBe(list);
+  });
+  test('an error in a list starts on a new line behind whole rows', async () => {
+    const text = await joined({}, {}, new AppError('network', 'connection lost'));
+    expect(text).toContain('"one"\n  }\nwarning: careful\nerror: connection lost\n');
+  });
+});

@@ -29,7 +29,7 @@ const reportEnding = async (context: Context, { ending, report }: SessionResult)
   if (isFormatGiven !== true && !host.terminal.stdout.isTty) return { ...rawResult(`${text}\n`), ...exit };
   return {
     kind: 'record',
-    data: { ...report, next: report.next?.map(context.showAdvice) },
+    data: { ...report, next: report.next?.map((step) => context.showAdvice(step)) },
     view: { text, name: 'run' },
     ...exit,
   };

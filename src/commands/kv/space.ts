@@ -72,7 +72,7 @@ export const runOperation = async (context: Context, opened: Opened, asked: Spac
     ...(asksEach ? { confirmStep: (title) => host.terminal.prompts.confirm(`${title}?`, false) } : {}),
     say: sayTo(context),
   });
-  const next = report.next.map(context.showAdvice);
+  const next = report.next.map((step) => context.showAdvice(step));
   if (error !== undefined) {
     log.info(`members: ${membersLine(report.members)}`);
     const data = { members: report.members, next, journal: report.journal };

@@ -1,7 +1,7 @@
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
 import { cutToWidth, AppError, type Category } from '../../../core/problem.ts';
 import type { Result } from '../../../core/result.ts';
-import { wrap } from '../../../core/text.ts';
+import { wrap, wrapMessage } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import type {
   MemberStatus,
@@ -397,7 +397,7 @@ export const crossingText = (
     upgraded.length === 0
       ? `${member} is the only member of ${cluster}`
       : `${upgraded.join(', ')} on ${to}, all healthy for ${durationText(goodForMs)}`;
-  const line = (text: string): string => `  ${wrap(text, columns - 2, '  ')}`;
+  const line = (text: string): string => wrapMessage(`  ${text}`, columns, '    ');
   return [
     `Point of no return: ${member} is the last member on ${from}.`,
     line(`Now:  ${observation.members.map(memberText).join(' · ')}; ${good}.`),
@@ -405,7 +405,7 @@ export const crossingText = (
       `Yes:  ${member} is replaced and the cluster becomes ${to}; after that, only kv restore can return to ${from}.`,
     ),
     line(
-      `No:   the run holds here without any loss: ${show(next(['kv', 'resume'], after('continues it,', ['kv', 'rollback'], 'reverts it.')))}`,
+      `No:   the run holds here without any loss: ${show(next(['kv', 'resume'], after('continues it,', ['kv', 'rollback'], 'reverts it.')), true)}`,
     ),
   ].join('\n');
 };

@@ -2,7 +2,7 @@ import { cutToWidth } from '../../../core/problem.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { momentText } from '../../../core/format.ts';
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
-import { wrap } from '../../../core/text.ts';
+import { wrapMessage } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import { processState, signalRecorded } from '../../../platform/process-identity.ts';
 import type { Access } from '../../engine/access.ts';
@@ -388,7 +388,7 @@ const wrapLines = (said: readonly string[], columns: number): string[] =>
   said.length === 0
     ? []
     : ['', ...said.join('\n').split('\n')].map((line) =>
-        line.startsWith(' ') ? line : wrap(line, columns - 2, '  '),
+        line.startsWith(' ') ? line : wrapMessage(line, columns, '  '),
       );
 /**
  * Lines of kv status below the members: alarms, the last run, the last restore and an unfinished operation.

@@ -1,7 +1,7 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
-import { wrap } from '../../../core/text.ts';
+import { wrap, wrapMessage } from '../../../core/text.ts';
 import { hexId } from '../../client/messages.ts';
 import type {
   Detail,
@@ -26,7 +26,7 @@ const findingText = ({ level, guard, message, hint }: Finding, columns: number, 
   const first = `${head}${isWide ? `${guard.padEnd(20)}  ` : `${guard}\n${indent}`}${wrap(message, room, indent)}`;
   return hint === undefined || level === 'pass'
     ? first
-    : `${first}\n${indent}→ ${wrap(show(hint), room - 2, `${indent}  `)}`;
+    : `${first}\n${indent}→ ${wrapMessage(show(hint, true), room - 2, '').replaceAll('\n', `\n${indent}  `)}`;
 };
 /**
  * One line for each finding, the worst last, next to the prompt. Consecutive findings share one hint below
@@ -331,6 +331,6 @@ export const errorWithMembers = (
   const findings = Array.isArray(detail.data) ? { findings: detail.data } : {};
   return new AppError(category, advice, {
     ...detail,
-    data: { ...findings, members, next: report.next?.map(show) ?? [] },
+    data: { ...findings, members, next: report.next?.map((step) => show(step)) ?? [] },
   });
 };

@@ -101,9 +101,9 @@ it('the question before the point of no return shows every member, what yes does
     );
   expect(text(['n2', 'n3']).split('\n')).toEqual([
     'Point of no return: n1 is the last member on 3.3.',
-    '  Now: n1 3.3.25, leader · n2 3.4.45, unhealthy · n3 no response, down · n4 3.3.25; n2, n3 on 3.4, all healthy for 12.0 s.',
-    '  Yes: n1 is replaced and the cluster becomes 3.4; after that, only kv restore can return to 3.3.',
-    '  No: the run holds here without any loss: opsctl kv resume continues it, opsctl kv rollback reverts it.',
+    '  Now:  n1 3.3.25, leader · n2 3.4.45, unhealthy · n3 no response, down · n4 3.3.25; n2, n3 on 3.4, all healthy for 12.0 s.',
+    '  Yes:  n1 is replaced and the cluster becomes 3.4; after that, only kv restore can return to 3.3.',
+    '  No:   the run holds here without any loss: opsctl kv resume continues it, opsctl kv rollback reverts it.',
   ]);
   // A line that just fits is not wrapped.
   const widest = Math.max(

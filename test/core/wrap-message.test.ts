@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { makeShowAdvice, next } from '../../src/core/next.ts';
+import { messageColumns, wrapMessage, wrapMessages } from '../../src/core/text.ts';
+import { AppError } from '../../src/core/problem.ts';
+import { renderError } from '../../src/output/error.ts';
+import { makeLogger } from '../../src/output/logger.ts';
+import { makeRedactor } from '../../src/output/redact.ts';
+import { fakeHost } from '../support/fake-host.ts';
+
+const lines = (text: string): string[] => wrapMessage(text, 40, '  ').split('\n');
+
+describe('a message wider than the terminal', () => {
+  test('is wrapped between words', () => {
+    expect(lines('warning: the file of the label cannot be applied to this service')).toEqual([
+      'warning: the file of the label cannot be',
+      '  applied to this service',
+    ]);
+    expect(lines('short')).toEqual(['short']);
+  });
+  test.each([
+    ['a command of the program', 'opsctl mock kv start --again --dir /tmp/a-long-directory'],
+    ['a quoted argument', `opsctl tracker labels create --name 'to do, or not; for now' --yes`],
+    ['code in backticks', '`some program with several arguments of its own`'],
+  ])('keeps %s on one line', (_, command) => {
+    const text = `the cluster has stopped; ${command}, to continue with its data and its versions`;
+    expect(lines(text).some((line) => line.includes(command))).toBe(true);
+    expect(lines(text).at(-1)).toMatch(/^ {2}.{1,38}$/);
+    expect(
+      lines(text)
+        .map((line) => line.trim())
+        .join(' '),
+    ).toBe(text);
+  });
+  test('keeps a flag next to its value', () => {
+    for (let width = 20; width < 60; width++)
+      expect(
+        wrapMessage('name the member of the cluster with --member NAME or --all first', width, ''),
+      ).toContain('--member NAME');
+  });
+  test('leaves a line for a shell as it is', () => {
+    const line = '  try: iconv -f WINDOWS-1252 -t UTF-8 rows.csv > rows.csv.utf8';
+    expect(wrapMessage(line, 40, '    ')).toBe(line);
+  });
+  test('breaks prose that has the name of the program as its subject', () => {
+    expect(lines('opsctl uses only the embedded services until a real service is configured')).toHaveLength(
+      2,
+    );
+  });
+  test('keeps the indentation of each line', () => {
+    expect(wrapMessages('head\n  one two three four five six', 19)).toBe(
+      'head\n  one two three\n    four five six',
+    );
+  });
+});
+
+const step = next(['kv', 'resume', '--cluster', '/very/long/path/cluster.yaml'], 'to continue the run');
+test('the words of a command that is data stay together, and its reason wraps', () => {
+  const show = makeShowAdvice((command) => `opsctl ${command.join(' ')}`);
+  expect(wrapMessage(`try: ${show(step, true)} of this cluster`, 50, '  ')).toBe(
+    `try:\n  opsctl kv resume --cluster /very/long/path/cluster.yaml\n  to continue the run of this cluster`,
+  );
+  expect(wrapMessage(show(step, true), Number.POSITIVE_INFINITY, '')).toBe(show(step));
+});
+
+const long = `the cluster ${'does not respond '.repeat(8)}again`;
+const said = async (world: Parameters<typeof fakeHost>[0], secret?: string): Promise<string> => {
+  const host = fakeHost(world);
+  const redactor = makeRedactor();
+  if (secret !== undefined) redactor.hide(secret);
+  const options = { header: true, quiet: false, verbose: false };
+  makeLogger(host, options, redactor).warn(long);
+  await renderError(new AppError('network', long, { tryThis: [step, long] }), options, host, redactor);
+  return host.err();
+};
+const tty = { tty: ['stdout', 'stderr'] as const, columns: 60 };
+test('messages and errors fit the terminal, and are one line in a pipe and in CI', async () => {
+  const onTerminal = await said({ ...tty, env: { NO_COLOR: '1' } });
+
+  expect(onTerminal.split('\n').filter((line) => line.length > 60)).toEqual([]);
+  for (const world of [{ ...tty, env: { NO_COLOR: '1', CI: 'true' } }, { env: { COLUMNS: '60' } }])
+    expect((await said(world)).split('\n').filter((line) => line.includes('again'))).toHaveLength(3);
+});
+test('a secret with spaces is hidden before its line is wrapped', async () => {
+  const text = await said({ ...tty, env: { NO_COLOR: '1' } }, 'respond does not respond');
+  expect(text.replaceAll(/\s+/g, ' ')).not.toContain('respond does not respond');
+});
+test('a terminal without a size has 80 places', () => {
+  expect(messageColumns({ isTty: true, columns: 0 }, {})).toBe(80);
+  expect(messageColumns({ isTty: false, columns: 60 }, {})).toBe(Number.POSITIVE_INFINITY);
+});
