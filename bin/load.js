@@ -76,14 +76,35 @@ const kept = (place) => {
   }
 };
 
+/** A missing or damaged file is a fault of the installation: without this code, the command would look for it in its arguments. */
+const broken = (file, what) =>
+  Object.assign(new Error(`the installation is damaged: ${file} ${what}`), {
+    code: 'PROGRAM_FILE',
+    path: file,
+  });
+const textOf = (file) => {
+  try {
+    return fs.readFileSync(file, 'latin1');
+  } catch (error) {
+    throw broken(file, error.code === 'ENOENT' ? 'not found' : `cannot be read (${error.code})`);
+  }
+};
+const scriptOf = (source, options) => {
+  try {
+    return new Script(source, options);
+  } catch (error) {
+    throw error instanceof SyntaxError ? broken(options.filename, 'is not complete') : error;
+  }
+};
+
 const compiled = (file) => {
-  const source = `(function (exports, require, module, __filename, __dirname) {${fs.readFileSync(file, 'latin1')}\n})`;
+  const source = `(function (exports, require, module, __filename, __dirname) {${textOf(file)}\n})`;
   const options = { filename: file };
   // V8 compares no more than the length of the source: without a hash of it in the name nothing can be kept.
   if (!isWanted || source.length < MIN_BYTES || !/-[\w-]{8}\.js$/.test(file))
-    return new Script(source, options);
+    return scriptOf(source, options);
   const place = join(directory, `${basename(file)}${suffix}`);
-  const script = new Script(source, { ...options, cachedData: kept(place) });
+  const script = scriptOf(source, { ...options, cachedData: kept(place) });
   // Undefined without kept code, true when V8 refused it.
   if (script.cachedDataRejected !== false) fresh.set(place, script);
   return script;

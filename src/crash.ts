@@ -63,24 +63,25 @@ const writeWhole = (path: string, text: string): void => {
   }
 };
 
-/** The file of this package that is missing, if that is the reason of the error. */
-const missingPart = (error: unknown): string | undefined => {
+/** Why the installation cannot run, if that is the reason of the error. */
+const installationProblem = (error: unknown): string | undefined => {
   const { code, path, message } = error as { code?: unknown; path?: unknown; message?: unknown };
+  // bin/load.js names the file and the reason.
+  if (code === 'PROGRAM_FILE') return String(message);
   const named =
     code === 'MODULE_NOT_FOUND' ? /^Cannot find module '([^']+)'/.exec(String(message))?.[1] : path;
   if (typeof named !== 'string' || !['MODULE_NOT_FOUND', 'ENOENT'].includes(String(code))) return undefined;
   const root = dirname(__dirname);
   const whole = named.startsWith('.') ? join(root, 'bin', named) : named;
-  return ['bin', 'dist'].some((part) => whole.startsWith(join(root, part, sep))) ? whole : undefined;
+  const isOwn = ['bin', 'dist'].some((part) => whole.startsWith(join(root, part, sep)));
+  return isOwn ? `the installation is damaged: ${whole} not found` : undefined;
 };
 
 /** Writes a report that only its owner can read and prints one line; returns the exit code. */
 export const reportCrash = (error: unknown): number => {
-  const missing = missingPart(error);
-  if (missing !== undefined) {
-    process.stderr.write(
-      `opsctl: the installation is incomplete: ${missing} not found\n  try: install opsctl again\n`,
-    );
+  const problem = installationProblem(error);
+  if (problem !== undefined) {
+    process.stderr.write(`opsctl: ${problem}\n  try: install opsctl again\n`);
     return 3;
   }
   const text = crashText(error);

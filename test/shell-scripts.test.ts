@@ -94,7 +94,7 @@ test.each([
 /** The sources that start a shell, and where its script comes from. */
 const shells: Readonly<Record<string, string>> = {
   'auth/machine/identity-token.ts': 'a command of the user',
-  'commands/mock/serve.ts': 'the name of a format',
+  'commands/mock/serve.ts': 'scriptText',
   'kv/upgrade/rehearse/private-copy.ts': 'scriptText',
   'kv/upgrade/supervisors/driver.ts': 'scriptText',
   'kv/upgrade/supervisors/local.ts': 'scriptText',

@@ -29,7 +29,7 @@ const systemErrors: Readonly<Record<string, SystemAdvice>> = {
   ELINKOWNER: {
     category: 'unsafe',
     advice:
-      'another user could choose the file that is written; name the file itself, or a file in your own directory',
+      'another user could choose the file that is read or written; name the file itself, or a file in your own directory',
     isExplained: true,
   },
   EFBIG: { category: 'usage', advice: 'that is too large to be the right file' },
@@ -49,6 +49,8 @@ const systemErrors: Readonly<Record<string, SystemAdvice>> = {
     category: 'config',
     advice: 'the disk fails; check the system log, or use a directory on another disk',
   },
+  // bin/load.js throws this code.
+  PROGRAM_FILE: { category: 'config', advice: 'install opsctl again' },
   EMFILE: { category: 'config', advice: 'too many files are open; raise `ulimit -n`' },
 };
 

@@ -19,7 +19,10 @@ type Files = {
   readonly added: readonly string[];
   /** SHA-256 of the list itself: two installations of one release have the same. */
   readonly sha256: string;
+  /** Packages that this program loads and that npm installs separately: the list has no checksum of them. */
+  readonly not_verified: readonly OptionalPackage[];
 };
+type OptionalPackage = { readonly name: string; readonly version: string; readonly directory: string };
 /** The signature of the release, and whether the signed checksums contain this installation. */
 type Signed = {
   readonly key_id: string;
@@ -214,6 +217,22 @@ const readRows = (list: string, directory: string): Row[] =>
     ]);
   });
 
+const KEYCHAIN = '@napi-rs/keyring';
+/** Returns the optional package as Node finds it: in the nearest node_modules above the program. */
+const findOptional = async (files: Host['files'], from: string): Promise<OptionalPackage | undefined> => {
+  const directory = join(from, 'node_modules', KEYCHAIN);
+  const text = await files.read(join(directory, 'package.json')).catch(() => undefined);
+  if (text !== undefined) {
+    const page = readJsonText(text, () =>
+      failure(`${directory}/package.json is damaged`, ['install opsctl again']),
+    );
+    const version = isRecord(page) && typeof page.version === 'string' ? page.version : 'unknown';
+    return { name: KEYCHAIN, version, directory };
+  }
+  const parent = dirname(from);
+  return parent === from ? undefined : findOptional(files, parent);
+};
+
 /** Compares the files of this installation with the checksums that its package contains. */
 const verifyFiles = async (host: Host, program: string): Promise<Files> => {
   const { files } = host;
@@ -234,7 +253,17 @@ const verifyFiles = async (host: Host, program: string): Promise<Files> => {
   const parts = PARTS.map((part) => filesBelow(files, directory, part));
   const present = (await Promise.all(parts)).flat();
   const added = present.filter((path) => path !== LIST && !expected.has(path)).sort();
-  return { directory, files: rows.length, changed, missing, added, sha256: hash('sha256', list) };
+  const optional = await findOptional(files, directory);
+  const not_verified = optional === undefined ? [] : [optional];
+  return {
+    directory,
+    files: rows.length,
+    changed,
+    missing,
+    added,
+    sha256: hash('sha256', list),
+    not_verified,
+  };
 };
 
 /** DER of an Ed25519 public key without its last 32 bytes (RFC 8410). */
@@ -437,7 +466,7 @@ export const verificationText = (version: string, found: Verification): string =
   const rows = (['changed', 'missing', 'added'] as const).flatMap((state) =>
     (found[state] ?? []).map((path) => `${state.padEnd(8)} ${printable(path)}`),
   );
-  const { signature, files } = found;
+  const { signature, files, not_verified = [] } = found;
   const ofFiles =
     rows.length === 0
       ? `Verified opsctl ${version}: ${files} files match the checksums of the package`
@@ -449,6 +478,10 @@ export const verificationText = (version: string, found: Verification): string =
   return [
     ...(files === undefined ? [] : [ofFiles, ...rows]),
     ...(signature === undefined ? [] : [ofRelease]),
+    ...not_verified.map(
+      (one) =>
+        `Not verified: ${one.name} ${printable(one.version)} in ${printable(one.directory)}, which npm installed separately (npm audit signatures)`,
+    ),
     `SHA-256 of ${files === undefined ? 'the executable' : LIST}: ${found.sha256}`,
   ].join('\n');
 };

@@ -64,8 +64,16 @@ describe('links of other users', () => {
     ['truncate', (path) => nodeFiles.truncate(path, 0)],
     ['start', (path) => start('true', [], { logFile: path, detached: true, env: {} })],
   ];
+  /** Every way in which the program reads a file. */
+  const readers: typeof writers = [
+    ['read', (path) => nodeFiles.read(path)],
+    ['readBytes', (path) => nodeFiles.readBytes(path)],
+    ['readNow', (path) => nodeFiles.readNow(path)],
+    ['stream', (path) => nodeFiles.stream(path)[Symbol.asyncIterator]().next()],
+    ['openParts', (path) => nodeFiles.openParts(path)?.close()],
+  ];
   afterEach(() => void vi.restoreAllMocks());
-  it.each(writers)(
+  it.each([...writers, ...readers])(
     '%s follows no link of another user in a directory that others can write to',
     async (_, write) => {
       for (const mode of [0o1777, 0o777]) {

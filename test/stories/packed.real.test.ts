@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
@@ -135,6 +136,46 @@ test('version --verify finds changed, missing and added files of an installation
   renameSync(at('completions/gone'), at('completions/_opsctl'));
   rmSync(at('dist/chunks/new.js'));
   expect(verify().status).toBe(0);
+});
+
+test('version --verify names the keychain package, which the checksums do not cover', () => {
+  const directory = dirname(dirname(program));
+  const own = join(directory, 'node_modules/@napi-rs/keyring');
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, 'package.json'), '{"version":"2.1.2"}');
+  const json = run(process.execPath, ['version', '--verify', '-o', 'json']);
+  rmSync(join(directory, 'node_modules'), { recursive: true });
+  expect([json.status, JSON.parse(json.stdout)]).toMatchObject([
+    0,
+    { is_intact: true, not_verified: [{ name: '@napi-rs/keyring', version: '2.1.2' }] },
+  ]);
+});
+
+test.each([
+  ['a missing', (path: string) => rmSync(path)],
+  ['an incomplete', (path: string) => writeFileSync(path, readFileSync(path).subarray(0, 200))],
+])('%s file of the program is reported as a damaged installation', (_, damage) => {
+  const chunks = join(dirname(dirname(program)), 'dist/chunks');
+  let count = 0;
+  for (const name of readdirSync(chunks).filter((one) => /^(about|api-types|cluster-file)-/.test(one))) {
+    const kept = readFileSync(join(chunks, name));
+    damage(join(chunks, name));
+    for (const args of [
+      ['version'],
+      ['labels', 'validate', '-f', 'x.yaml'],
+      ['kv', 'check', '--cluster', 'x'],
+    ]) {
+      const { status, stderr } = run(process.execPath, args);
+      if (!stderr.includes(name)) continue;
+      expect([status, stderr]).toEqual([
+        3,
+        expect.stringMatching(/installation is damaged[\s\S]*install opsctl again/),
+      ]);
+      count += 1;
+    }
+    writeFileSync(join(chunks, name), kept);
+  }
+  expect(count).toBeGreaterThan(0);
 });
 
 test('version --sbom prints the bill of materials of the installation', () => {

@@ -1,11 +1,16 @@
 /** Signatures and checksums of a release: what the signer writes, what `version --verify` accepts, and which keys the release script refuses. */
 import { hash, sign } from 'node:crypto';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { reportCrash } from '../../src/crash.ts';
 import type { Host } from '../../src/platform/host.ts';
-import { isIntact, verifyInstallation, verifySignature } from '../../src/support/installation.ts';
+import {
+  isIntact,
+  verificationText,
+  verifyInstallation,
+  verifySignature,
+} from '../../src/support/installation.ts';
 import { realHost } from '../support/real-host.ts';
 import { makeSigningKey } from '../support/signing-key.ts';
 import { keyIdOf, parseSecretKey, readSigningKey, signatureText, signChecksums } from './signature.mjs';
@@ -193,6 +198,16 @@ describe('the checksums in a package', () => {
     expect(await verifyWith(list.replace(hash('sha256', 'main'), outside))).toMatchObject({
       changed: ['dist/main.js'],
     });
+  });
+  test('name the keychain package, which they do not cover', async () => {
+    const own = join(root, '../node_modules/@napi-rs/keyring');
+    mkdirSync(own, { recursive: true });
+    writeFileSync(join(own, 'package.json'), '{"version":"2.1.2"}');
+    const found = await verifyWith(list);
+    expect(found).toMatchObject({ not_verified: [{ version: '2.1.2', directory: own }] });
+    expect(verificationText('1.2.3', found)).toContain('@napi-rs/keyring 2.1.2');
+    rmSync(join(root, '../node_modules'), { recursive: true });
+    expect(await verifyWith(list)).toMatchObject({ not_verified: [] });
   });
   test.each([
     ['a path above the package', `${outside}  ../outside`],

@@ -5,6 +5,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, list, oneOf, str } from '../../core/field.ts';
 import { formatRow } from '../../core/format.ts';
 import { type Category, AppError } from '../../core/problem.ts';
+import { scriptText, sh } from '../../core/shell.ts';
 import { nothing, rawResult, type Result, recordResult } from '../../core/result.ts';
 import type { Handler, Host } from '../../platform/host.ts';
 import {
@@ -202,14 +203,23 @@ export const runCommand = defineCommand({
   },
 });
 
-const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-const doubleQuotes = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+/** fish(1): a backslash in single quotes escapes a quote and a backslash. */
+const quoteForFish = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
+/** PowerShell (about_Quoting_Rules) treats four more characters as single quotes. Each is doubled, as EscapeSingleQuotedStringContent does. */
+const quoteForPowershell = (text: string): string => `'${text.replaceAll(/['\u2018-\u201b]/g, '$&$&')}'`;
+/** A line break would start another variable, and the format cannot escape it. */
+const refuseLineBreak = (name: string, value: string): string => {
+  if (!/[\r\n\0]/.test(value)) return value;
+  throw new AppError('usage', `${name} contains a line break: --form dotenv has one line for each variable`, {
+    tryThis: ['opsctl mock env --form sh'],
+  });
+};
 /** How each shell or CI system reads one variable. */
-const forms = {
-  sh: (name: string, value: string) => `export ${name}=${quoteForShell(value)}`,
-  fish: (name: string, value: string) => `set -gx ${name} ${quoteForShell(value)}`,
-  powershell: (name: string, value: string) => `$env:${name} = ${doubleQuotes(value)}`,
-  dotenv: (name: string, value: string) => `${name}=${value}`,
+export const forms = {
+  sh: (name: string, value: string) => scriptText(sh`export ${[name]}=${value}`),
+  fish: (name: string, value: string) => `set -gx ${name} ${quoteForFish(value)}`,
+  powershell: (name: string, value: string) => `$env:${name} = ${quoteForPowershell(value)}`,
+  dotenv: (name: string, value: string) => `${name}=${refuseLineBreak(name, value)}`,
 } as const;
 type Form = keyof typeof forms;
 export const envCommand = defineCommand({

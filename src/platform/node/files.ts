@@ -92,18 +92,27 @@ const refuseUnreadable = (stats: fs.Stats, path: string): void => {
   if (stats.size > limits.fileBytes)
     throw systemError('EFBIG', `larger than ${limits.fileBytes} bytes`, path);
 };
+/** Links below /proc are made by the kernel. */
+const isOfKernel = (path: string): boolean => /^\/proc\//.test(path);
+/** The content may be sent to a service or shown, so that another user must not choose the file either. */
+const refuseToRead = (path: string): void => {
+  if (!isOfKernel(path)) refuseLinkOfOther(path);
+};
 /** The whole of a file. Rejects with EISDIR, ENOTFILE or EFBIG for what cannot be read whole. */
 const readFile = async (path: string): Promise<Buffer> => {
+  refuseToRead(path);
   if (!PIPE_OF_A_SHELL.test(path)) refuseUnreadable(await fs.promises.stat(path), path);
   return fs.promises.readFile(path);
 };
 /** The synchronous variant, for small files that every command reads. */
 export const readFileNow = (path: string): string => {
+  refuseToRead(path);
   refuseUnreadable(fs.statSync(path), path);
   return decodeUtf8(fs.readFileSync(path), path);
 };
 /** The bytes of a file of any size. */
 async function* streamFile(path: string): AsyncGenerator<Buffer> {
+  refuseToRead(path);
   if (!PIPE_OF_A_SHELL.test(path)) refuseOtherThanFile(await fs.promises.stat(path), path);
   yield* fs.createReadStream(path) as AsyncIterable<Buffer>;
 }
@@ -372,6 +381,7 @@ const realPath = (path: string): Promise<string | undefined> =>
 /** Opening a pipe waits for its writer. */
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
 const openParts = (path: string): FileParts | undefined => {
+  refuseToRead(path);
   let file: number;
   try {
     file = fs.openSync(path, WITHOUT_WAITING);

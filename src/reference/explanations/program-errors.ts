@@ -177,7 +177,7 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     meaning:
       'The path leads through a symbolic link of another user, in a directory that every user can write to.',
     causes: [
-      'Another user made the link, for example in /tmp, and could choose the file that opsctl writes.',
+      'Another user made the link, for example in /tmp, and could choose the file that opsctl reads or writes.',
       'A colleague made the link in a shared directory.',
     ],
     fix: 'Name the file itself, or a file in your own directory.',
