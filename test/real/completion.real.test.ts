@@ -1,6 +1,15 @@
 /** Tab completion in real shells, in a directory with files and with two profiles. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -254,4 +263,48 @@ test('completion install puts the script where the shell looks', async () => {
     await session.close();
   }
   expect((await home.run(['completion', 'install'], { env: { SHELL: '/bin/ksh' } })).code).toBe(2);
+});
+
+/** Names of a service, each with a start that only it has and an end that the screen shows. */
+const hostile = [
+  ...['q0$(touch RAN)end0', 'q1`touch RAN`end1', "q2';touch RAN;'end2", 'q3";touch RAN;"end3'],
+  ...['q4;touch RAN;end4', 'q5!!end5', 'q6\\end6', 'q7 two  $HOME end7', 'q8&&touch RAN&&end8', 'q9\'"end9'],
+];
+/** Answers TAB as the program, and writes the words of other calls to a file. */
+const recorder = (at: Program, directory: string): void => {
+  const own = readFileSync(join(at.home, 'bin', 'opsctl'), 'utf8').split('\n')[1];
+  const text = `#!/bin/sh\ncase $1 in __*) ${own};; esac\nprintf '%s\\n' "$@" > ${directory}/words.new\nmv ${directory}/words.new ${directory}/words\n`;
+  writeFileSync(join(at.home, 'bin', 'opsctl.new'), text, { mode: 0o755 });
+  renameSync(join(at.home, 'bin', 'opsctl.new'), join(at.home, 'bin', 'opsctl'));
+};
+describe.each(shells)('%s behind an open quote', (shell) => {
+  test.each([
+    ['a double quote', '"'],
+    ['a single quote', "'"],
+    ['no quote', ''],
+  ])('TAB inserts a hostile name as one literal word behind %s', async (_, quote) => {
+    if (!hasShell(shell)) return;
+    const directory = makeDirectory();
+    const own = program();
+    const cache = join(own.home, 'cache', 'hostile', 'records');
+    mkdirSync(cache, { recursive: true });
+    writeFileSync(join(cache, 'label'), hostile.map((name, i) => `${i}\t${Date.now()}\t${name}\n`).join(''));
+    const session = await shellSession(shell, { home: own.home, cwd: directory });
+    recorder(own, directory);
+    const read: string[] = [];
+    for (const [i] of hostile.entries()) {
+      rmSync(join(directory, 'words'), { force: true });
+      await session.type(
+        `opsctl --profile hostile tracker labels get ${quote}q${i}\t`,
+        new RegExp(`end${i}`),
+      );
+      await session.type('\r', /ready%%\s*$/);
+      const words = readFileSync(join(directory, 'words'), 'utf8').split('\n');
+      read.push(words.slice(5, -1).join('\n').trimEnd());
+    }
+    await session.close();
+    await own.close();
+    expect(existsSync(join(directory, 'RAN'))).toBe(false);
+    expect(read).toEqual(hostile);
+  });
 });
