@@ -230,28 +230,33 @@ const watchConnection = (call: ClientRequest, isSecure: boolean, progress: Progr
   });
 };
 const closedEarly = (): Error => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+type Agent = HttpAgent | HttpsAgent;
 /**
- * Closes the connections whose time is over. The timers of the agent know only the time of the server, without a
- * margin, and on a busy machine they fire after the server has closed the connection.
+ * Knows until when each idle connection may be used, and closes it then. The timers of the agents know only the time
+ * of the server, without a margin, and on a busy machine they fire after the server has closed the connection.
  */
-const closeIdle = (agent: HttpAgent | HttpsAgent, endsAt: WeakMap<object, number>): void => {
-  for (const sockets of Object.values(agent.freeSockets))
-    for (const socket of sockets ?? []) if (elapsedMs() >= (endsAt.get(socket) ?? 0)) socket.destroy();
+const idleTimes = () => {
+  const [limits, endsAt] = [new WeakMap<object, number>(), new WeakMap<object, number>()];
+  return {
+    watchAgent: <A extends Agent>(agent: A): A => {
+      agent.on('free', (socket: object) => void endsAt.set(socket, elapsedMs() + (limits.get(socket) ?? 0)));
+      return agent;
+    },
+    watchCall: (call: ClientRequest): ClientRequest =>
+      call.once('response', ({ socket, headers }: IncomingMessage) =>
+        limits.set(socket, idleLimitMs(flatHeaders(headers)['keep-alive'])),
+      ),
+    closeExpired: (agent: Agent): void => {
+      for (const sockets of Object.values(agent.freeSockets))
+        for (const socket of sockets ?? []) if (elapsedMs() >= (endsAt.get(socket) ?? 0)) socket.destroy();
+    },
+  };
 };
 /** Sends requests over keep-alive connections. The agents are created on first use. */
 const opener = () => {
   let plain: HttpAgent | undefined;
   let secure: HttpsAgent | undefined;
-  const [limits, endsAt] = [new WeakMap<object, number>(), new WeakMap<object, number>()];
-  /** Each socket that has no request ends at the time that its last response allows. */
-  const watchIdle = <A extends HttpAgent | HttpsAgent>(agent: A): A => {
-    agent.on('free', (socket: object) => void endsAt.set(socket, elapsedMs() + (limits.get(socket) ?? 0)));
-    return agent;
-  };
-  const keepLimit = (call: ClientRequest): ClientRequest =>
-    call.once('response', ({ socket, headers }: IncomingMessage) =>
-      limits.set(socket, idleLimitMs(flatHeaders(headers)['keep-alive'])),
-    );
+  const idle = idleTimes();
   return {
     open({ to: { url, path }, request }: PreparedRequest): ClientRequest {
       const { method, tls } = request;
@@ -265,13 +270,13 @@ const opener = () => {
         path,
       };
       if (url.protocol !== 'https:') {
-        plain ??= watchIdle(new builtin.http.Agent({ keepAlive: true }));
-        closeIdle(plain, endsAt);
-        return keepLimit(builtin.http.request({ ...target, agent: plain }));
+        plain ??= idle.watchAgent(new builtin.http.Agent({ keepAlive: true }));
+        idle.closeExpired(plain);
+        return idle.watchCall(builtin.http.request({ ...target, agent: plain }));
       }
-      secure ??= watchIdle(new builtin.https.Agent({ keepAlive: true }));
-      closeIdle(secure, endsAt);
-      return keepLimit(
+      secure ??= idle.watchAgent(new builtin.https.Agent({ keepAlive: true }));
+      idle.closeExpired(secure);
+      return idle.watchCall(
         builtin.https.request({ ...target, agent: secure, ...tlsOptions(tls, usualAuthorities) }),
       );
     },
