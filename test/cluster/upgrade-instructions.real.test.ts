@@ -368,7 +368,9 @@ describe.each(['simulated', 'real'] as const)(
 );
 it('with more than 50 MB of v2 data, the plan waits two minutes after each member', async () => {
   bed = await simulated('--v2-size', '60000000');
-  const { steps } = (await kv('plan', '--copy-data')).json() as { steps: { id: string; title: string }[] };
+  const planned = await kv('plan', '--copy-data');
+  expect(planned.code, planned.stderr).toBe(0);
+  const { steps } = planned.json() as { steps: { id: string; title: string }[] };
   const order = steps.map(({ id }) => id);
   const waits = steps.filter(({ id }) => /settle/.test(id));
   expect(waits).toHaveLength(2);

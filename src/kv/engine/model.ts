@@ -193,7 +193,12 @@ export type Observation = {
   }[];
   readonly listed: readonly ListedMember[];
   readonly alarms: readonly AlarmStatus[];
-  readonly auth: { readonly is_on: boolean | undefined; readonly problem?: string };
+  /** `problem`: why authentication, or the access of our user, could not be read; `is_rejected`: a member rejected our user. */
+  readonly auth: {
+    readonly is_on: boolean | undefined;
+    readonly problem?: string;
+    readonly is_rejected?: true;
+  };
   readonly client_certificate?: CertificateStatus;
   /** Directories for the snapshots, the journal and the report of this run. */
   readonly operator?: { readonly snapshots: DirectoryStatus; readonly run: DirectoryStatus };

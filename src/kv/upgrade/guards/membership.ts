@@ -175,7 +175,7 @@ export const leaderAgreed = guard(
     if (observation.leader === undefined && leaders.size === 1 && listed.some(({ id }) => id === only))
       return;
     // The leader is unknown because the login failed: auth-and-leases reports the password.
-    if (observation.leader === undefined && auth.is_on === true && auth.problem !== undefined)
+    if (observation.leader === undefined && auth.is_rejected === true)
       log.fail({
         message: `cannot determine the leader: ${auth.problem}`,
         hint: 'fix the user of the cluster file first',

@@ -307,24 +307,33 @@ const warnAboutTokens = (members: readonly MemberStatus[], log: Log): void => {
     hint: 'make sure that clients renew a rejected token once, not before each request',
   });
 };
+const repeatHint = 'run the command again when the members respond in time';
+const checkUser = (auth: Observation['auth'], { user, tls }: ClusterFile, log: Log): void => {
+  // A client certificate can also name the user; then the read succeeded.
+  if (user === undefined && (tls?.cert_file === undefined || auth.problem !== undefined))
+    log.fail({
+      message: 'authentication is on and the cluster file names no user: opsctl cannot check the members',
+      hint: 'add user.name and user.password_file to the cluster file (a user with the root role)',
+    });
+  else if (auth.problem !== undefined)
+    log.fail({
+      message: `user ${user?.name} cannot read: ${auth.problem}`,
+      hint: auth.is_rejected === true ? 'use a user with the root role' : repeatHint,
+    });
+};
 export const authAndLeases = guard(
   'auth-and-leases',
   'authentication and leases are safe during this change of version',
   ({ observation, cluster, from, to }, log) => {
     const { auth, members, shortest_lease_seconds: shortest } = observation;
+    if (auth.is_on === undefined)
+      log.noteUnknown({
+        message: `cannot read whether authentication is on: ${auth.problem ?? 'no healthy member responds'}`,
+        hint: repeatHint,
+      });
     if (auth.is_on !== true) return;
     if (from === '3.2' && to === '3.3') log.warn(revokeWarning);
-    // A client certificate can also name the user; then the read succeeded.
-    if (cluster.user === undefined && (cluster.tls?.cert_file === undefined || auth.problem !== undefined))
-      log.fail({
-        message: 'authentication is on and the cluster file names no user: opsctl cannot check the members',
-        hint: 'add user.name and user.password_file to the cluster file (a user with the root role)',
-      });
-    else if (auth.problem !== undefined)
-      log.fail({
-        message: `user ${cluster.user?.name} cannot read: ${auth.problem}`,
-        hint: 'use a user with the root role',
-      });
+    checkUser(auth, cluster, log);
     const old = members.filter(
       ({ server_version }) =>
         from === '3.2' && server_version !== undefined && compareVersions(server_version, safePatch) < 0,

@@ -200,8 +200,18 @@ export const seeAuth = async (access: Access, url: string): Promise<Observation[
     await access.store(url).range('opsctl', { isSerializable: true, limit: 1 });
     return { is_on: true };
   } catch (error) {
-    return { is_on: true, problem: messageOf(error) };
+    const isRejected = error instanceof AppError && error.category === 'auth';
+    return { is_on: true, problem: messageOf(error), ...(isRejected ? { is_rejected: true } : {}) };
   }
+};
+/** Asks one member after the other until one answers, because a busy member may not respond in time. */
+const seeAuthOfAny = async (access: Access, urls: readonly string[]): Promise<Observation['auth']> => {
+  let auth: Observation['auth'] = { is_on: undefined };
+  for (const url of urls) {
+    auth = await seeAuth(access, url);
+    if (auth.problem === undefined || auth.is_rejected === true) return auth;
+  }
+  return auth;
 };
 type Leases = { readonly lease_count?: number; readonly shortest_lease_seconds?: number };
 const asked = 50;
@@ -297,10 +307,14 @@ const seeDeep = async (
 > => {
   // Without a healthy member no operation will run, and the refusal must not wait for responses that need a
   // leader.
-  const asker = seen.find((member) => member.is_healthy);
+  const healthy = seen.filter((member) => member.is_healthy);
+  const [asker] = healthy;
   if (!isDeep || asker === undefined) return [{ is_on: undefined }, {}, {}, {}];
   return Promise.all([
-    seeAuth(access, asker.client_url),
+    seeAuthOfAny(
+      access,
+      healthy.map(({ client_url }) => client_url),
+    ),
     seeLeases(access.store(asker.client_url)),
     seeHashes(access, seen),
     seeV2(host, access, asker).then((found) => ({ v2: found })),

@@ -178,7 +178,7 @@ describe('members', () => {
       seen(name, { leader_id: undefined as never, is_leader: false, errors: [`${name} lost it`] }),
     );
     expect(words(leaderAgreed, { members: none })).toEqual(naming('n1', 'n1 lost it', 'leader', 'cluster'));
-    const auth = { is_on: true, problem: 'wrong password' } as const;
+    const auth = { is_on: true, problem: 'wrong password', is_rejected: true } as const;
     expect(words(leaderAgreed, { members: none, patch: { auth } })).toEqual(
       naming('leader', 'wrong password'),
     );
@@ -455,7 +455,8 @@ describe('authentication', () => {
     });
   it('needs a user that can read', () => {
     expect(auth({ is_on: false })).toEqual(['pass']);
-    expect(auth({ is_on: undefined })).toEqual(['pass']);
+    expect(auth({ is_on: undefined })).toEqual(['unknown']);
+    expect(auth({ is_on: undefined, problem: 'p' })).toEqual(['unknown']);
     expect(auth({ is_on: true }, user)).toEqual(['warn']);
     expect(auth({ is_on: true })).toEqual(['fail', 'warn']);
     expect(auth({ is_on: true, problem: 'p' }, user)).toEqual(['fail', 'warn']);

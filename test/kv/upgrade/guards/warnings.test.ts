@@ -59,13 +59,13 @@ const failures = (guard: string, patch: Parameters<typeof observed>[1], members 
 };
 
 test('leader-agreed blames the login only when authentication is on and the login failed', () => {
-  const auth = { is_on: true, problem: 'invalid user ID or password' } as const;
+  const auth = { is_on: true, problem: 'invalid user ID or password', is_rejected: true } as const;
   const [blamed] = failures('leader-agreed', { leader: undefined, listed: [], auth });
   expect(blamed).toMatchObject({
     level: 'fail',
     message: naming('invalid user ID or password', 'leader'),
   });
-  for (const other of [{ is_on: true }, { is_on: false, problem: 'x' }] as const) {
+  for (const other of [{ is_on: true }, { is_on: true, problem: 'x' }] as const) {
     const [finding] = failures('leader-agreed', { leader: undefined, listed: [], auth: other });
     expect(finding?.message).toEqual(naming('no leader', 'writes'));
   }

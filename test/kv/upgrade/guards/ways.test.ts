@@ -97,8 +97,10 @@ describe('a leader', () => {
   });
   it('a missing leader is not blamed on a disabled or working login', () => {
     const blamed = (auth: Observation['auth']) => said('leader-agreed', { members: led(undefined), auth })[0];
-    expect(blamed({ is_on: true, problem: 'p' })).toEqual(naming('fail', 'cannot', 'leader', 'p'));
-    expect([blamed({ is_on: true }), blamed({ is_on: false, problem: 'p' })]).toEqual(
+    expect(blamed({ is_on: true, problem: 'p', is_rejected: true })).toEqual(
+      naming('fail', 'cannot', 'leader', 'p'),
+    );
+    expect([blamed({ is_on: true }), blamed({ is_on: true, problem: 'p' })]).toEqual(
       Array(2).fill(naming('fail', 'no leader', 'writes')),
     );
     expect(said('leader-agreed', { auth: { is_on: true, problem: 'p' } })[0]).toMatch(/^pass/);

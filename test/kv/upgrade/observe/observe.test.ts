@@ -154,13 +154,36 @@ describe('authentication of a store', () => {
     const ours = cluster(three, {}, { range });
     expect((await ours.deep()).auth).toEqual({ is_on: true });
     expect(ours.asked.filter((one) => one.startsWith('range opsctl '))).toEqual([read]);
-    expect((await cluster(three, { range }, { range }).deep()).auth).toEqual({ is_on: true, problem: 'no' });
+    expect((await cluster(three, { range }, { range }).deep()).auth).toEqual({
+      is_on: true,
+      problem: 'no',
+      is_rejected: true,
+    });
   });
   it('authentication is unknown if the read fails for another reason', async () => {
     for (const error of [new Error('odd'), new AppError('network', 'odd', {})]) {
       const range = async () => Promise.reject(error);
       expect((await cluster(three, {}, { range }).deep()).auth).toEqual({ is_on: undefined, problem: 'odd' });
     }
+  });
+  it('a member that does not respond in time rejects nobody, and the next one is asked', async () => {
+    const refuse = async () => Promise.reject(refused());
+    let reads = 0;
+    const late = (failures: number) => async (key: string) => {
+      if (key === 'opsctl') reads += 1;
+      if (reads <= failures) throw new AppError('network', 'late', {});
+      return {};
+    };
+    expect((await cluster(three, { range: late(1) }, { range: refuse }).deep()).auth).toEqual({
+      is_on: true,
+    });
+    expect(reads).toBe(2);
+    reads = 0;
+    expect((await cluster(three, { range: late(3) }, { range: refuse }).deep()).auth).toEqual({
+      is_on: true,
+      problem: 'late',
+    });
+    expect(reads).toBe(3);
   });
 });
 

@@ -151,7 +151,11 @@ describe('users of the store', () => {
   };
   it('users exist if the store rejects a read without one, even if ours is rejected too', async () => {
     expect(await authOf()).toEqual({ is_on: true });
-    expect(await authOf('wrong password')).toEqual({ is_on: true, problem: 'wrong password' });
+    expect(await authOf('wrong password')).toEqual({
+      is_on: true,
+      problem: 'wrong password',
+      is_rejected: true,
+    });
   });
 });
 
