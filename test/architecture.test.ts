@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { parseAst } from 'rolldown/parseAst';
 import { beforeAll, expect, test } from 'vitest';
+import { covers } from './support/covers.ts';
 
 const root = new URL('../', import.meta.url).pathname;
 
@@ -304,18 +305,22 @@ test('no package is loaded before a command needs it', () => {
   expect(wrong).toEqual([]);
 });
 
-test('a list of commands loads no engine: help and completion of a group need none', () => {
-  const lists = ['commands/login.ts', 'commands/auth/commands.ts', 'commands/kv/commands.ts'];
-  const engines =
-    /^(auth\/(conformance|credential-store|loopback|protocol)\/|auth\/login\/plan|kv\/client\/(connection|etcd-client|snapshot)|kv\/upgrade\/(execute|observe|present|restore)\/|kv\/upgrade\/(decide|cluster\/cluster-file)|kv\/operations\/|output\/)/;
-  const allowed = new Set(['output/types.ts']);
-  const wrong = lists.flatMap((list) =>
-    [...eager(list)]
-      .filter((file) => engines.test(file) && !allowed.has(file))
-      .map((file) => `${list} loads ${file}: use await import() in the body of the command.`),
-  );
-  expect(wrong).toEqual([]);
-});
+test(
+  'a list of commands loads no engine: help and completion of a group need none',
+  covers('spec/program#startup-1'),
+  () => {
+    const lists = ['commands/login.ts', 'commands/auth/commands.ts', 'commands/kv/commands.ts'];
+    const engines =
+      /^(auth\/(conformance|credential-store|loopback|protocol)\/|auth\/login\/plan|kv\/client\/(connection|etcd-client|snapshot)|kv\/upgrade\/(execute|observe|present|restore)\/|kv\/upgrade\/(decide|cluster\/cluster-file)|kv\/operations\/|output\/)/;
+    const allowed = new Set(['output/types.ts']);
+    const wrong = lists.flatMap((list) =>
+      [...eager(list)]
+        .filter((file) => engines.test(file) && !allowed.has(file))
+        .map((file) => `${list} loads ${file}: use await import() in the body of the command.`),
+    );
+    expect(wrong).toEqual([]);
+  },
+);
 
 test('the forms of an upgrade read the model of the run instead of its events and its journal', () => {
   const readers: Readonly<Record<string, string>> = {

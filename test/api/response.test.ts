@@ -4,6 +4,7 @@ import { op } from '../../src/core/operation.ts';
 import { int, obj, str } from '../../src/core/field.ts';
 import type { AppError } from '../../src/core/problem.ts';
 import { naming } from '../support/facts.ts';
+import { covers } from '../support/covers.ts';
 
 const url = 'http://t.example/x?token=secret';
 const base = { path: '/x', summary: 's', cites: 'spec/tracker#labels' } as const;
@@ -53,7 +54,7 @@ describe('the words of a service', () => {
     [{ error: 'word' }, 'word'],
     ['no such thing\n', 'no such thing'],
     ['["a"]', '["a"]'],
-  ])('the message for %j is: %s', (body, said) => {
+  ])('the message for %j is: %s', covers('spec/program#choices-4'), (body, said) => {
     expect(meant(400, body).message).toBe(`GET /x: ${said}`);
   });
   test.each([{ message: '' }, { message: 7 }, {}, '  ', ' <html>'])('%j is not a message', (body) => {
@@ -154,17 +155,21 @@ describe('a success', () => {
     expect(answer(read, 200, '{"message":"soon"}')).toEqual({ message: 'soon' });
   });
 
-  test('a 204 has the ID in Location; a deleted record is not a result', () => {
-    expect(answer(register, 204, '', { location: '/x/123456789012345' })).toEqual({
-      id: 123_456_789_012_345,
-    });
-    expect(answer(register, 204, '', { location: '/x/1234567890123456' })).toEqual({
-      id: '1234567890123456',
-    });
-    expect(answer(register, 204)).toBeUndefined();
-    expect(answer(register, 204, '{"id":9}')).toEqual({ id: 9 });
-    expect(answer(remove, 204)).toBeUndefined();
-    expect(answer(remove, 200, '{"id":9}')).toBeUndefined();
-    expect(thrown(() => answer(remove, 200, '{"message":"soon"}'))?.detail.code).toBe('NOT_PROVEN');
-  });
+  test(
+    'a 204 has the ID in Location; a deleted record is not a result',
+    covers('spec/program#choices-6'),
+    () => {
+      expect(answer(register, 204, '', { location: '/x/123456789012345' })).toEqual({
+        id: 123_456_789_012_345,
+      });
+      expect(answer(register, 204, '', { location: '/x/1234567890123456' })).toEqual({
+        id: '1234567890123456',
+      });
+      expect(answer(register, 204)).toBeUndefined();
+      expect(answer(register, 204, '{"id":9}')).toEqual({ id: 9 });
+      expect(answer(remove, 204)).toBeUndefined();
+      expect(answer(remove, 200, '{"id":9}')).toBeUndefined();
+      expect(thrown(() => answer(remove, 200, '{"message":"soon"}'))?.detail.code).toBe('NOT_PROVEN');
+    },
+  );
 });

@@ -54,18 +54,22 @@ test('address, redirect, exchange, store: spec/sign-in#service-3 flow (a) to (d)
   expect((await openCredentialStore(login.context).read()).accounts).toHaveLength(1);
 });
 
-test('spec/sign-in#authorize-5 state in the fragment: the relay page moves it into the query, and goes round once', async () => {
-  const login = await start();
-  const relay = await login.redirect({ code: 'code-secret-1' });
-  expect(relay.body).toContain('location.hash');
-  expect(login.isDone()).toBe(false);
-  const again = await login.redirect({ code: 'code-secret-1', [relayMark]: '1' });
-  expect(again.status).toBe(400);
-  expect(again.body).not.toContain('location.hash');
-  const page = await login.redirect({ code: 'code-secret-1', state: login.state, [relayMark]: '1' });
-  expect(page.body).toContain('You are signed in');
-  expect(await login.outcome).not.toBeInstanceOf(Error);
-});
+test(
+  'spec/sign-in#authorize-5 state in the fragment: the relay page moves it into the query, and goes round once',
+  covers('spec/program#choices-1'),
+  async () => {
+    const login = await start();
+    const relay = await login.redirect({ code: 'code-secret-1' });
+    expect(relay.body).toContain('location.hash');
+    expect(login.isDone()).toBe(false);
+    const again = await login.redirect({ code: 'code-secret-1', [relayMark]: '1' });
+    expect(again.status).toBe(400);
+    expect(again.body).not.toContain('location.hash');
+    const page = await login.redirect({ code: 'code-secret-1', state: login.state, [relayMark]: '1' });
+    expect(page.body).toContain('You are signed in');
+    expect(await login.outcome).not.toBeInstanceOf(Error);
+  },
+);
 
 test('spec/sign-in#redirect: http://[::1]:<port> on request', async () => {
   const login = await start({ redirectHost: '[::1]' });

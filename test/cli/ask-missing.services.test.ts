@@ -8,6 +8,7 @@ import { nothing } from '../../src/core/result.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { covers } from '../support/covers.ts';
 
 let home: string;
 beforeAll(async () => {
@@ -92,7 +93,7 @@ describe('a missing value', () => {
     ['CI', 'tracker labels create', { CI: 'true' }, true],
     ['a pipe', 'tracker labels create', {}, false],
     ['a wrong value beside it', 'tracker labels create --color red', {}, true],
-  ])('opsctl never prompts with %s', async (_, line, env, tty) => {
+  ])('opsctl never prompts with %s', covers('spec/program#output-2'), async (_, line, env, tty) => {
     const { code, asked, stderr } = await asking(line, ['never'], env as Record<string, string>, tty);
     expect([code, asked]).toEqual([2, []]);
     expect(stderr).not.toContain('without questions');

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { exitCodes, type Category } from '../../src/core/problem.ts';
 import { NetworkError } from '../../src/platform/host.ts';
-import { markTest } from '../support/covers.ts';
+import { covers, markTest } from '../support/covers.ts';
 import { type RunOptions, trackerInMemory } from '../support/in-memory.ts';
 
 const answer = (status: number): RunOptions => ({ meanwhile: () => ({ status, json: { message: 'no' } }) });
@@ -37,12 +37,16 @@ test.each<[Category | 'done', string[], RunOptions]>([
   ],
   ['config', create, { origin: 'https://tracker.example/api/v2' }],
   ['no', ['diff', '-f', 'wanted.yaml'], {}],
-])('exit code of the category %s: %j', async (category, argv, options) => {
-  markTest(`exit/${category}`);
-  const at = trackerInMemory({ 'wanted.yaml': 'labels:\n  - name: bug\n' });
-  const { code, err } = await at.run([...argv, '-o', 'json'], options);
-  expect({ code, err: code === exitCodes[category].code ? '' : err }).toEqual({
-    code: exitCodes[category].code,
-    err: '',
-  });
-});
+])(
+  'exit code of the category %s: %j',
+  covers('spec/program#exit-codes-1'),
+  async (category, argv, options) => {
+    markTest(`exit/${category}`);
+    const at = trackerInMemory({ 'wanted.yaml': 'labels:\n  - name: bug\n' });
+    const { code, err } = await at.run([...argv, '-o', 'json'], options);
+    expect({ code, err: code === exitCodes[category].code ? '' : err }).toEqual({
+      code: exitCodes[category].code,
+      err: '',
+    });
+  },
+);

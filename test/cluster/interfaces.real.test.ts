@@ -14,6 +14,7 @@ import {
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { covers } from '../support/covers.ts';
 
 /**
  * Runs the same commands against a real member of each version, although the versions use different names.
@@ -110,15 +111,19 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     expect(error(ran)).toMatchObject({ code: 'REQUEST_TOO_LARGE' });
     expect(error(ran).message).toContain('request is too large');
   });
-  it('a write over the client send size is ResourceExhausted with both sizes, and is not sent', async () => {
-    const ran = await failing(minor, 'put', 'big', 'x'.repeat(2_097_152));
-    expect(ran.code).toBe(5);
-    expect(error(ran)).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
-    expect(error(ran).message).toContain('(2097162 vs. 2097152)');
-    const small = await failing(minor, 'put', 'big', 'x'.repeat(100), '--max-send-bytes', '50');
-    expect(error(small).message).toMatch(/larger than max \(10\d vs\. 50\)/);
-  });
-  it('a read over the client receive size is ResourceExhausted', async () => {
+  it(
+    'a write over the client send size is ResourceExhausted with both sizes, and is not sent',
+    covers('spec/store#items-4', 'spec/store#errors-2'),
+    async () => {
+      const ran = await failing(minor, 'put', 'big', 'x'.repeat(2_097_152));
+      expect(ran.code).toBe(5);
+      expect(error(ran)).toMatchObject({ code: 'RESOURCE_EXHAUSTED' });
+      expect(error(ran).message).toContain('(2097162 vs. 2097152)');
+      const small = await failing(minor, 'put', 'big', 'x'.repeat(100), '--max-send-bytes', '50');
+      expect(error(small).message).toMatch(/larger than max \(10\d vs\. 50\)/);
+    },
+  );
+  it('a read over the client receive size is ResourceExhausted', covers('spec/store#errors-2'), async () => {
     await kv(minor, 'put', 'wide', 'x'.repeat(10_000));
     const ran = await failing(minor, 'get', 'wide', '--max-receive-bytes', '1000');
     expect(ran.code).toBe(5);
@@ -181,6 +186,23 @@ describe.each(minors)('the interfaces of %s', (minor) => {
     }
     expect(saved.json().revision).toBe(ours.json().revision);
   });
+  it.runIf(['3.2', '3.3'].includes(minor))(
+    'a snapshot contains the v3 data and no v2 data',
+    covers('spec/store#interfaces-5', 'spec/store#procedure-2'),
+    async () => {
+      const [url] = clusterOf(minor).urls;
+      const put = await fetch(`${url}/v2/keys/old`, {
+        method: 'PUT',
+        body: new URLSearchParams({ value: 'only-in-v2' }),
+      });
+      expect(put.status).toBe(201);
+      expect((await kv(minor, 'put', 'new', 'only-in-v3')).code).toBe(0);
+      const file = join(home, `${minor}-v2.db`);
+      expect((await kv(minor, 'snapshot', 'save', file)).code).toBe(0);
+      const saved = readFileSync(file);
+      expect([saved.includes('only-in-v3'), saved.includes('only-in-v2')]).toEqual([true, false]);
+    },
+  );
   it('a snapshot file that was damaged or cut off is found out', async () => {
     const file = join(home, `${minor}-bad.db`);
     await kv(minor, 'snapshot', 'save', file);

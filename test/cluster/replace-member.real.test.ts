@@ -13,6 +13,7 @@ import {
 } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { covers } from '../support/covers.ts';
 
 let cluster: RealCluster;
 let home: string;
@@ -71,19 +72,23 @@ describe.runIf(hasBinaries('3.5'))('kv replace-member on three real members of 3
     await isWhole(wrote.acknowledged);
   });
 
-  it('a leader that works is replaced too, and what it had is kept aside', async () => {
-    cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
-    await gatewayPut(cluster.urls[0] as string, 'w/1', '1', '/v3');
-    const status = (await kv('status')).json();
-    const leader: string = status.leader;
-    const ran = await kv('replace-member', leader);
-    expect(ran.code === 0 ? '' : ran.stderr).toBe('');
-    const steps = ran.json().steps;
-    expect(steps[0].id).toBe(`${leader}.move-leader`);
-    const aside = steps.find(({ id }: { id: string }) => id.endsWith('set-aside')).detail.kept;
-    expect(existsSync(join(aside[0], 'member', 'wal'))).toBe(true);
-    await isWhole(['w/1']);
-  });
+  it(
+    'a leader that works is replaced too, and what it had is kept aside',
+    covers('spec/store#procedure-2'),
+    async () => {
+      cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
+      await gatewayPut(cluster.urls[0] as string, 'w/1', '1', '/v3');
+      const status = (await kv('status')).json();
+      const leader: string = status.leader;
+      const ran = await kv('replace-member', leader);
+      expect(ran.code === 0 ? '' : ran.stderr).toBe('');
+      const steps = ran.json().steps;
+      expect(steps[0].id).toBe(`${leader}.move-leader`);
+      const aside = steps.find(({ id }: { id: string }) => id.endsWith('set-aside')).detail.kept;
+      expect(existsSync(join(aside[0], 'member', 'wal'))).toBe(true);
+      await isWhole(['w/1']);
+    },
+  );
 
   it('replace-member refuses when another member is unhealthy, and rewrites two lines of a configuration file', async () => {
     cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });

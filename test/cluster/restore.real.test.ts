@@ -41,7 +41,7 @@ const hasCtl = hasBinaries(from, to) && (binariesOf(from) as Binaries).ctl !== '
 describe.runIf(hasCtl)('restore after the point of no return', () => {
   it(
     'restore lists the losses, rejects an incorrect ctl, and rebuilds the cluster on the old version',
-    covers('defect/U-33'),
+    covers('defect/U-33', 'spec/store#procedure-2', 'spec/store#versions-6'),
     async () => {
       cluster = await startCluster({ size: 3, from, to });
       const [old, fresh] = [binariesOf(from) as Binaries, binariesOf(to) as Binaries];

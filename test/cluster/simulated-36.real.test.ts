@@ -8,6 +8,7 @@ import { consent } from '../support/consent.ts';
 import { killedWhen, newestJournal } from '../support/killed-run.ts';
 import { slice } from '../support/slice.ts';
 import { type Simulated, complaint, lostAt, simulated, startWriting } from '../support/simulated.ts';
+import { covers } from '../support/covers.ts';
 
 let home: Program;
 const clusters: Simulated[] = [];
@@ -119,13 +120,17 @@ describe('3.5 → 3.6 → 3.5', () => {
     expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.5.0'));
   });
 
-  it('3.6 does not start on v2 data: the first member gets 3.5 back', async () => {
-    const cluster = await up('--v2-size', '4096');
-    const ended = await cluster.kv('upgrade', '--stable-for', '0');
-    expect(ended.code, ended.stderr).toBe(12);
-    expect(complaint(ended).message).toContain('illegal v2store content');
-    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
-  });
+  it(
+    '3.6 does not start on v2 data: the first member gets 3.5 back',
+    covers('spec/store#measured-later-4'),
+    async () => {
+      const cluster = await up('--v2-size', '4096');
+      const ended = await cluster.kv('upgrade', '--stable-for', '0');
+      expect(ended.code, ended.stderr).toBe(12);
+      expect(complaint(ended).message).toContain('illegal v2store content');
+      expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+    },
+  );
 
   it('a 3.5 that does not start during a downgrade gets 3.6 back', async () => {
     const cluster = await at36();

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { covers } from '../support/covers.ts';
 
 let home: string;
 let dir: string;
@@ -24,31 +25,35 @@ describe('a simulated cluster after the point of no return', () => {
   it.each([
     { from: '3.2', versions: ['--version', '3.2.32', '--new-version', '3.3.27'], bump: 0 },
     { from: '3.5', versions: ['--version', '3.5.33', '--new-version', '3.6.14'], bump: 1_000_000_000 },
-  ])('rolls back only by a restore: $from', async ({ from, versions, bump }) => {
-    expect((await start('--members', '3', '--auth', ...versions)).code).toBe(0);
-    await kv('put', 'a', 'before');
-    expect(finding((await kv('check')).json())).toEqual(['pass']);
-    const before = (await kv('status')).json().members[0];
-    const fast = ['--stable-for', '0', '--stable-before-last', '0', '--yes', '--accept-point-of-no-return'];
-    expect((await kv('upgrade', ...fast)).code).toBe(0);
-    await kv('put', 'a', 'after');
-    const back = await kv('rollback', '--yes');
-    expect([back.code, JSON.parse(back.stderr).code]).toEqual([10, 'PAST_POINT_OF_NO_RETURN']);
-    const plan = (await kv('restore', '--dry-run')).json();
-    expect([plan.to, plan.bump_revision ?? 0]).toEqual([from, bump]);
-    const done = await kv('restore', '--yes');
-    expect(done.code === 0 ? '' : done.stderr).toBe('');
-    expect(done.json().revision - plan.snapshot.revision).toBe(bump);
-    const now = (await kv('get', 'a')).json();
-    expect([now.value, now.mod_revision]).toEqual(['before', 2]);
-    const { members } = (await kv('status')).json();
-    expect(members.every((one: any) => one.server_version.startsWith(from) && one.is_healthy)).toBe(true);
-    expect(members[0].cluster_id).not.toBe(before.cluster_id);
-    if (bump > 0) {
-      const watch = await kv('watch', 'a', '--rev', '2', '--timeout', '5s');
-      expect(JSON.parse(watch.stderr).code).toBe('COMPACTED');
-    }
-  });
+  ])(
+    'rolls back only by a restore: $from',
+    covers('spec/store#versions-2', 'spec/store#versions-6'),
+    async ({ from, versions, bump }) => {
+      expect((await start('--members', '3', '--auth', ...versions)).code).toBe(0);
+      await kv('put', 'a', 'before');
+      expect(finding((await kv('check')).json())).toEqual(['pass']);
+      const before = (await kv('status')).json().members[0];
+      const fast = ['--stable-for', '0', '--stable-before-last', '0', '--yes', '--accept-point-of-no-return'];
+      expect((await kv('upgrade', ...fast)).code).toBe(0);
+      await kv('put', 'a', 'after');
+      const back = await kv('rollback', '--yes');
+      expect([back.code, JSON.parse(back.stderr).code]).toEqual([10, 'PAST_POINT_OF_NO_RETURN']);
+      const plan = (await kv('restore', '--dry-run')).json();
+      expect([plan.to, plan.bump_revision ?? 0]).toEqual([from, bump]);
+      const done = await kv('restore', '--yes');
+      expect(done.code === 0 ? '' : done.stderr).toBe('');
+      expect(done.json().revision - plan.snapshot.revision).toBe(bump);
+      const now = (await kv('get', 'a')).json();
+      expect([now.value, now.mod_revision]).toEqual(['before', 2]);
+      const { members } = (await kv('status')).json();
+      expect(members.every((one: any) => one.server_version.startsWith(from) && one.is_healthy)).toBe(true);
+      expect(members[0].cluster_id).not.toBe(before.cluster_id);
+      if (bump > 0) {
+        const watch = await kv('watch', 'a', '--rev', '2', '--timeout', '5s');
+        expect(JSON.parse(watch.stderr).code).toBe('COMPACTED');
+      }
+    },
+  );
   it('a missing ctl program is reported by check, and by the restore with its code', async () => {
     expect((await start('--members', '1')).code).toBe(0);
     const ctl = /ctl_binary: "(.*)"/.exec(readFileSync(join(dir, 'cluster.yaml'), 'utf8'))?.[1] as string;

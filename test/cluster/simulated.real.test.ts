@@ -33,6 +33,7 @@ const start = async (...flags: string[]): Promise<Simulated> => {
 describe('3.2 → 3.3 on simulated members', () => {
   it.each(slice([1, 3, 5], 1))(
     'an upgrade of %i members loses no acknowledged data, has verified snapshots and a new cluster version',
+    covers('spec/store#procedure-5', 'spec/store#procedure-6'),
     async (count) => {
       const cluster = await start('--members', String(count));
       const writer = startWriting(cluster.urls);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { call, hasBinaries, pair, type RealCluster, startCluster, binariesOf } from '../support/cluster.ts';
+import { covers } from '../support/covers.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
 
@@ -380,3 +381,20 @@ it('with more than 50 MB of v2 data, the plan waits two minutes after each membe
     expect(order.indexOf(id)).toBeGreaterThan(order.indexOf(`${member}.gate`));
   }
 });
+it(
+  'check, plan and config lint print the tasks that opsctl cannot do',
+  covers('spec/store#procedure-1', 'spec/store#items-5'),
+  async () => {
+    bed = await simulated();
+    const shown = async (...words: string[]) => (await run('kv', ...words, '-o', 'table')).stdout;
+    const [staging, debug] = [/note for 3\.3: .*staging/, /note for 3\.3: .*gRPC server logs .*debug/];
+    for (const command of ['check', 'plan']) {
+      const text = await shown(command, '--cluster', bed.file);
+      expect([staging.test(text), debug.test(text)], command).toEqual([true, true]);
+    }
+    const file = join(home, 'etcd.yml');
+    writeFileSync(file, 'name: n1\n');
+    const { stderr } = await run('kv', 'config', 'lint', file, '--to', '3.3');
+    expect([staging.test(stderr), debug.test(stderr)]).toEqual([true, true]);
+  },
+);

@@ -128,7 +128,7 @@ describe.runIf(hasBinaries(from, to))('rollback', () => {
 
   it(
     'a configuration that the new version would not read is rewritten between stop and start, comments kept, and comes back with a rollback',
-    covers('defect/U-14'),
+    covers('defect/U-14', 'spec/store#measured-configuration-1'),
     async () => {
       cluster = await startCluster({ size: 3, from, to });
       const before = `# kept\n${unreadable} # as ever\n`;

@@ -78,21 +78,25 @@ describe('the pace of a tracker that is named by its URL', () => {
 });
 
 describe('resolution of the services', () => {
-  it('one embedded server provides all services without a configuration', async () => {
-    const { reach, close } = await begin();
-    const [tracker, labels, api] = await Promise.all([reach('tracker'), reach('labels'), reach('api')]);
-    expect(new Set([tracker.baseUrl, labels.baseUrl, api.baseUrl]).size).toBe(1);
-    expect([
-      tracker.isMock,
-      await get(tracker.baseUrl, '/api/v3/labels', tracker.headers),
-      await get(labels.baseUrl, '/v2beta/labels', labels.headers),
-    ]).toEqual([true, 200, 200]);
-    expect(said).toEqual([expect.stringContaining('using the embedded mock server (state: ')]);
-    await close();
-    expect(
-      await machine.host.network.canConnect('127.0.0.1', Number(new URL(tracker.baseUrl).port), 500),
-    ).toBe(false);
-  });
+  it(
+    'one embedded server provides all services without a configuration',
+    covers('spec/program#settings-3', 'spec/program#mock-server-1'),
+    async () => {
+      const { reach, close } = await begin();
+      const [tracker, labels, api] = await Promise.all([reach('tracker'), reach('labels'), reach('api')]);
+      expect(new Set([tracker.baseUrl, labels.baseUrl, api.baseUrl]).size).toBe(1);
+      expect([
+        tracker.isMock,
+        await get(tracker.baseUrl, '/api/v3/labels', tracker.headers),
+        await get(labels.baseUrl, '/v2beta/labels', labels.headers),
+      ]).toEqual([true, 200, 200]);
+      expect(said).toEqual([expect.stringContaining('using the embedded mock server (state: ')]);
+      await close();
+      expect(
+        await machine.host.network.canConnect('127.0.0.1', Number(new URL(tracker.baseUrl).port), 500),
+      ).toBe(false);
+    },
+  );
 
   it('lets the next command have the state when it is done', async () => {
     const first = await begin();

@@ -7,6 +7,7 @@ import { exitCodes } from '../../src/core/problem.ts';
 import { acceptable } from '../../src/kv/upgrade/guards/guard.ts';
 import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { releases } from '../real/etcd.mjs';
+import { covers } from '../support/covers.ts';
 
 /**
  * Each part that a newcomer may add (CONTRIBUTING.md, "How to add"), and what belongs to it. A failure names the part,
@@ -118,7 +119,7 @@ test('every setting is in the reference', () => {
   expect(missing).toEqual([]);
 });
 
-test('every exit code is in the reference', () => {
+test('every exit code is in the reference', covers('spec/program#exit-codes-1'), () => {
   const missing = Object.entries(exitCodes).flatMap(([category, { code, meaning }]) =>
     lacking(`exit code ${code} (${category})`, [
       { isThere: meaning.length > 0, lacks: 'has no meaning: src/core/problem.ts' },

@@ -8,6 +8,7 @@ import {
 import { configFile, directoriesOf, type Settings, keys } from '../../src/config/settings.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
 import { errorWith, naming } from '../support/facts.ts';
+import { covers } from '../support/covers.ts';
 
 const FILE = '/h/config/config.json';
 const stored = {
@@ -69,13 +70,13 @@ describe('precedence, and the origin of each value', () => {
       ['an empty variable is not set', {}, { OPSCTL_TRACKER_URL: '' }, 'https://profile', 'profile work'],
       ['another profile', { profile: 'other' }, {}, undefined, undefined],
     ],
-  )('%s', (_, flags, env, value, origin) => {
+  )('%s', covers('spec/program#settings-1'), (_, flags, env, value, origin) => {
     const found = load(flags, env).get('tracker.url');
     expect(found?.value).toBe(value);
     expect(found?.origin).toBe(origin);
   });
 
-  test('a default comes last', () => {
+  test('a default comes last', covers('spec/program#settings-1'), () => {
     expect(load().get('timeout')).toEqual({ key: 'timeout', value: '5s', origin: 'profile work' });
     expect(load({ profile: 'other' }).get('timeout')).toEqual({
       key: 'timeout',
@@ -184,7 +185,7 @@ describe('directories', () => {
     ],
     ['HOME', { env: { HOME: '/me' } }, '/me/.config/opsctl/config.json', '/me/.local/state/opsctl/p'],
     ['no HOME', {}, '/home/user/.config/opsctl/config.json', '/home/user/.local/state/opsctl/p'],
-  ])('%s', (_, options, file, state) => {
+  ])('%s', covers('spec/program#settings-2'), (_, options, file, state) => {
     const host = fakeHost(options);
     expect(configFile(host)).toBe(file);
     expect(directoriesOf(host, 'p').state).toBe(state);

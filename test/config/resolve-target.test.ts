@@ -24,6 +24,7 @@ const resolve = (
 
 test.each<Service>(['tracker', 'labels', 'auth', 'api'])(
   '%s is the mock server without any configuration',
+  covers('spec/program#settings-3'),
   (service) => {
     expect(resolve(service)).toEqual({ kind: 'mock' });
   },
@@ -157,7 +158,7 @@ describe('guards against a mistaken mock', () => {
       'MOCK_SETTING',
       /can only be `never`/,
     ],
-  ])('%s', (_, service, env, flags, code, message) => {
+  ])('%s', covers('spec/program#settings-4'), (_, service, env, flags, code, message) => {
     expect(() => resolve(service, env, flags)).toThrow(
       expect.objectContaining({
         category: 'config',

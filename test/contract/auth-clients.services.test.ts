@@ -354,30 +354,34 @@ describe('deletion', () => {
   );
 });
 
-test('the console refuses pages of other sites and other host names', async () => {
-  const { raw } = await import('../support/auth-server.ts');
-  const at = `${server.origin}/__opsctl/oauth/clients`;
-  const body = JSON.stringify({ type: 'desktop', name: 'x' });
-  const json = { 'content-type': 'application/json' };
-  expect(
-    (await raw(at, { method: 'POST', body, headers: { ...json, origin: 'https://evil.example' } })).status,
-  ).toBe(403);
-  expect((await raw(at, { method: 'POST', body, headers: { ...json, origin: 'null' } })).status).toBe(403);
-  expect((await raw(at, { method: 'POST', body, headers: { ...json, host: 'evil.example' } })).status).toBe(
-    421,
-  );
-  expect((await raw(at, { method: 'POST', body, headers: { 'content-type': 'text/plain' } })).status).toBe(
-    415,
-  );
-  expect(
-    (await raw(`${server.origin}/__opsctl/oauth/console`, { headers: { host: 'evil.example' } })).status,
-  ).toBe(421);
-  const noProof = await raw(`${server.origin}/__opsctl/oauth/console`, {
-    method: 'POST',
-    body: 'do=clients.create&name=x&type=desktop',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-  });
-  expect(noProof.status).toBe(403);
-  const unknown = await control(server, 'POST', '/clients', { type: 'desktop', name: 'x', colour: 'red' });
-  expect(unknown.json.errors.colour).toContain('not a known field');
-});
+test(
+  'the console refuses pages of other sites and other host names',
+  covers('spec/program#mock-server-5'),
+  async () => {
+    const { raw } = await import('../support/auth-server.ts');
+    const at = `${server.origin}/__opsctl/oauth/clients`;
+    const body = JSON.stringify({ type: 'desktop', name: 'x' });
+    const json = { 'content-type': 'application/json' };
+    expect(
+      (await raw(at, { method: 'POST', body, headers: { ...json, origin: 'https://evil.example' } })).status,
+    ).toBe(403);
+    expect((await raw(at, { method: 'POST', body, headers: { ...json, origin: 'null' } })).status).toBe(403);
+    expect((await raw(at, { method: 'POST', body, headers: { ...json, host: 'evil.example' } })).status).toBe(
+      421,
+    );
+    expect((await raw(at, { method: 'POST', body, headers: { 'content-type': 'text/plain' } })).status).toBe(
+      415,
+    );
+    expect(
+      (await raw(`${server.origin}/__opsctl/oauth/console`, { headers: { host: 'evil.example' } })).status,
+    ).toBe(421);
+    const noProof = await raw(`${server.origin}/__opsctl/oauth/console`, {
+      method: 'POST',
+      body: 'do=clients.create&name=x&type=desktop',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+    expect(noProof.status).toBe(403);
+    const unknown = await control(server, 'POST', '/clients', { type: 'desktop', name: 'x', colour: 'red' });
+    expect(unknown.json.errors.colour).toContain('not a known field');
+  },
+);

@@ -265,11 +265,15 @@ describe('the redirect', () => {
     ['UTF-8', 'grüße 日本 🎉'],
     ['CR and LF', 'a\r\nSet-Cookie: x=1'],
     ['empty', ''],
-  ])('[OAS-2.31] state: %s comes back byte for byte, in query and fragment', async (_, state) => {
-    const to = location(await (await atConsent({ state })).allow());
-    expect(to.searchParams.get('state')).toBe(state);
-    expect(new URLSearchParams(to.hash.slice(1)).get('state')).toBe(state);
-  });
+  ])(
+    '[OAS-2.31] state: %s comes back byte for byte, in query and fragment',
+    covers('spec/program#choices-1'),
+    async (_, state) => {
+      const to = location(await (await atConsent({ state })).allow());
+      expect(to.searchParams.get('state')).toBe(state);
+      expect(new URLSearchParams(to.hash.slice(1)).get('state')).toBe(state);
+    },
+  );
   test('[OAS-2.31] bytes that are not UTF-8 come back, too; an absent state stays absent', async () => {
     const browser = new Browser(server);
     await browser.open(`${authorizeUrl(server, { state: undefined })}&state=%FF%00%fe+x`);
@@ -282,7 +286,7 @@ describe('the redirect', () => {
     ['both', 'state-of-the-test', '#state=state-of-the-test'],
     ['fragment', null, '#state=state-of-the-test'],
     ['query', 'state-of-the-test', ''],
-  ] as const)('[OAS-0.1] --state-in %s', async (stateIn, query, hash) => {
+  ] as const)('[OAS-0.1] --state-in %s', covers('spec/program#choices-1'), async (stateIn, query, hash) => {
     const other = await authServer({ stateIn });
     const browser = new Browser(other);
     await browser.ask();

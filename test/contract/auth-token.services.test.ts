@@ -491,7 +491,12 @@ describe('refresh', () => {
 describe('limits of refresh tokens', () => {
   test(
     '[OAS-6.13] [OAS-6.16] [OAS-0.9] per client and user the oldest token stops, revoked ones do not count, its access token stays valid',
-    covers('spec/sign-in#states-4', 'spec/sign-in#limits-3', 'spec/sign-in#choices-8'),
+    covers(
+      'spec/sign-in#states-4',
+      'spec/sign-in#limits-3',
+      'spec/sign-in#choices-8',
+      'spec/program#choices-3',
+    ),
     async () => {
       expect((await control(server, 'GET', '/settings')).json).toMatchObject({
         refresh_tokens_per_client: 100,

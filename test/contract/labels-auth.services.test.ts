@@ -16,7 +16,7 @@ const status = async (method: string, path: string, body: unknown, headers: Reco
 // source: rule
 test(
   'only valid tokens of the authorization server are accepted',
-  covers('spec/labels#scopes-2'),
+  covers('spec/labels#scopes-2', 'spec/program#mock-server-4'),
   async () => {
     const reply = await server.send('GET', '/labels', undefined, {});
     expect(reply.status).toBe(401);
@@ -63,41 +63,45 @@ test('a refusal for want of a scope names the scopes', async () => {
 
 // source: document, rule
 describe('two users', () => {
-  test('a label is seen and changed by those who have a role on it', async () => {
-    const ana = grantedToken(server.env, 'ana', 'labels', 'admin.labels').headers;
-    const ben = grantedToken(server.env, 'ben', 'labels', 'admin.labels').headers;
-    const { json: label } = await server.send(
-      'POST',
-      '/labels',
-      { labelType: 'ADMIN', properties: { title: 'Hers' } },
-      ana,
-    );
-    const path = `/labels/${label.id}`;
-    expect(await status('GET', path, undefined, ben)).toBe(403);
-    expect((await server.send('GET', '/labels', undefined, ben)).json).toEqual({ labels: [] });
-    expect(await status('GET', `${path}?useAdminAccess=true`, undefined, ben)).toBe(403);
-    expect(await status('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'His' } }, ben)).toBe(
-      403,
-    );
-    expect((await server.send('GET', '/users/me/capabilities', undefined, ben)).json).toMatchObject({
-      canCreateAdminLabels: false,
-      canCreateSharedLabels: true,
-    });
-    await server.send('POST', `${path}/permissions`, { email: 'ben@example.com', role: 'READER' }, ana);
-    expect(await status('GET', path, undefined, ben)).toBe(200);
-    expect(await status('POST', `${path}:publish`, {}, ben)).toBe(403);
-    await server.send('POST', `${path}/permissions`, { email: 'ben@example.com', role: 'EDITOR' }, ana);
-    expect(await status('POST', `${path}:publish`, {}, ben)).toBe(200);
-    expect(
-      (await server.send('GET', `${path}?view=LABEL_VIEW_FULL`, undefined, ana)).json.publisher,
-    ).not.toEqual(label.creator);
-    expect((await server.send('GET', '/labels?minimumRole=EDITOR', undefined, ben)).json.labels).toHaveLength(
-      1,
-    );
-    expect((await server.send('GET', '/users/ben/capabilities', undefined, ana)).json).toMatchObject({
-      canAdministrateLabels: false,
-    });
-  });
+  test(
+    'a label is seen and changed by those who have a role on it',
+    covers('spec/program#choices-9'),
+    async () => {
+      const ana = grantedToken(server.env, 'ana', 'labels', 'admin.labels').headers;
+      const ben = grantedToken(server.env, 'ben', 'labels', 'admin.labels').headers;
+      const { json: label } = await server.send(
+        'POST',
+        '/labels',
+        { labelType: 'ADMIN', properties: { title: 'Hers' } },
+        ana,
+      );
+      const path = `/labels/${label.id}`;
+      expect(await status('GET', path, undefined, ben)).toBe(403);
+      expect((await server.send('GET', '/labels', undefined, ben)).json).toEqual({ labels: [] });
+      expect(await status('GET', `${path}?useAdminAccess=true`, undefined, ben)).toBe(403);
+      expect(await status('POST', '/labels', { labelType: 'ADMIN', properties: { title: 'His' } }, ben)).toBe(
+        403,
+      );
+      expect((await server.send('GET', '/users/me/capabilities', undefined, ben)).json).toMatchObject({
+        canCreateAdminLabels: false,
+        canCreateSharedLabels: true,
+      });
+      await server.send('POST', `${path}/permissions`, { email: 'ben@example.com', role: 'READER' }, ana);
+      expect(await status('GET', path, undefined, ben)).toBe(200);
+      expect(await status('POST', `${path}:publish`, {}, ben)).toBe(403);
+      await server.send('POST', `${path}/permissions`, { email: 'ben@example.com', role: 'EDITOR' }, ana);
+      expect(await status('POST', `${path}:publish`, {}, ben)).toBe(200);
+      expect(
+        (await server.send('GET', `${path}?view=LABEL_VIEW_FULL`, undefined, ana)).json.publisher,
+      ).not.toEqual(label.creator);
+      expect(
+        (await server.send('GET', '/labels?minimumRole=EDITOR', undefined, ben)).json.labels,
+      ).toHaveLength(1);
+      expect((await server.send('GET', '/users/ben/capabilities', undefined, ana)).json).toMatchObject({
+        canAdministrateLabels: false,
+      });
+    },
+  );
 });
 
 // source: rule

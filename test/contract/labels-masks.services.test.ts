@@ -131,3 +131,30 @@ test('an organizer may only add appliers', covers('spec/labels#permissions-2'), 
   ).toBe(403);
   await strict.close();
 });
+
+// source: choice
+test(
+  'without the option for real tokens any bearer token is accepted, and a request without one is not',
+  covers('spec/program#mock-server-4'),
+  async () => {
+    const status = async (headers: Record<string, string>) =>
+      (await server.send('GET', '/labels', undefined, headers)).status;
+    expect(await status({ authorization: 'Bearer some-other-token' })).toBe(200);
+    expect(await status({})).toBe(401);
+  },
+);
+// source: choice
+test('the name of a permission ends with one segment', covers('spec/program#choices-8'), async () => {
+  const permissions = `/labels/${label.id}/permissions`;
+  for (const principal of [{ email: 'reader@example.com' }, { person: 'people/7' }]) {
+    const { json } = await server.send('POST', permissions, { ...principal, role: 'READER' });
+    expect(json.name).toMatch(new RegExp(`^labels/${label.id}/permissions/[^/]+$`));
+  }
+});
+// source: choice
+test('capabilities are returned for any known user', covers('spec/program#choices-9'), async () => {
+  const status = async (user: string) => (await server.send('GET', `/users/${user}/capabilities`)).status;
+  expect([await status('me'), await status('colleague@example.com'), await status('nobody')]).toEqual([
+    ...[200, 200, 404],
+  ]);
+});

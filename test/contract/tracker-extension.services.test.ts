@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, HIGH, LOW, NO_ID, NO_UUID, OWNER, PRIORITY } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
@@ -288,3 +289,27 @@ test('a document is created in HTML as well (spec/tracker#documents-3)', async (
   expect((await ask('GET', `/documents/${id}?content_format=html`)).body.content_html).toBe('<i>x</i>');
   expect(await statusOf('POST', '/documents', { title: 'T', content: 'x', content_format: 'rtf' })).toBe(400);
 });
+
+test(
+  'the demo seed contains records that the API cannot create',
+  covers('spec/program#mock-server-3'),
+  async () => {
+    const get = async (path: string) => (await ask('GET', path)).body;
+    expect((await get('/members')).length).toBeGreaterThan(1);
+    expect((await get('/epic-workflow')).epic_states.length).toBeGreaterThan(1);
+    expect((await get('/custom-fields')).map(({ name }: { name: string }) => name)).toEqual([
+      'Priority',
+      'Product Area',
+    ]);
+    const repositories = await get('/repositories');
+    expect(repositories).toHaveLength(1);
+    const [objective] = await get('/objectives');
+    expect(objective.key_result_ids).toHaveLength(2);
+    const [result] = objective.key_result_ids;
+    expect((await get(`/key-results/${result}`)).objective_id).toBe(objective.id);
+    const [epic] = await get('/epics');
+    expect(epic.objective_ids).toEqual([objective.id]);
+    const [story] = await get(`/epics/${epic.id}/stories`);
+    expect(story).toMatchObject({ epic_id: epic.id, iteration_id: expect.any(Number) });
+  },
+);

@@ -35,7 +35,7 @@ describe('labels', () => {
   });
   test(
     'a used name is 422 on update and on create, without a change',
-    covers('spec/tracker#labels-2'),
+    covers('spec/tracker#labels-2', 'spec/program#choices-5'),
     async () => {
       const { body: bug } = await ask('POST', '/labels', { name: 'bug' });
       const again = await ask('PUT', `/labels/${bug.id}`, { name: 'onboarding' });
@@ -182,7 +182,7 @@ describe('labels', () => {
 describe('categories', () => {
   test(
     'a name that is used gives 422 on update and on create',
-    covers('spec/tracker#categories-2'),
+    covers('spec/tracker#categories-2', 'spec/program#choices-5'),
     async () => {
       const { body } = await ask('POST', '/categories', {
         name: 'Quality',

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, GROUP, HIGH, NO_UUID, OWNER, PRIORITY, upload } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
 const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
@@ -40,7 +41,7 @@ describe('stories (an extension of the document)', () => {
       entity_type: 'story',
     });
   });
-  test('everything that can be given comes back', async () => {
+  test('everything that can be given comes back', covers('spec/program#choices-7'), async () => {
     const [{ id: file }] = (await ask('POST', '/files', upload())).body;
     const given = {
       description: 'd',
@@ -145,19 +146,23 @@ describe('stories (an extension of the document)', () => {
     expect(new Set(positions).size).toBe(4);
     expect((await ask('PUT', '/stories/107', { before_id: 107 })).status).toBe(422);
   });
-  test('a deleted story takes its tasks, comments and links with it', async () => {
-    const { body: comment } = await ask('POST', '/stories/107/comments', { text: 'hi' });
-    const { body: link } = await ask('POST', '/story-links', {
-      subject_id: 107,
-      object_id: 110,
-      verb: 'blocks',
-    });
-    expect((await ask('DELETE', '/stories/107')).status).toBe(204);
-    for (const path of ['/stories/107', `/stories/107/comments/${comment.id}`, `/story-links/${link.id}`])
-      expect((await ask('GET', path)).status).toBe(404);
-    expect(await get(110)).toMatchObject({ story_links: [], blocked: false });
-    expect((await ask('GET', '/epics/106')).body.stats.num_stories_total).toBe(2);
-  });
+  test(
+    'a deleted story takes its tasks, comments and links with it',
+    covers('spec/program#choices-7'),
+    async () => {
+      const { body: comment } = await ask('POST', '/stories/107/comments', { text: 'hi' });
+      const { body: link } = await ask('POST', '/story-links', {
+        subject_id: 107,
+        object_id: 110,
+        verb: 'blocks',
+      });
+      expect((await ask('DELETE', '/stories/107')).status).toBe(204);
+      for (const path of ['/stories/107', `/stories/107/comments/${comment.id}`, `/story-links/${link.id}`])
+        expect((await ask('GET', path)).status).toBe(404);
+      expect(await get(110)).toMatchObject({ story_links: [], blocked: false });
+      expect((await ask('GET', '/epics/106')).body.stats.num_stories_total).toBe(2);
+    },
+  );
 });
 
 describe('tasks', () => {

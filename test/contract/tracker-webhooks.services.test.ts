@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { GROUP, OWNER } from './tracker-cases.ts';
+import { covers } from '../support/covers.ts';
 
 type Delivery = { readonly headers: IncomingHttpHeaders; readonly text: string; readonly event: any };
 let server: TrackerServer;
@@ -44,25 +45,29 @@ const register = async (body: object = {}): Promise<string> => {
   return headers.get('location') ?? '';
 };
 
-test('registration returns 204 with the location of the record; the secret is never returned', async () => {
-  const answer = await ask('POST', '/integrations/webhook', { webhook_url: url, secret: 'hush' });
-  expect([answer.status, answer.text]).toEqual([204, '']);
-  const place = answer.headers.get('location') ?? '';
-  expect(place).toMatch(/^\/api\/v3\/integrations\/webhook\/\d+$/);
-  const { body, text } = await ask('GET', `${server.mock.origin}${place}`);
-  expect(body).toMatchObject({
-    id: Number(place.split('/').pop()),
-    webhook_url: url,
-    has_secret: true,
-    disabled: false,
-    type: 'generic',
-    entity_type: 'integration',
-    creator_id: OWNER,
-  });
-  expect(text).not.toContain('hush');
-  const open = await register();
-  expect((await ask('GET', `${server.mock.origin}${open}`)).body.has_secret).toBe(false);
-});
+test(
+  'registration returns 204 with the location of the record; the secret is never returned',
+  covers('spec/program#choices-6'),
+  async () => {
+    const answer = await ask('POST', '/integrations/webhook', { webhook_url: url, secret: 'hush' });
+    expect([answer.status, answer.text]).toEqual([204, '']);
+    const place = answer.headers.get('location') ?? '';
+    expect(place).toMatch(/^\/api\/v3\/integrations\/webhook\/\d+$/);
+    const { body, text } = await ask('GET', `${server.mock.origin}${place}`);
+    expect(body).toMatchObject({
+      id: Number(place.split('/').pop()),
+      webhook_url: url,
+      has_secret: true,
+      disabled: false,
+      type: 'generic',
+      entity_type: 'integration',
+      creator_id: OWNER,
+    });
+    expect(text).not.toContain('hush');
+    const open = await register();
+    expect((await ask('GET', `${server.mock.origin}${open}`)).body.has_secret).toBe(false);
+  },
+);
 
 test('a new story causes an event with ID, actor, action and references, signed byte for byte', async () => {
   await register({ secret: 'hush' });

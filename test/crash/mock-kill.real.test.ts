@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http';
 import { afterAll, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { testSeed } from '../support/seeded.ts';
+import { covers } from '../support/covers.ts';
 
 const ROUNDS = process.env.OPSCTL_SOAK === '1' ? 100 : 10;
 const WRITERS = 4;
@@ -101,30 +102,35 @@ const lost = (
   });
 };
 
-it(`loses no acknowledged write in ${ROUNDS} kills (seed ${seed})`, async () => {
-  home = program();
-  const random = randomFrom(seed);
-  const known: Known = new Map();
-  const open = new Set<number>();
-  let writes = 0;
-  for (let round = 0; round <= ROUNDS; round++) {
-    const serving = home.start(['mock', 'serve', '--seed', 'empty', '--rate-limit', 'off', '-o', 'json']);
-    const ready = await serving.first;
-    const server: Server = { url: ready.tracker.base_url, token: ready.tracker.token };
-    const agent = new Agent({ keepAlive: true });
-    const { body } = await call(agent, server, 'GET', '/labels?slim=true');
-    expect(lost(known, open, body), `round ${round}, seed ${seed}`).toEqual([]);
-    // From now on, the current state of the server is the expected state.
-    for (const id of open) known.set(id, body.find((label: { id: number }) => label.id === id)?.name ?? null);
-    open.clear();
-    const writers = Array.from({ length: WRITERS }, (_, w) =>
-      write(server, agent, known, open, `r${round}w${w}`, random),
-    );
-    await new Promise((resolve) => setTimeout(resolve, 20 + random() * 250));
-    serving.kill('SIGKILL');
-    await Promise.all([serving.ended, ...writers]);
-    agent.destroy();
-    writes = known.size;
-  }
-  expect(writes).toBeGreaterThan(ROUNDS);
-});
+it(
+  `loses no acknowledged write in ${ROUNDS} kills (seed ${seed})`,
+  covers('spec/program#mock-server-2'),
+  async () => {
+    home = program();
+    const random = randomFrom(seed);
+    const known: Known = new Map();
+    const open = new Set<number>();
+    let writes = 0;
+    for (let round = 0; round <= ROUNDS; round++) {
+      const serving = home.start(['mock', 'serve', '--seed', 'empty', '--rate-limit', 'off', '-o', 'json']);
+      const ready = await serving.first;
+      const server: Server = { url: ready.tracker.base_url, token: ready.tracker.token };
+      const agent = new Agent({ keepAlive: true });
+      const { body } = await call(agent, server, 'GET', '/labels?slim=true');
+      expect(lost(known, open, body), `round ${round}, seed ${seed}`).toEqual([]);
+      // From now on, the current state of the server is the expected state.
+      for (const id of open)
+        known.set(id, body.find((label: { id: number }) => label.id === id)?.name ?? null);
+      open.clear();
+      const writers = Array.from({ length: WRITERS }, (_, w) =>
+        write(server, agent, known, open, `r${round}w${w}`, random),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 20 + random() * 250));
+      serving.kill('SIGKILL');
+      await Promise.all([serving.ended, ...writers]);
+      agent.destroy();
+      writes = known.size;
+    }
+    expect(writes).toBeGreaterThan(ROUNDS);
+  },
+);

@@ -87,7 +87,7 @@ describe('three members', () => {
   );
   it(
     'without a majority health is false, local reads succeed, writes fail',
-    covers('spec/store#measured-answers-1'),
+    covers('spec/store#measured-answers-1', 'spec/store#measured-versions-1'),
     async () => {
       cluster = await testCluster(three);
       await cluster.stop('n1');
@@ -251,7 +251,11 @@ describe('alarms, auth, faults', () => {
   });
   it(
     'tokens are for one member and end with it; health and version stay open',
-    covers('spec/store#measured-answers-3'),
+    covers(
+      'spec/store#measured-answers-3',
+      'spec/store#measured-versions-1',
+      'spec/store#measured-versions-2',
+    ),
     async () => {
       cluster = await testCluster(three);
       const n1 = cluster.member('n1');

@@ -70,6 +70,15 @@ describe('a member joins', () => {
       expect((await put('n4', 'again')).status).toBe(200);
     },
   );
+  it('a learner is healthy and not ready', covers('spec/store#measured-later-6'), async () => {
+    cluster = await testCluster(three);
+    await addLearner();
+    const n4 = await cluster.start('n4', '3.5.33', joins());
+    const page = (path: string) => n4.get(path).catch(() => undefined);
+    await until('the learner is healthy', async () => (await page('/health'))?.status === 200);
+    const ready = await page('/readyz');
+    expect([ready?.status, ready?.text]).toEqual([503, expect.stringContaining('non_learner failed')]);
+  });
   it('a join is rejected with other members in its flags, or when no member responds', async () => {
     cluster = await testCluster(three);
     await addLearner();

@@ -7,6 +7,7 @@ import {
   flagsFrom,
   settingsFrom,
 } from '../../src/etcd-sim/server-flags.ts';
+import { covers } from '../support/covers.ts';
 
 /** Returns the result of a start: an empty text, or the exit code and the message. */
 const withFlags = (minor: string, ...words: string[]): string =>
@@ -81,6 +82,7 @@ describe.each([
 ] as const)('a file with %j', (text, expected) => {
   it.each(['3.2', '3.3', '3.4', '3.5'].map((minor, i) => [minor, expected[i]] as const))(
     'the setting behaves as in %s',
+    covers('spec/store#measured-configuration-1', 'spec/store#measured-configuration-2'),
     (minor, wanted) => {
       if (wanted instanceof RegExp) expect(withFile(minor, text)).toMatch(wanted);
       else expect(withFile(minor, text)).toBe(wanted);
@@ -129,6 +131,7 @@ describe.each([
 ] as const)('flags %j', (words, expected) => {
   it.each(['3.2', '3.3', '3.4', '3.5'].map((minor, i) => [minor, expected[i]] as const))(
     'the setting behaves as in %s',
+    covers('spec/store#measured-configuration-3'),
     (minor, wanted) => {
       if (wanted instanceof RegExp) expect(withFlags(minor, ...words)).toMatch(wanted);
       else expect(withFlags(minor, ...words)).toBe(wanted);

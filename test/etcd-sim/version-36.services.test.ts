@@ -7,7 +7,7 @@ import {
   flagsFrom,
   checkRetention,
 } from '../../src/etcd-sim/server-flags.ts';
-import { type TestCluster, type TestMember, b64, testCluster, until } from './members.ts';
+import { type Answer, type TestCluster, type TestMember, b64, testCluster, until } from './members.ts';
 import { covers } from '../support/covers.ts';
 
 let cluster: TestCluster | undefined;
@@ -30,7 +30,7 @@ const all = async (members: readonly TestMember[], minor: string): Promise<void>
 describe('a member of 3.6', () => {
   it(
     'a 3.6 member reports the version of its data, and has the second gateway',
-    covers('spec/store#measured-later-1'),
+    covers('spec/store#measured-later-1', 'spec/store#measured-later-5'),
     async () => {
       const [member] = (await started(['3.6.14'])) as [TestMember];
       expect(await versionOf(member)).toEqual({
@@ -47,27 +47,105 @@ describe('a member of 3.6', () => {
       expect([(await member.get('/readyz')).status, (await member.get('/livez')).status]).toEqual([200, 200]);
     },
   );
-  it('a 3.6 member returns 429 when the database is full', async () => {
-    const [member] = (await started(['3.6.14'])) as [TestMember];
-    await member.post('/v3/maintenance/alarm', { action: 'ACTIVATE', memberID: '0', alarm: 'NOSPACE' });
-    const { status, json } = await member.post('/v3/kv/put', { key: b64('a'), value: b64('1') });
-    expect([status, json.code]).toEqual([429, 8]);
-  });
+  it(
+    'a 3.6 member returns 429 when the database is full',
+    covers('spec/store#measured-later-5'),
+    async () => {
+      const [member] = (await started(['3.6.14'])) as [TestMember];
+      await member.post('/v3/maintenance/alarm', { action: 'ACTIVATE', memberID: '0', alarm: 'NOSPACE' });
+      const { status, json } = await member.post('/v3/kv/put', { key: b64('a'), value: b64('1') });
+      expect([status, json.code]).toEqual([429, 8]);
+    },
+  );
+  it(
+    'without a majority a 3.6 member is not ready, and a write returns 504',
+    covers('spec/store#measured-later-5', 'spec/store#measured-later-6'),
+    async () => {
+      const [member] = (await started(['3.6.14', '3.6.14'])) as [TestMember];
+      expect((await member.get('/readyz')).status).toBe(200);
+      await cluster!.stop('n2');
+      await until('n1 has no leader', async () => (await member.get('/health')).status === 503);
+      const ended = async (answer: Promise<Answer>): Promise<Answer> => {
+        let isOver = false;
+        void answer.finally(() => (isOver = true));
+        await until('it gives up', () => {
+          member.passes(200);
+          return isOver;
+        });
+        return answer;
+      };
+      const write = await ended(member.post('/v3/kv/put', { key: b64('a'), value: b64('1') }));
+      expect([write.status, write.json.code]).toEqual([504, 4]);
+      expect((await ended(member.get('/readyz'))).status).toBe(503);
+    },
+  );
+  it.each([
+    ['3.4.41', 200],
+    ['3.4.42', 400],
+    ['3.5.27', 200],
+    ['3.5.28', 400],
+    ['3.6.8', 200],
+    ['3.6.9', 400],
+  ])(
+    'with authentication, %s returns %i to a query of its state without a user',
+    covers('spec/store#measured-later-7'),
+    async (version, status) => {
+      const [member] = (await started([version])) as [TestMember];
+      await member.post('/v3/auth/user/add', { name: 'root', password: 'secret' });
+      expect((await member.post('/v3/auth/enable')).status).toBe(200);
+      for (const call of [
+        '/maintenance/status',
+        '/maintenance/alarm',
+        '/cluster/member/list',
+        '/lease/leases',
+      ])
+        expect((await member.post(`/v3${call}`)).status, call).toBe(status);
+      const open = version.startsWith('3.4') ? ['/health', '/version'] : ['/health', '/version', '/readyz'];
+      for (const page of open) expect((await member.get(page)).status, page).toBe(200);
+    },
+  );
 });
 
 describe('a downgrade', () => {
-  it('lowers cluster and storage on every member, and can be cancelled', async () => {
-    const members = await started(['3.6.14', '3.6.14', '3.6.14']);
-    const [member] = members as [TestMember];
-    expect((await downgrade(member, 'VALIDATE', '3.5')).json.version).toBe('3.6');
-    expect((await downgrade(member, 'ENABLE', '3.5.0')).status).toBe(200);
-    await all(members, '3.5');
-    const { json } = await member.post('/v3/maintenance/status');
-    expect(json.downgradeInfo).toEqual({ enabled: true, targetVersion: '3.5.0' });
-    expect((await downgrade(member, 'ENABLE', '3.5')).status).toBe(400);
-    expect((await downgrade(member, 'CANCEL')).status).toBe(200);
-    await all(members, '3.6');
-  });
+  it(
+    'lowers cluster and storage on every member, and can be cancelled',
+    covers('spec/store#measured-later-10'),
+    async () => {
+      const members = await started(['3.6.14', '3.6.14', '3.6.14']);
+      const [member] = members as [TestMember];
+      expect((await downgrade(member, 'VALIDATE', '3.5')).json.version).toBe('3.6');
+      expect((await downgrade(member, 'ENABLE', '3.5.0')).status).toBe(200);
+      await all(members, '3.5');
+      const { json } = await member.post('/v3/maintenance/status');
+      expect(json.downgradeInfo).toEqual({ enabled: true, targetVersion: '3.5.0' });
+      expect((await downgrade(member, 'ENABLE', '3.5')).status).toBe(400);
+      expect((await downgrade(member, 'CANCEL')).status).toBe(200);
+      await all(members, '3.6');
+      // No downgrade is enabled any more.
+      expect((await downgrade(member, 'CANCEL')).status).toBe(200);
+    },
+  );
+  it(
+    'the versions follow ENABLE when a member that was down responds again',
+    covers('spec/store#measured-later-11'),
+    async () => {
+      const members = await started(['3.6.14', '3.6.14', '3.6.14']);
+      const [member] = members as [TestMember];
+      await cluster!.stop('n3');
+      await until('n1 has a leader', async () => (await member.get('/health')).status === 200);
+      expect((await downgrade(member, 'ENABLE', '3.5')).status).toBe(200);
+      // The leader compares the versions ten times in this time.
+      let looks = 0;
+      await until('a hundred looks', async () => {
+        expect(await versionOf(member)).toMatchObject({ etcdcluster: '3.6.0', storage: '3.6.0' });
+        looks += 1;
+        return looks === 100;
+      });
+      await cluster!.start('n3', '3.6.14');
+      await cluster!.healthy();
+      await all(members, '3.5');
+    },
+  );
   it.each([
     ['3.4', 'etcdserver: invalid downgrade target version'],
     ['3.6', 'etcdserver: invalid downgrade target version'],
@@ -164,8 +242,10 @@ describe('the start of 3.6', () => {
       '--experimental-initial-corrupt-check --feature-gates=InitialCorruptCheck=true',
       '1 cannot set --experimental-InitialCorruptCheck and --InitialCorruptCheck at the same time',
     ],
-  ])('starting 3.6 with %s: %s', (line, expected) =>
-    expect(said(() => void flagsFrom(line.split(' '), '3.6'))).toBe(expected),
+  ])(
+    'starting 3.6 with %s: %s',
+    covers('spec/store#measured-later-2', 'spec/store#measured-later-3'),
+    (line, expected) => expect(said(() => void flagsFrom(line.split(' '), '3.6'))).toBe(expected),
   );
   it.each([
     ['enable-v2: true', 'starts'],
@@ -173,10 +253,10 @@ describe('the start of 3.6', () => {
     ['log-outputs: [stderr]', 'starts'],
     ['experimental-corrupt-check-time: 1m', '1 error unmarshaling'],
     ['auto-compaction-retention: "24h"', 'starts'],
-  ])('starting 3.6 with the file %s: %s', (text, expected) =>
+  ])('starting 3.6 with the file %s: %s', covers('spec/store#measured-later-2'), (text, expected) =>
     expect(said(() => checkRetention(checkConfig(configFrom(text), '3.6'), '3.6', true))).toContain(expected),
   );
-  it('3.5 ends on the new names', () => {
+  it('3.5 ends on the new names', covers('spec/store#measured-later-3'), () => {
     expect(said(() => void flagsFrom(['--feature-gates=CompactHashCheck=true'], '3.5'))).toBe(
       '2 flag provided but not defined: -feature-gates',
     );

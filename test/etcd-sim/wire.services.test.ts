@@ -21,23 +21,31 @@ describe.each([
   afterAll(() => cluster.close());
   const post = (path: string, body: unknown = {}) => member.post(`${prefix}${path}`, body);
 
-  it('a member returns the exact body of /health', async () => {
-    const answer = await member.get('/health');
-    expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([
-      200,
-      health,
-      'text/plain; charset=utf-8',
-    ]);
-  });
-  it('a member returns server and cluster version in string fields', async () => {
-    expect((await member.get('/version')).text).toBe(`{"kvserver":"${version}","kvcluster":"${minor}.0"}`);
-  });
+  it(
+    'a member returns the exact body of /health',
+    covers('spec/store#items-6', 'spec/store#measured-versions-1'),
+    async () => {
+      const answer = await member.get('/health');
+      expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([
+        200,
+        health,
+        'text/plain; charset=utf-8',
+      ]);
+    },
+  );
+  it(
+    'a member returns server and cluster version in string fields',
+    covers('spec/store#items-6'),
+    async () => {
+      expect((await member.get('/version')).text).toBe(`{"kvserver":"${version}","kvcluster":"${minor}.0"}`);
+    },
+  );
   it('a member reports that it is a rehearsal', async () => {
     expect((await member.get('/')).text).toContain('not a database');
     expect((await member.get('/health')).headers.get('x-simulated')).toBe('a rehearsal, not a database');
     expect(member.log.join('\n')).toContain('a rehearsal, not a database');
   });
-  it('puts, and every number of 64 bits is text', async () => {
+  it('puts, and every number of 64 bits is text', covers('spec/store#measured-answers-2'), async () => {
     const before = Number((await post('/kv/range', { key: b64('a') })).json.header.revision);
     const { status, json } = await post('/kv/put', { key: b64('a'), value: b64('1') });
     expect(status).toBe(200);
@@ -50,12 +58,16 @@ describe.each([
       },
     });
   });
-  it('reads what was put; a missing key has neither kvs nor count', async () => {
-    await post('/kv/put', { key: b64('read'), value: b64('x') });
-    const { kvs, count } = (await post('/kv/range', { key: b64('read') })).json;
-    expect([kvs[0].key, kvs[0].value, kvs[0].version, count]).toEqual([b64('read'), b64('x'), '1', '1']);
-    expect(Object.keys((await post('/kv/range', { key: b64('none') })).json)).toEqual(['header']);
-  });
+  it(
+    'reads what was put; a missing key has neither kvs nor count',
+    covers('spec/store#measured-versions-4'),
+    async () => {
+      await post('/kv/put', { key: b64('read'), value: b64('x') });
+      const { kvs, count } = (await post('/kv/range', { key: b64('read') })).json;
+      expect([kvs[0].key, kvs[0].value, kvs[0].version, count]).toEqual([b64('read'), b64('x'), '1', '1']);
+      expect(Object.keys((await post('/kv/range', { key: b64('none') })).json)).toEqual(['header']);
+    },
+  );
   it('a request larger than its transport takes is refused before it is read, with the code of the transport', async () => {
     const most = 2 * (1.5 + 0.5) * 1024 * 1024;
     const padded = (bytes: number): string => `{"key":"${b64('big')}"}`.padEnd(bytes);
@@ -119,14 +131,18 @@ describe.each([
       3,
       "invalid character 'n' looking for beginning of value",
     ],
-  ])('refuses %s', async (_, path, body, status, code, message) => {
-    const answer = await post(path, body);
-    expect(answer.status).toBe(status);
-    if (minor === '3.2' || minor === '3.3')
-      expect(answer.text).toBe(JSON.stringify({ error: message, code }));
-    else if (minor === '3.4') expect(answer.text).toBe(JSON.stringify({ error: message, message, code }));
-    else expect(answer.text).toBe(`{"code":${code}, "message":${JSON.stringify(message)}}`);
-  });
+  ])(
+    'refuses %s',
+    covers('spec/store#measured-versions-4', 'spec/store#measured-answers-2'),
+    async (_, path, body, status, code, message) => {
+      const answer = await post(path, body);
+      expect(answer.status).toBe(status);
+      if (minor === '3.2' || minor === '3.3')
+        expect(answer.text).toBe(JSON.stringify({ error: message, code }));
+      else if (minor === '3.4') expect(answer.text).toBe(JSON.stringify({ error: message, message, code }));
+      else expect(answer.text).toBe(`{"code":${code}, "message":${JSON.stringify(message)}}`);
+    },
+  );
   it('a member ignores unknown fields and accepts both spellings', async () => {
     expect((await post('/kv/put', { key: b64('u'), value: b64('1'), unheard_of: true })).status).toBe(200);
     const { json } = await post('/kv/range', { key: b64('a'), rangeEnd: b64('z'), countOnly: true });
@@ -135,7 +151,12 @@ describe.each([
   });
   it(
     'a member accepts requests up to 1.5 MiB and reports the limit; the transport ends at 2 MiB',
-    covers('spec/store#items-3', 'spec/store#errors-1'),
+    covers(
+      'spec/store#items-3',
+      'spec/store#errors-1',
+      'spec/store#limits-1',
+      'spec/store#measured-answers-2',
+    ),
     async () => {
       const value = (bytes: number): string => Buffer.alloc(bytes, 1).toString('base64');
       expect((await post('/kv/put', { key: b64('big'), value: value(1_500_000) })).status).toBe(200);
@@ -193,7 +214,7 @@ describe.each([
     expect(alarms.text.startsWith('{"header"')).toBe(minor === '3.5');
     if (minor !== '3.5') expect(alarms.text).toBe('{}');
   });
-  it('streams a snapshot that verifies', async () => {
+  it('streams a snapshot that verifies', covers('spec/store#measured-snapshots-1'), async () => {
     const { text } = await post('/maintenance/snapshot');
     expect(text.includes('}\n{')).toBe(minor !== '3.2');
     const parts = [...text.matchAll(/\{"result":\{.*?\}\}/g)].map(([one]) => JSON.parse(one).result);
@@ -209,7 +230,7 @@ describe.each([
     ['/v3alpha', { '3.2': 200, '3.3': 308, '3.4': 404, '3.5': 404 }],
     ['/v3beta', { '3.2': 404, '3.3': 200, '3.4': 200, '3.5': 200 }],
     ['/v3', { '3.2': 404, '3.3': 404, '3.4': 200, '3.5': 200 }],
-  ] as const)('knows %s', async (asked, expected) => {
+  ] as const)('knows %s', covers('spec/program#choices-10'), async (asked, expected) => {
     const answer = await member.post(`${asked}/kv/range`, { key: b64('a') });
     expect(answer.status).toBe(expected[minor as '3.2']);
     if (answer.status === 308) expect(answer.headers.get('location')).toBe('/v3beta/kv/range');
@@ -245,7 +266,7 @@ describe.each([
     ['/maintenance/hash', true],
     ['/maintenance/hashkv', minor >= '3.5'],
     ['/auth/status', minor >= '3.5'],
-  ])('a member has the call %s: %s', async (path, isThere) => {
+  ])('a member has the call %s: %s', covers('spec/store#measured-versions-3'), async (path, isThere) => {
     expect((await post(path)).status === 404).toBe(!isThere);
   });
 });

@@ -9,6 +9,7 @@ import { fakeHost } from '../support/fake-host.ts';
 import { pause, slowHost } from '../support/slow-host.ts';
 import { notesEntry } from '../support/small-mock.ts';
 import { expectInOrder, traceHost } from '../support/trace.ts';
+import { covers } from '../support/covers.ts';
 
 const COMPACT_AT_BYTES = 400;
 type Ledger = { tried: number; acknowledged: number };
@@ -55,25 +56,29 @@ test('a change is in the journal before its answer, and a snapshot is complete b
   );
 });
 
-test('the state survives the failure of each effect: it has no gap, and each acknowledged change', async () => {
-  await expectEachEffectMayFail(async (fault) => {
-    const disk = fakeHost();
-    const traced = traceHost(disk, { fault });
-    const ledger = { tried: 0, acknowledged: 0 };
-    return {
-      start: () => ({ traced, result: serve(traced.host, ledger, traced.note) }),
-      check: async () => {
-        const found = await kept(disk).catch((error: unknown) => String((error as Error).stack));
-        if (typeof found === 'string') return [`the state cannot be opened: ${found}`];
-        const { acknowledged, tried } = ledger;
-        return [
-          ...whatIsKeptHasNoGap('the state', found),
-          ...whatWasAcknowledgedIsKept('the state', acknowledged, tried, Math.max(0, ...found)),
-        ];
-      },
-    };
-  }, 15);
-});
+test(
+  'the state survives the failure of each effect: it has no gap, and each acknowledged change',
+  covers('spec/program#mock-server-2'),
+  async () => {
+    await expectEachEffectMayFail(async (fault) => {
+      const disk = fakeHost();
+      const traced = traceHost(disk, { fault });
+      const ledger = { tried: 0, acknowledged: 0 };
+      return {
+        start: () => ({ traced, result: serve(traced.host, ledger, traced.note) }),
+        check: async () => {
+          const found = await kept(disk).catch((error: unknown) => String((error as Error).stack));
+          if (typeof found === 'string') return [`the state cannot be opened: ${found}`];
+          const { acknowledged, tried } = ledger;
+          return [
+            ...whatIsKeptHasNoGap('the state', found),
+            ...whatWasAcknowledgedIsKept('the state', acknowledged, tried, Math.max(0, ...found)),
+          ];
+        },
+      };
+    }, 15);
+  },
+);
 
 test('a requested compaction follows the compaction that a write started', async () => {
   const slow = slowHost(fakeHost());

@@ -7,6 +7,7 @@ import { openState } from '../../src/mock-server/journal.ts';
 import { makeIdentity } from '../../src/mock-server/local-authority.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { type Small, document, notesService, smallMock } from '../support/small-mock.ts';
+import { covers } from '../support/covers.ts';
 
 let small: Small;
 const begin = async (more: Partial<MockSetup> = {}): Promise<Small> => {
@@ -19,16 +20,20 @@ const texts = async () =>
   ((await small.ask('GET', '/notes')).body as { text: string }[]).map(({ text }) => text);
 
 describe('the server', () => {
-  it('the server responds on both loopback addresses at one port', async () => {
-    const { mock, machine } = await begin();
-    const reply = await machine.host.network.request({
-      method: 'GET',
-      url: `http://[::1]:${mock.port}/notes`,
-    });
-    expect(reply.status).toBe(200);
-    expect(mock.origin).toBe(`http://127.0.0.1:${mock.port}`);
-    expect(await machine.host.network.canConnect('127.0.0.1', mock.port, 1000)).toBe(true);
-  });
+  it(
+    'the server responds on both loopback addresses at one port',
+    covers('spec/program#mock-server-1'),
+    async () => {
+      const { mock, machine } = await begin();
+      const reply = await machine.host.network.request({
+        method: 'GET',
+        url: `http://[::1]:${mock.port}/notes`,
+      });
+      expect(reply.status).toBe(200);
+      expect(mock.origin).toBe(`http://127.0.0.1:${mock.port}`);
+      expect(await machine.host.network.canConnect('127.0.0.1', mock.port, 1000)).toBe(true);
+    },
+  );
 
   it('the server reports no failure for a client that disconnects in the middle of its request', async () => {
     const failures: unknown[] = [];
@@ -174,7 +179,7 @@ describe('the server', () => {
     ]);
   });
 
-  it('the server uses TLS only on request', async () => {
+  it('the server uses TLS only on request', covers('spec/program#choices-2'), async () => {
     const { machine, mock } = await begin({
       tls: makeIdentity(Date.now(), (bytes) => new Uint8Array(bytes).fill(7)),
     });
@@ -250,7 +255,7 @@ describe('the state of a server', () => {
 });
 
 describe('the control interface', () => {
-  it('the control interface does not serve web pages', async () => {
+  it('the control interface does not serve web pages', covers('spec/program#mock-server-5'), async () => {
     const { ask } = await begin();
     expect((await ask('POST', '/__opsctl/reset', {}, { origin: 'https://evil.example' })).status).toBe(403);
     expect((await ask('GET', '/__opsctl/status', undefined, { 'sec-fetch-site': 'cross-site' })).status).toBe(
@@ -258,7 +263,7 @@ describe('the control interface', () => {
     );
   });
 
-  it('sets the clock', async () => {
+  it('sets the clock', covers('spec/program#mock-server-6'), async () => {
     const { ask } = await begin({ clockMs: Date.parse('2030-01-01T00:00:00Z') });
     expect((await ask('POST', '/notes', 'x')).body.at).toBeGreaterThanOrEqual(
       Date.parse('2030-01-01T00:00:00Z'),
@@ -277,7 +282,7 @@ describe('the control interface', () => {
     expect((await ask('PUT', '/__opsctl/clock', 'not json')).status).toBe(400);
   });
 
-  it('makes identifiers repeatable', async () => {
+  it('makes identifiers repeatable', covers('spec/program#mock-server-6'), async () => {
     const made = async () => {
       await begin({ idSeed: 'golden' });
       const { uuid } = (await small.ask('POST', '/notes', 'x')).body;
@@ -342,19 +347,23 @@ describe('the control interface', () => {
 describe('faults', () => {
   const add = async (fault: object) => (await small.ask('POST', '/__opsctl/faults', fault)).body;
 
-  it('faults replace the response of the service for the configured number of requests', async () => {
-    const { ask } = await begin();
-    await add({ method: 'POST', path: '/notes', status: 503, headers: { 'retry-after': '2' }, count: 2 });
-    const replies = [
-      await ask('POST', '/notes', 'a'),
-      await ask('POST', '/notes', 'b'),
-      await ask('POST', '/notes', 'c'),
-    ];
-    expect(replies.map(({ status }) => status)).toEqual([503, 503, 201]);
-    expect(replies[0]?.headers['retry-after']).toBe('2');
-    expect(await texts()).toEqual(['c']);
-    expect((await ask('GET', '/__opsctl/faults')).body).toEqual([]);
-  });
+  it(
+    'faults replace the response of the service for the configured number of requests',
+    covers('spec/program#mock-server-6'),
+    async () => {
+      const { ask } = await begin();
+      await add({ method: 'POST', path: '/notes', status: 503, headers: { 'retry-after': '2' }, count: 2 });
+      const replies = [
+        await ask('POST', '/notes', 'a'),
+        await ask('POST', '/notes', 'b'),
+        await ask('POST', '/notes', 'c'),
+      ];
+      expect(replies.map(({ status }) => status)).toEqual([503, 503, 201]);
+      expect(replies[0]?.headers['retry-after']).toBe('2');
+      expect(await texts()).toEqual(['c']);
+      expect((await ask('GET', '/__opsctl/faults')).body).toEqual([]);
+    },
+  );
 
   it('meet only what their pattern names', async () => {
     const { ask } = await begin();

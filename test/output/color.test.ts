@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { isColored, themeFor } from '../../src/output/types.ts';
+import { covers } from '../support/covers.ts';
 
 type Case = ['auto' | 'always' | 'never' | undefined, Record<string, string>, boolean, boolean];
 
@@ -23,7 +24,7 @@ test.each<Case>([
   [undefined, { CLICOLOR_FORCE: '0' }, false, false],
   [undefined, { FORCE_COLOR: '1', TERM: 'dumb' }, true, true],
   [undefined, { TERM: 'dumb' }, true, false],
-])('--color=%s with %j, terminal %s: %s', (mode, env, isTty, expected) => {
+])('--color=%s with %j, terminal %s: %s', covers('spec/program#output-3'), (mode, env, isTty, expected) => {
   expect(isColored(mode, env, isTty)).toBe(expected);
 });
 

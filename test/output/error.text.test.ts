@@ -90,6 +90,7 @@ test('text errors print a hint once; JSON errors contain it for each problem', a
 
 test.each(['json', 'ndjson'] as const)(
   '-o %s prints an error as one JSON object on one line of stderr',
+  covers('spec/program#exit-codes-2'),
   async (format) => {
     const { err, out } = await shown(taken, { format });
     expect(err.split('\n')).toHaveLength(2);

@@ -7,6 +7,7 @@ import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { type FakeHostOptions, fakeHost } from '../support/fake-host.ts';
+import { covers } from '../support/covers.ts';
 
 const speaker = (options: Partial<OutputOptions> = {}, world: FakeHostOptions = {}) => {
   const host = fakeHost(world);
@@ -27,7 +28,7 @@ const talk = (options: Partial<OutputOptions>): string => {
   return host.err();
 };
 
-test('messages go to stderr, a repeated warning once', () => {
+test('messages go to stderr, a repeated warning once', covers('spec/program#output-1'), () => {
   expect(talk({})).toBe('fact\nwarning: careful\nwarning: use the new one\nwarning: another\n');
 });
 test('--quiet leaves none', () => {
@@ -159,23 +160,27 @@ test.each([
   ['in CI with --quiet', { CI: 'true' }, { quiet: true }, ''],
   ['in a pipe outside CI', {}, {}, '2 of 9\n4 of 9\n'],
   ['next to JSON rows in a pipe', {}, { format: 'ndjson' }, ''],
-] as const)('a long run writes one line of progress each minute %s', async (_, env, options, expected) => {
-  let at = 0;
-  const host = { ...fakeHost({ env }), elapsed: () => at };
-  const log = makeLogger(host, { header: true, verbose: false, quiet: false, ...options }, makeRedactor());
-  const status = await log.status('0 of 9');
-  for (const [ms, text] of [
-    [59_999, '1 of 9'],
-    [60_000, '2 of 9'],
-    [119_999, '3 of 9'],
-    [125_000, '4 of 9'],
-  ] as const) {
-    at = ms;
-    status.update(text);
-  }
-  status.stop();
-  expect(host.err()).toBe(expected);
-});
+] as const)(
+  'a long run writes one line of progress each minute %s',
+  covers('spec/program#output-2'),
+  async (_, env, options, expected) => {
+    let at = 0;
+    const host = { ...fakeHost({ env }), elapsed: () => at };
+    const log = makeLogger(host, { header: true, verbose: false, quiet: false, ...options }, makeRedactor());
+    const status = await log.status('0 of 9');
+    for (const [ms, text] of [
+      [59_999, '1 of 9'],
+      [60_000, '2 of 9'],
+      [119_999, '3 of 9'],
+      [125_000, '4 of 9'],
+    ] as const) {
+      at = ms;
+      status.update(text);
+    }
+    status.stop();
+    expect(host.err()).toBe(expected);
+  },
+);
 
 test('messages in a burst never show two spinners, and the last text stays', async () => {
   const host = fakeHost({ tty: ['stderr'] });

@@ -198,18 +198,22 @@ describe('streaming', () => {
     ['table', 'ID\n1\n'],
     ['yaml', '- id: 1\n'],
     ['name', '1\n'],
-  ])('%s prints the first row before the last is known', async (format, expected) => {
-    const host = fakeHost();
-    let seen = '';
-    async function* rows(): AsyncGenerator<unknown> {
-      yield { id: 1 };
-      while (host.out() === '') await new Promise((resolve) => setImmediate(resolve));
-      seen = host.out();
-      yield { id: 2 };
-    }
-    await render(rowsResult(rows()), { ...quiet, format }, host, makeRedactor());
-    expect(seen).toBe(expected);
-  });
+  ])(
+    '%s prints the first row before the last is known',
+    covers('spec/program#output-1'),
+    async (format, expected) => {
+      const host = fakeHost();
+      let seen = '';
+      async function* rows(): AsyncGenerator<unknown> {
+        yield { id: 1 };
+        while (host.out() === '') await new Promise((resolve) => setImmediate(resolve));
+        seen = host.out();
+        yield { id: 2 };
+      }
+      await render(rowsResult(rows()), { ...quiet, format }, host, makeRedactor());
+      expect(seen).toBe(expected);
+    },
+  );
 
   test('JSON is one valid array at its end, however the rows came', async () => {
     async function* rows(): AsyncGenerator<unknown> {
@@ -472,6 +476,7 @@ describe('--jq over many rows', () => {
 describe('redaction', () => {
   test.each<Format>(['table', 'json', 'ndjson', 'csv', 'yaml', 'name'])(
     'no format lets a secret through: %s',
+    covers('spec/program#output-4'),
     async (format) => {
       const secret = 'tok-12345"x';
       const record = {
@@ -487,20 +492,24 @@ describe('redaction', () => {
     },
   );
 
-  test('across two rows that are written apart, in messages and after --jq', async () => {
-    async function* rows(): AsyncGenerator<unknown> {
-      yield { id: 'abcd' };
-      await new Promise((resolve) => setImmediate(resolve));
-      yield { id: 'efgh' };
-    }
-    expect((await rendered(rowsResult(rows()), { format: 'name' }, {}, ['abcd\nefgh'])).out).toBe('***\n');
-    expect((await rendered(nothing('token hidden-1 kept'), {}, {}, ['hidden-1'])).err).toBe(
-      'token *** kept\n',
-    );
-    expect((await rendered(recordResult({ a: 'hidden-1' }), { jq: '.a' }, {}, ['hidden-1'])).out).toBe(
-      '***\n',
-    );
-  });
+  test(
+    'across two rows that are written apart, in messages and after --jq',
+    covers('spec/program#output-4'),
+    async () => {
+      async function* rows(): AsyncGenerator<unknown> {
+        yield { id: 'abcd' };
+        await new Promise((resolve) => setImmediate(resolve));
+        yield { id: 'efgh' };
+      }
+      expect((await rendered(rowsResult(rows()), { format: 'name' }, {}, ['abcd\nefgh'])).out).toBe('***\n');
+      expect((await rendered(nothing('token hidden-1 kept'), {}, {}, ['hidden-1'])).err).toBe(
+        'token *** kept\n',
+      );
+      expect((await rendered(recordResult({ a: 'hidden-1' }), { jq: '.a' }, {}, ['hidden-1'])).out).toBe(
+        '***\n',
+      );
+    },
+  );
 
   test('ready-made output is what the command meant to print', async () => {
     expect((await rendered(rawResult('hidden-1\n'), {}, {}, ['hidden-1'])).out).toBe('hidden-1\n');

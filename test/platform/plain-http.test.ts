@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { outgoing } from '../../src/platform/node/network.ts';
 import { plainHttpProblem, plainHttpWarning } from '../../src/core/external-url.ts';
 import { type Node, parseSource, readSources, walk } from '../support/syntax.ts';
+import { covers } from '../support/covers.ts';
 
 const secret = { headers: { Authorization: 'Bearer x' } };
 describe('secrets go over https only, except on loopback', () => {
@@ -26,7 +27,7 @@ describe('secrets go over https only, except on loopback', () => {
     ['http://127.0.0.1:1/', secret, false],
     ['http://[::1]:1/', secret, false],
     ['http://localhost:1/', { needsTls: true as const }, false],
-  ])('%s', (url, request, isRefused) => {
+  ])('%s', covers('spec/program#settings-5'), (url, request, isRefused) => {
     expect(plainHttpProblem(new URL(url), request, {}) !== undefined).toBe(isRefused);
   });
   test('one setting makes an exception for the listed hosts, with a warning', () => {
@@ -39,7 +40,7 @@ describe('secrets go over https only, except on loopback', () => {
     expect(plainHttpWarning(env)).toContain('store.example');
     expect(plainHttpWarning({})).toBeUndefined();
   });
-  test('the network layer sends no secret over plain HTTP', async () => {
+  test('the network layer sends no secret over plain HTTP', covers('spec/program#settings-5'), async () => {
     const network = outgoing({});
     const sent = network.request({
       method: 'GET',

@@ -23,6 +23,7 @@ import { directoriesOf } from '../../src/config/settings.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { covers } from '../support/covers.ts';
 
 let opsctl: Program;
 let directory = '';
@@ -107,6 +108,7 @@ test('a bulk run reuses the compiled code of its parts', async () => {
 
 test.skipIf(process.platform !== 'linux')(
   'a request that needs no hash loads neither node:crypto nor fs.promises nor node:v8',
+  covers('spec/program#startup-1'),
   async () => {
     const { env, close } = await trackerWith(1);
     const loaded = join(opsctl.home, 'loaded.json');

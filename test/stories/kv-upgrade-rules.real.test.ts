@@ -20,7 +20,7 @@ const finding = (stdout: string, guard: string) =>
   JSON.parse(stdout).findings.filter((one: { guard: string }) => one.guard === guard);
 
 it('v2 data needs a copy or an acceptance that plan and report record', {
-  ...covers('exit/unsafe'),
+  ...covers('exit/unsafe', 'spec/store#procedure-2', 'spec/store#versions-2'),
   timeout: 600_000,
 }, async () => {
   await start('--v2-size', '40000000');

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { covers } from '../support/covers.ts';
 
 let home: Program;
 beforeEach(() => {
@@ -118,21 +119,25 @@ describe('opsctl mock serve', () => {
     expect(await labelNames()).toEqual(['kept']);
   });
 
-  it('speaks TLS with a local authority, and refuses plain HTTP', async () => {
-    const serving = serve('--tls', '--ephemeral');
-    const { url, ca_file: caFile } = await serving.first;
-    expect(url).toMatch(/^https:/);
-    expect(readFileSync(caFile, 'utf8')).toContain('BEGIN CERTIFICATE');
-    const env = { OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 'mock-tracker-token' };
-    expect((await home.run(['tracker', 'labels', 'list'], { env })).code).toBe(11);
-    expect(
-      (await home.run(['tracker', 'labels', 'list'], { env: { ...env, OPSCTL_CA_FILE: caFile } })).code,
-    ).toBe(0);
-    await expect(ask(url.replace('https:', 'http:'), '/o/oauth2/v2/auth')).rejects.toThrow();
-    serving.kill('SIGTERM');
-    await serving.ended;
-    expect(() => readFileSync(caFile)).toThrow('ENOENT');
-  });
+  it(
+    'speaks TLS with a local authority, and refuses plain HTTP',
+    covers('spec/program#choices-2'),
+    async () => {
+      const serving = serve('--tls', '--ephemeral');
+      const { url, ca_file: caFile } = await serving.first;
+      expect(url).toMatch(/^https:/);
+      expect(readFileSync(caFile, 'utf8')).toContain('BEGIN CERTIFICATE');
+      const env = { OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 'mock-tracker-token' };
+      expect((await home.run(['tracker', 'labels', 'list'], { env })).code).toBe(11);
+      expect(
+        (await home.run(['tracker', 'labels', 'list'], { env: { ...env, OPSCTL_CA_FILE: caFile } })).code,
+      ).toBe(0);
+      await expect(ask(url.replace('https:', 'http:'), '/o/oauth2/v2/auth')).rejects.toThrow();
+      serving.kill('SIGTERM');
+      await serving.ended;
+      expect(() => readFileSync(caFile)).toThrow('ENOENT');
+    },
+  );
 
   it('mock serve starts its clock and repeats its identifiers on request', async () => {
     const made: string[] = [];

@@ -17,6 +17,7 @@ import { parse } from 'yaml';
 import { cachedNode } from '../tooling/nodes.mjs';
 import { type Packed, install, pack, sha256 } from '../tooling/artifacts.mjs';
 import { makeDirectory } from '../support/directory.ts';
+import { covers } from '../support/covers.ts';
 
 /** The installation of a user: the package is built from a copy of only the sources, installed without a registry, and run from there. */
 const root = new URL('../../', import.meta.url).pathname;
@@ -274,7 +275,7 @@ describe.each(nodes)('installed, on Node %i', (_, node) => {
   // Each run takes half a minute, so other Node.js versions run only in a soak test.
   if (node !== process.execPath && process.env.OPSCTL_SOAK !== '1') return;
 
-  test('the tour: all three jobs', () => {
+  test('the tour: all three jobs', covers('spec/program#commands-1'), () => {
     const { status, stdout, stderr } = run(node, ['tour']);
     expect(status, `${stdout}\n${stderr}`).toBe(0);
   });

@@ -46,25 +46,33 @@ afterAll(async () => {
 });
 const json = (args: readonly string[]) => opsctl.json([...args, '--profile', 'work']);
 
-test('path prefix and header name of the profile are used', covers('setting/tracker.base_path'), async () => {
-  expect(await json(['tracker', 'labels', 'list'])).toEqual(answers['GET /rest/9/labels']);
-  expect(got.map(({ line, headers }) => [line, headers['x-acme-token'], headers['tracker-token']])).toEqual([
-    ['GET /rest/9/labels', 'deployed-tok3n', undefined],
-  ]);
-});
+test(
+  'path prefix and header name of the profile are used',
+  covers('setting/tracker.base_path', 'spec/program#settings-6'),
+  async () => {
+    expect(await json(['tracker', 'labels', 'list'])).toEqual(answers['GET /rest/9/labels']);
+    expect(got.map(({ line, headers }) => [line, headers['x-acme-token'], headers['tracker-token']])).toEqual(
+      [['GET /rest/9/labels', 'deployed-tok3n', undefined]],
+    );
+  },
+);
 
-test("the deployment's term for the planning tool is read as the documented term", async () => {
-  expect(await json(['tracker', 'epics', 'get', '7'])).toEqual({
-    id: 7,
-    name: 'Q4',
-    planningtool_id: null,
-    planningtool_url: 'https://plan.example.com/7',
-  });
-});
+test(
+  "the deployment's term for the planning tool is read as the documented term",
+  covers('spec/program#settings-6'),
+  async () => {
+    expect(await json(['tracker', 'epics', 'get', '7'])).toEqual({
+      id: 7,
+      name: 'Q4',
+      planningtool_id: null,
+      planningtool_url: 'https://plan.example.com/7',
+    });
+  },
+);
 
 test(
   "the deployment's term is in the path of a request",
-  covers('setting/tracker.planning_word'),
+  covers('setting/tracker.planning_word', 'spec/program#settings-6'),
   async () => {
     await json(['tracker', 'epics', 'unlink-planningtool', '7', '--yes']);
     expect(got.map(({ line }) => line)).toEqual(['POST /rest/9/epics/7/unlink-acmeplan']);

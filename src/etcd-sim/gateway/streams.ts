@@ -265,7 +265,7 @@ export const timeToLive = async (api: Api, call: Call): Promise<Body> => {
   };
 };
 export const leases = async (api: Api, call: Call): Promise<Body> => {
-  checkToken(api, call);
+  checkLooking(api, call);
   return {
     header: header(api),
     ...omitZeros({ leases: [...api.node.machine.leases.keys()].map((ID) => ({ ID })) }),

@@ -6,6 +6,7 @@ import {
   rowOf,
   versionRows,
 } from '../../../src/api-specs/etcd/versions.ts';
+import { covers } from '../../support/covers.ts';
 
 describe('versions of the store', () => {
   it.each([
@@ -29,10 +30,20 @@ describe('versions of the store', () => {
   ])('%s against %s', (left, right, sign) => {
     expect(Math.sign(compareVersions(left, right))).toBe(sign);
   });
-  it('every row leads to the next, and the last row has no successor', () => {
-    expect(versionRows.map(({ minor }) => nextMinor(minor))).toEqual(['3.3', '3.4', '3.5', '3.6', undefined]);
-    expect(nextMinor('2.3')).toBeUndefined();
-  });
+  it(
+    'every row leads to the next, and the last row has no successor',
+    covers('spec/program#choices-12'),
+    () => {
+      expect(versionRows.map(({ minor }) => nextMinor(minor))).toEqual([
+        '3.3',
+        '3.4',
+        '3.5',
+        '3.6',
+        undefined,
+      ]);
+      expect(nextMinor('2.3')).toBeUndefined();
+    },
+  );
   it('spec/store#versions-3: /v3alpha until 3.3, not in 3.4; every row uses a supported prefix', () => {
     expect(
       versionRows.filter(({ answers }) => answers.includes('/v3alpha')).map(({ minor }) => minor),

@@ -5,6 +5,7 @@ import { type TestAuthContext, makeAuthContext } from '../auth-context.ts';
 import { goodTokens, tokenServer } from '../token-server.ts';
 import { get, raw, type WaitingLogin, waitingLogin } from '../waiting-login.ts';
 import { attacks } from './attacks.ts';
+import { covers } from '../../support/covers.ts';
 
 const open: WaitingLogin[] = [];
 const start = async (context?: TestAuthContext): Promise<WaitingLogin> => {
@@ -29,7 +30,7 @@ describe(`${attacks.length} attacks, each on a fresh login`, () => {
     expect(new Set(attacks.map(({ name }) => name)).size).toBe(attacks.length);
   });
 
-  test.each(attacks)('$name', async ({ run, closed }) => {
+  test.each(attacks)('$name', covers('spec/program#choices-1'), async ({ run, closed }) => {
     const login = await start();
     await run(login).catch(() => undefined);
     expect(login.context.said.text()).not.toMatch(acts);

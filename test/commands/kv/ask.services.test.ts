@@ -5,6 +5,7 @@ import { freePorts } from '../../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 import { contextWith, partlyMade } from '../../support/context.ts';
 import { makeDirectory } from '../../support/directory.ts';
+import { covers } from '../../support/covers.ts';
 import { opsctl } from '../../support/program.ts';
 
 let real: RealHost;
@@ -70,3 +71,26 @@ it('kv status has one row for each member in CSV, also for a member that does no
   const { json } = await opsctl([...line.slice(0, -1), 'json'], { home: makeDirectory() });
   expect(json().members).toHaveLength(2);
 });
+
+it.each([
+  ['3.3 and later', '{"ID":"4660","TTL":"-1"}'],
+  ['earlier members, which omit zeros', '{"ID":"4660"}'],
+])(
+  'kv lease timetolive reports an expired lease of %s',
+  covers('spec/store#interfaces-6'),
+  async (_, body) => {
+    const answer = async (path: string) => ({
+      status: 200,
+      headers: {},
+      body: path === '/version' ? '{"kvserver":"3.3.27","kvcluster":"3.3.0"}' : body,
+    });
+    const store = await real.host.network.listen((request) => answer(request.url), {
+      host: '127.0.0.1',
+      port: 0,
+    });
+    const line = ['kv', 'lease', 'timetolive', '1234', '--endpoints', `127.0.0.1:${store.port}`];
+    const ran = await opsctl(line, { home: makeDirectory() });
+    await store.close();
+    expect([ran.code, ran.stdout]).toEqual([0, 'lease 0000000000001234 already expired\n']);
+  },
+);

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { versionTable } from '../../../src/api-specs/etcd/versions.ts';
 import { opsctl } from '../../support/program.ts';
 import { makeDirectory } from '../../support/directory.ts';
+import { covers } from '../../support/covers.ts';
 
 const home = makeDirectory();
 const run = (argv: readonly string[], env: Readonly<Record<string, string>> = {}) =>
@@ -15,18 +16,22 @@ const file = (name: string, content: unknown): string => {
 };
 
 describe('kv versions', () => {
-  it('prints one row for each minor, with the day of the data', async () => {
-    const rows = (await run(['-o', 'json'])).json();
-    const row = rows.find(({ minor }: { minor: string }) => minor === '3.5');
-    expect(row).toMatchObject({
-      latest: '3.5.33',
-      refused: ['3.5.0-3.5.2', '3.5.3'],
-      leave_from: '3.5.26',
-      leave_from_recommended: '3.5.32',
-      data_of: versionTable.data_of,
-    });
-    expect((await run(['-o', 'table'])).stdout).toContain('LEAVE FROM');
-  });
+  it(
+    'prints one row for each minor, with the day of the data',
+    covers('spec/program#choices-12'),
+    async () => {
+      const rows = (await run(['-o', 'json'])).json();
+      const row = rows.find(({ minor }: { minor: string }) => minor === '3.5');
+      expect(row).toMatchObject({
+        latest: '3.5.33',
+        refused: ['3.5.0-3.5.2', '3.5.3'],
+        leave_from: '3.5.26',
+        leave_from_recommended: '3.5.32',
+        data_of: versionTable.data_of,
+      });
+      expect((await run(['-o', 'table'])).stdout).toContain('LEAVE FROM');
+    },
+  );
   it('prints every rule of one minor with its reason and link', async () => {
     const { stdout } = await run(['3.6', '-o', 'csv']);
     expect(stdout).toContain('https://github.com/etcd-io/etcd/issues/20387');

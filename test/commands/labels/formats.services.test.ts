@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Surrounding, surrounding } from './around.ts';
+import { covers } from '../../support/covers.ts';
 
 let at: Surrounding;
 beforeEach(async () => {
@@ -137,17 +138,21 @@ test('a permission is selected by its principal; an unknown one is not found', a
   });
 });
 
-test('a permission whose name has two segments is deleted by a batch', async () => {
-  await printed('permissions', 'create', 'Retention', '--person', 'people/7', '--role', 'READER');
-  const id = await at.id('Retention');
-  const name = `labels/${id}/permissions/people/7`;
-  expect(await at.run('permissions', 'delete', name)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining(`Delete ${name}?`),
-  });
-  await printed('permissions', 'delete', name, '--yes');
-  expect(JSON.parse(await printed('permissions', 'list', 'Retention', '-o', 'json'))).toEqual([]);
-});
+test(
+  'a permission whose name has two segments is deleted by a batch',
+  covers('spec/program#choices-8'),
+  async () => {
+    await printed('permissions', 'create', 'Retention', '--person', 'people/7', '--role', 'READER');
+    const id = await at.id('Retention');
+    const name = `labels/${id}/permissions/people/7`;
+    expect(await at.run('permissions', 'delete', name)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`Delete ${name}?`),
+    });
+    await printed('permissions', 'delete', name, '--yes');
+    expect(JSON.parse(await printed('permissions', 'list', 'Retention', '-o', 'json'))).toEqual([]);
+  },
+);
 
 test('permissions go out as a table and come back; a file with two documents is refused', async () => {
   const table = await printed('permissions', 'list', 'Contract', '-o', 'csv');

@@ -221,29 +221,33 @@ const meddling =
     },
   });
 
-test('409 ABORTED of other services means the same as 400 FAILED_PRECONDITION, once the label has moved', async () => {
-  const id = await at.id('Project phase');
-  const aborted = { status: 409, body: { error: { code: 409, message: 'etag', status: 'ABORTED' } } };
-  const still = await at.runOn(
-    meddling(':publish', async () => {}, aborted),
-    'publish',
-    'Project phase',
-    '--yes',
-    '-o',
-    'json',
-  );
-  expect(still.code).toBe(5);
-  const edit = { requests: [{ updateLabel: { properties: { title: 'Moved' }, updateMask: 'title' } }] };
-  const moved = await at.runOn(
-    meddling(':publish', () => at.server.send('POST', `/labels/${id}:delta`, edit), aborted),
-    'publish',
-    'Project phase',
-    '--yes',
-    '-o',
-    'json',
-  );
-  expect(moved).toMatchObject({ code: 10, stderr: expect.stringContaining('CHANGED_MEANWHILE') });
-});
+test(
+  '409 ABORTED of other services means the same as 400 FAILED_PRECONDITION, once the label has moved',
+  covers('spec/program#choices-11'),
+  async () => {
+    const id = await at.id('Project phase');
+    const aborted = { status: 409, body: { error: { code: 409, message: 'etag', status: 'ABORTED' } } };
+    const still = await at.runOn(
+      meddling(':publish', async () => {}, aborted),
+      'publish',
+      'Project phase',
+      '--yes',
+      '-o',
+      'json',
+    );
+    expect(still.code).toBe(5);
+    const edit = { requests: [{ updateLabel: { properties: { title: 'Moved' }, updateMask: 'title' } }] };
+    const moved = await at.runOn(
+      meddling(':publish', () => at.server.send('POST', `/labels/${id}:delta`, edit), aborted),
+      'publish',
+      'Project phase',
+      '--yes',
+      '-o',
+      'json',
+    );
+    expect(moved).toMatchObject({ code: 10, stderr: expect.stringContaining('CHANGED_MEANWHILE') });
+  },
+);
 
 test('after an edit between two steps of a command, the error reports the state', async () => {
   const file = await at.file('two.yaml', 'title: Two steps\n');

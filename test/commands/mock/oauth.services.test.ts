@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commands } from '../../../src/commands/mock/oauth.ts';
 import { type AuthServer, ada, ask, authServer, clients, location, raw } from '../../support/auth-server.ts';
 import { opsctl } from '../../support/program.ts';
+import { covers } from '../../support/covers.ts';
 
 let home = '';
 let server: AuthServer;
@@ -51,7 +52,7 @@ test('--body is the record as JSON, as in every other derived command', async ()
   const wrong = await there('settings', 'set', '--body', 'x'.repeat(100_000));
   expect([wrong.code, wrong.stderr.length < 1000]).toEqual([2, true]);
 });
-test('the life of a client at a running server', async () => {
+test('the life of a client at a running server', covers('spec/program#commands-2'), async () => {
   const made = await there(
     'clients',
     'create',
@@ -95,18 +96,22 @@ test('consent, policies, users, integrity and events', async () => {
   ).toHaveLength(3);
   expect((await there('settings', 'set', '--code-seconds', '601')).code).toBe(2);
 });
-test('without a server the saved state is changed; an invalid field is a usage error before the start', async () => {
-  const wrong = await run('clients', 'create', '--type', 'mobile-a', '--name', 'x');
-  expect([wrong.code, wrong.stderr]).toEqual([
-    5,
-    expect.stringMatching(/package_name is required[\s\S]*fingerprint is required/),
-  ]);
-  const made = await run('projects', 'create', '--name', 'Kept', '-o', 'json');
-  expect(made.code, made.stderr).toBe(0);
-  const list = await run('projects', 'list', '-o', 'json');
-  expect(list.json().map(({ name }: { name: string }) => name)).toEqual(['Demo project', 'Kept']);
-  expect((await run('clients', 'create', '--type', 'nope', '--name', 'x')).code).toBe(2);
-});
+test(
+  'without a server the saved state is changed; an invalid field is a usage error before the start',
+  covers('spec/program#commands-2'),
+  async () => {
+    const wrong = await run('clients', 'create', '--type', 'mobile-a', '--name', 'x');
+    expect([wrong.code, wrong.stderr]).toEqual([
+      5,
+      expect.stringMatching(/package_name is required[\s\S]*fingerprint is required/),
+    ]);
+    const made = await run('projects', 'create', '--name', 'Kept', '-o', 'json');
+    expect(made.code, made.stderr).toBe(0);
+    const list = await run('projects', 'list', '-o', 'json');
+    expect(list.json().map(({ name }: { name: string }) => name)).toEqual(['Demo project', 'Kept']);
+    expect((await run('clients', 'create', '--type', 'nope', '--name', 'x')).code).toBe(2);
+  },
+);
 test('--url without a listener is an error', async () => {
   const reply = await run('clients', 'list', '--url', 'http://127.0.0.1:9');
   expect([reply.code, reply.stderr]).toEqual([11, expect.stringContaining('127.0.0.1:9')]);

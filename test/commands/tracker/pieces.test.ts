@@ -32,7 +32,7 @@ test('a single command is the same as in the whole list, for every row', async (
   expect((await load(['tracker', 'labels'])).length).toBe(commands.length);
 });
 
-test('every row of the table has a command', () => {
+test('every row of the table has a command', covers('spec/program#choices-7'), () => {
   const covered = new Set(commands.map(({ operation }) => operation?.operation));
   const byPath = new Set(
     commands.map(({ operation }) => operation && `${operation.operation.method} ${operation.operation.path}`),

@@ -61,7 +61,7 @@ describe('requests on the wire', () => {
   });
   it(
     'spec/store#interfaces: a redirect from /v3alpha to /v3beta is followed with method and body',
-    covers('spec/store#interfaces-3'),
+    covers('spec/store#interfaces-3', 'spec/program#choices-10'),
     async () => {
       const url = await serve('3.2.0', (request, reply) => {
         if (request.url?.startsWith('/v3alpha'))
@@ -85,19 +85,23 @@ describe('requests on the wire', () => {
   it.each([
     ['3.2.32', 'grpc-metadata-token'],
     ['3.3.27', 'authorization'],
-  ])('%s: the token in %s, fetched once for calls at the same time', async (version, header) => {
-    const url = await serve(version, (request, reply) =>
-      reply.end(request.url?.endsWith('/auth/authenticate') ? '{"token":"t.1"}' : '{"header":{}}'),
-    );
-    const one = store(url, { user: { name: 'root', password: 'pw' } });
-    await Promise.all([one.put('a', '1'), one.put('b', '2'), one.range('c')]);
-    expect(seen.filter(({ path }) => path.endsWith('authenticate'))).toHaveLength(1);
-    expect(seen.filter(({ path }) => path.includes('/kv/')).map(({ headers }) => headers[header])).toEqual([
-      't.1',
-      't.1',
-      't.1',
-    ]);
-  });
+  ])(
+    '%s: the token in %s, fetched once for calls at the same time',
+    covers('spec/store#measured-versions-2'),
+    async (version, header) => {
+      const url = await serve(version, (request, reply) =>
+        reply.end(request.url?.endsWith('/auth/authenticate') ? '{"token":"t.1"}' : '{"header":{}}'),
+      );
+      const one = store(url, { user: { name: 'root', password: 'pw' } });
+      await Promise.all([one.put('a', '1'), one.put('b', '2'), one.range('c')]);
+      expect(seen.filter(({ path }) => path.endsWith('authenticate'))).toHaveLength(1);
+      expect(seen.filter(({ path }) => path.includes('/kv/')).map(({ headers }) => headers[header])).toEqual([
+        't.1',
+        't.1',
+        't.1',
+      ]);
+    },
+  );
   it(
     'a token that its member lost is requested again, once',
     covers('spec/store#measured-answers-3'),
@@ -142,24 +146,28 @@ describe('health and version in every form (spec/store#interfaces, spec/store#me
     [200, 'true', false],
     [200, '', false],
     [503, '{"health":"true"}', false],
-  ])('%i %s', (status, text, isHealthy) => {
+  ])('%i %s', covers('spec/store#interfaces-1'), (status, text, isHealthy) => {
     expect(healthFrom(status, text).is_healthy).toBe(isHealthy);
   });
-  it('both name sets of /version are read, and a URL without a store is an error', async () => {
-    server = createServer((_, reply) => reply.end('{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}'));
-    await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
-    expect(await store(url).versions()).toEqual({ server: '3.4.23', cluster: '3.4.0' });
-    server.removeAllListeners('request').on('request', (_, reply: ServerResponse) => reply.end('<html>'));
-    await expect(store(url).versions()).rejects.toMatchObject({ detail: { code: 'NOT_A_STORE' } });
-    const plainToTls = (_: unknown, reply: ServerResponse) =>
-      reply.writeHead(400).end('Client sent an HTTP request to an HTTPS server.\n');
-    server.removeAllListeners('request').on('request', plainToTls);
-    await expect(store(url).versions()).rejects.toMatchObject({
-      message: expect.stringContaining('it uses TLS; write https:// in its URL'),
-      detail: { code: 'TLS' },
-    });
-  });
+  it(
+    'both name sets of /version are read, and a URL without a store is an error',
+    covers('spec/store#interfaces-2', 'spec/program#settings-7'),
+    async () => {
+      server = createServer((_, reply) => reply.end('{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}'));
+      await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+      const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+      expect(await store(url).versions()).toEqual({ server: '3.4.23', cluster: '3.4.0' });
+      server.removeAllListeners('request').on('request', (_, reply: ServerResponse) => reply.end('<html>'));
+      await expect(store(url).versions()).rejects.toMatchObject({ detail: { code: 'NOT_A_STORE' } });
+      const plainToTls = (_: unknown, reply: ServerResponse) =>
+        reply.writeHead(400).end('Client sent an HTTP request to an HTTPS server.\n');
+      server.removeAllListeners('request').on('request', plainToTls);
+      await expect(store(url).versions()).rejects.toMatchObject({
+        message: expect.stringContaining('it uses TLS; write https:// in its URL'),
+        detail: { code: 'TLS' },
+      });
+    },
+  );
 });
 
 describe('errors of the store', () => {
@@ -244,10 +252,14 @@ describe('objects of a stream', () => {
     { result: { blob: '' } },
   ];
   const forms = { 'back to back (3.2)': '', 'one on a line': '\n', 'blank lines': ' \n\n' };
-  it.each(Object.entries(forms))('%s, cut anywhere', async (_, between) => {
-    const text = objects.map((object) => JSON.stringify(object)).join(between) + between;
-    for (let size = 1; size < 40; size += 1) expect(await collect(text, size)).toEqual(objects);
-  });
+  it.each(Object.entries(forms))(
+    '%s, cut anywhere',
+    covers('spec/store#measured-snapshots-1'),
+    async (_, between) => {
+      const text = objects.map((object) => JSON.stringify(object)).join(between) + between;
+      for (let size = 1; size < 40; size += 1) expect(await collect(text, size)).toEqual(objects);
+    },
+  );
   it('an end in the middle is an error', async () => {
     await expect(collect('{"a":1}{"b"', 3)).rejects.toThrow('in the middle');
   });
@@ -268,6 +280,7 @@ describe('snapshots', () => {
 
   it.each([[''], ['\n']])(
     'a stream with %j between its objects becomes a verified file of mode 0600',
+    covers('spec/store#measured-snapshots-1'),
     async (between) => {
       const url = await serve('3.3.27', (_, reply) => reply.end(stream(whole, between)));
       const path = join(real.directory, 's.db');

@@ -10,6 +10,7 @@ import type { Observation } from '../../../src/kv/engine/model.ts';
 import type { OperationStep } from '../../../src/kv/operations/journal.ts';
 import { recoverPlan } from '../../../src/kv/operations/space.ts';
 import { clusterOf, observationOf } from './observed.ts';
+import { covers } from '../../support/covers.ts';
 
 /** Three members that all report an unhealthy state, as members do during an alarm. */
 const alarmed = (...alarms: Observation['alarms'][number][]): Observation => ({
@@ -40,21 +41,29 @@ describe('messages about alarms name the next command', () => {
 describe('a member with the alarm CORRUPT goes', () => {
   const failed = (observation: Observation, id: string) =>
     noOtherIsCorrupt(observation, id).filter(({ level }) => level === 'fail');
-  it('removing a member with CORRUPT disarms its alarm, and alarms of missing members', () => {
-    for (const raised of [n2, gone]) {
-      expect(disarmStep(alarmed(raised), '1002').map(({ kind }) => kind)).toEqual(['disarm']);
-      expect(failed(alarmed(raised), '1002')).toEqual([]);
-    }
-    expect(disarmStep(alarmed(of('1002', 'NOSPACE')), '1002')).toEqual([]);
-  });
-  it('a CORRUPT member is never removed if another one has divergent data, or if the cause is unknown', () => {
-    expect(disarmStep(alarmed(n3), '1002')).toEqual([]);
-    expect(failed(alarmed(n3), '1002')).toEqual([expect.objectContaining({ member: 'n3' })]);
-    expect(failed(alarmed(n2, n3), '1002')[0]?.hint).toRead('opsctl kv endpoint hashkv');
-    expect(failed(alarmed(nobody), '1002')[0]?.message).toContain(
-      'alarm CORRUPT does not name a member: no majority of the members has the same data: it is unknown which data is correct',
-    );
-  });
+  it(
+    'removing a member with CORRUPT disarms its alarm, and alarms of missing members',
+    covers('spec/store#choices-9'),
+    () => {
+      for (const raised of [n2, gone]) {
+        expect(disarmStep(alarmed(raised), '1002').map(({ kind }) => kind)).toEqual(['disarm']);
+        expect(failed(alarmed(raised), '1002')).toEqual([]);
+      }
+      expect(disarmStep(alarmed(of('1002', 'NOSPACE')), '1002')).toEqual([]);
+    },
+  );
+  it(
+    'a CORRUPT member is never removed if another one has divergent data, or if the cause is unknown',
+    covers('spec/store#choices-9'),
+    () => {
+      expect(disarmStep(alarmed(n3), '1002')).toEqual([]);
+      expect(failed(alarmed(n3), '1002')).toEqual([expect.objectContaining({ member: 'n3' })]);
+      expect(failed(alarmed(n2, n3), '1002')[0]?.hint).toRead('opsctl kv endpoint hashkv');
+      expect(failed(alarmed(nobody), '1002')[0]?.message).toContain(
+        'alarm CORRUPT does not name a member: no majority of the members has the same data: it is unknown which data is correct',
+      );
+    },
+  );
   it('other members count as healthy if they respond and follow a leader, unless they have another alarm', () => {
     const healthy = ({ members }: Observation) => members.filter(({ is_healthy }) => is_healthy).length;
     expect(healthy(healthIgnoringCorrupt(alarmed(n2)))).toBe(3);

@@ -8,6 +8,7 @@ import { clusterFile } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
 import { pause } from '../../support/slow-host.ts';
 import { partlyMade } from '../../support/context.ts';
+import { covers } from '../../support/covers.ts';
 
 type Sick = { readonly leaderless?: boolean; readonly alarm?: boolean; readonly away?: boolean };
 /**
@@ -77,15 +78,23 @@ it('each attempt to plan has another ID', async () => {
   expect((await planned(8)).ids).toBe(9);
 });
 describe('an operation that is refused for a member that is not healthy', () => {
-  it('a failed health check is repeated during an election, including after the new leader is known', async () => {
-    expect(await planned(8)).toMatchObject({ made: 'planned', seen: 9, tookMs: 2000 });
-    expect(await planned(8, { leaderless: true })).toMatchObject({ made: 'planned', seen: 9, tookMs: 2000 });
-    expect(await planned(39)).toMatchObject({ made: 'planned', tookMs: 9750 });
-    expect(await planned(1000)).toMatchObject({
-      made: naming('changes', 'made', 'n2 is not healthy'),
-      tookMs: 10_000,
-    });
-  });
+  it(
+    'a failed health check is repeated during an election, including after the new leader is known',
+    covers('spec/store#choices-8'),
+    async () => {
+      expect(await planned(8)).toMatchObject({ made: 'planned', seen: 9, tookMs: 2000 });
+      expect(await planned(8, { leaderless: true })).toMatchObject({
+        made: 'planned',
+        seen: 9,
+        tookMs: 2000,
+      });
+      expect(await planned(39)).toMatchObject({ made: 'planned', tookMs: 9750 });
+      expect(await planned(1000)).toMatchObject({
+        made: naming('changes', 'made', 'n2 is not healthy'),
+        tookMs: 10_000,
+      });
+    },
+  );
   it('does not wait for what no election brings: an alarm, a member that is not there', async () => {
     expect(await planned(1, { alarm: true })).toMatchObject({ seen: 1, tookMs: 0 });
     expect(await planned(1, { away: true })).toMatchObject({ seen: 1, tookMs: 0 });

@@ -65,6 +65,12 @@ describe('the next thing to do', () => {
     expect(text(decide(plan, progressOf([]), now))).toBe(expected);
   });
   it.each<[string, JournalEntry[], MemberStatus[], string]>([
+    [
+      'the current leader is last, although the plan stops it first',
+      [],
+      [seen('n1', { is_leader: false }), seen('n2', { is_leader: true }), n3],
+      'n3.snapshot n3.stop n3.start n3.gate',
+    ],
     ['at the beginning the first follower', [], [n1, n2, n3], 'n2.snapshot n2.stop n2.start n2.gate'],
     [
       'after a crash in the snapshot, again',
@@ -272,9 +278,13 @@ describe('the next thing to do', () => {
       [upgraded('n1', { is_leader: false }), upgraded('n2'), seen('n3', { is_leader: true })],
       'n3.snapshot n3.move-leader n3.stop n3.start n3.gate',
     ],
-  ])('%s', covers('defect/U-13', 'defect/U-15', 'defect/U-55'), (_, entries, members, expected) => {
-    expect(next(entries, members)).toBe(expected);
-  });
+  ])(
+    '%s',
+    covers('defect/U-13', 'defect/U-15', 'defect/U-55', 'spec/store#choices-2'),
+    (_, entries, members, expected) => {
+      expect(next(entries, members)).toBe(expected);
+    },
+  );
   it.each([
     [1, 2, 'n2'],
     [40, 2, 'n2'],

@@ -10,6 +10,7 @@ import type {
 } from '../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
+import { covers } from '../../support/covers.ts';
 
 type Given = {
   readonly kind?: PlanKind;
@@ -147,7 +148,7 @@ describe('actions between a stop and a start', () => {
     });
     expect(kinds(follower)).not.toContain('copy-data');
   });
-  it('v2 data is checked on the way to 3.6 if its program is named', () => {
+  it('v2 data is checked on the way to 3.6 if its program is named', covers('spec/store#choices-5'), () => {
     const way = { from: '3.5', to: '3.6' } as const;
     const file = { utl_binary: '/opt/utl' };
     expect(find('check-data', follower, { ...way, file })).toMatchObject({
@@ -181,13 +182,17 @@ describe('actions between a stop and a start', () => {
 
 describe('the wait after a member', () => {
   const v2 = (bytes: number) => seen('n2', { host: { ...follower.host, v2_bytes: bytes } });
-  it('the wait is two minutes over 50 MB of v2 data, longer from 100 MB on, and zero after the last member', () => {
-    const wait = (bytes: number, at: readonly [number, number] = [0, 2]) =>
-      find('settle', v2(bytes), { at }) as Extract<Step, { kind: 'settle' }> | undefined;
-    expect(wait(50_000_000)).toBeUndefined();
-    expect(wait(50_000_001)).toMatchObject({ title: 'wait 120 s', wait_seconds: 120 });
-    expect(wait(100_000_000)).toMatchObject({ title: 'wait 240 s', wait_seconds: 240 });
-    expect(wait(60_000_000, [1, 2])).toBeUndefined();
-    expect(kinds(v2(60_000_000)).at(-1)).toBe('settle');
-  });
+  it(
+    'the wait is two minutes over 50 MB of v2 data, longer from 100 MB on, and zero after the last member',
+    covers('spec/store#limits-2'),
+    () => {
+      const wait = (bytes: number, at: readonly [number, number] = [0, 2]) =>
+        find('settle', v2(bytes), { at }) as Extract<Step, { kind: 'settle' }> | undefined;
+      expect(wait(50_000_000)).toBeUndefined();
+      expect(wait(50_000_001)).toMatchObject({ title: 'wait 120 s', wait_seconds: 120 });
+      expect(wait(100_000_000)).toMatchObject({ title: 'wait 240 s', wait_seconds: 240 });
+      expect(wait(60_000_000, [1, 2])).toBeUndefined();
+      expect(kinds(v2(60_000_000)).at(-1)).toBe('settle');
+    },
+  );
 });

@@ -12,6 +12,7 @@ import {
 import type { Store } from '../../../../src/kv/client/etcd-client.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { partlyMade } from '../../../support/context.ts';
+import { covers } from '../../../support/covers.ts';
 
 const scene = (...down: readonly string[]) => {
   const small = smallCluster('restart');
@@ -45,12 +46,16 @@ describe('the responses of endpoints', () => {
       message: expect.stringMatching(/n1: .*; n2: .*; n3: /),
     });
   });
-  it('/version reports the version of the server and of the cluster', async () => {
-    const [endpoint] = scene().endpoints;
-    expect(await queryVersions(endpoint === undefined ? [] : [endpoint])).toEqual([
-      { endpoint: 'n1', kvserver: '3.5.30', kvcluster: '3.5.0' },
-    ]);
-  });
+  it(
+    '/version reports the version of the server and of the cluster',
+    covers('spec/store#interfaces-2'),
+    async () => {
+      const [endpoint] = scene().endpoints;
+      expect(await queryVersions(endpoint === undefined ? [] : [endpoint])).toEqual([
+        { endpoint: 'n1', kvserver: '3.5.30', kvcluster: '3.5.0' },
+      ]);
+    },
+  );
   it('the hashes are of one revision: the lowest of the newest, or the requested revision', async () => {
     const { small, endpoints } = scene();
     const asked: string[] = [];

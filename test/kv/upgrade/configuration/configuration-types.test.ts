@@ -3,6 +3,7 @@ import { lintFile, lintFlags } from '../../../../src/kv/upgrade/configuration/co
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
 import { errorWith } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 /** Real servers of 3.3, 3.4 and 3.5 did not start with these values. */
 describe('values of a kind that no server reads', () => {
@@ -57,7 +58,9 @@ describe('interpretation of compaction and log output by version', () => {
     [{ 'log-outputs': 'stderr' }, '3.5', 'fail log-outputs'],
     [{ debug: 'truly' }, '3.4', 'fail debug'],
     [{ debug: 'truly' }, '3.5', 'warn debug'],
-  ] as const)('%j for %s', (file, to, expected) => expect(levels(file, to)).toBe(expected));
+  ] as const)('%j for %s', covers('spec/store#items-5'), (file, to, expected) =>
+    expect(levels(file, to)).toBe(expected),
+  );
   it('a flag that takes bytes takes digits', () => {
     expect(lintFlags(['--max-request-bytes', '2MB'], '3.3').map(({ key }) => key)).toEqual([
       '--max-request-bytes',

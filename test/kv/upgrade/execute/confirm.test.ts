@@ -7,6 +7,7 @@ import { planned } from '../../../support/observations.ts';
 import { type SmallCluster, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const step = { id: 'confirm', kind: 'confirm' } as Step;
 const all = ['n1', 'n2', 'n3'];
@@ -30,17 +31,21 @@ describe('the end of an upgrade', () => {
     expect([ended, ms < 100]).toEqual([{ cluster_version: '3.5.0' }, true]);
     expect(run.written).toMatchObject([{ kind: 'crossed', cluster_version: '3.5.0' }]);
   });
-  it('the end of an upgrade is awaited, because the leader checks every few seconds', async () => {
-    const { ended, ms } = await confirmed((small) => {
-      upgraded(small);
-      small.state.hasNoMonitor = true;
-      void small.host.sleep(4000).then(() => {
-        small.state.hasNoMonitor = false;
+  it(
+    'the end of an upgrade is awaited, because the leader checks every few seconds',
+    covers('spec/store#measured-upgrade-2', 'spec/store#procedure-5'),
+    async () => {
+      const { ended, ms } = await confirmed((small) => {
+        upgraded(small);
+        small.state.hasNoMonitor = true;
+        void small.host.sleep(4000).then(() => {
+          small.state.hasNoMonitor = false;
+        });
       });
-    });
-    expect(ended).toEqual({ cluster_version: '3.5.0' });
-    expect([ms >= 3900, ms < 4300]).toEqual([true, true]);
-  });
+      expect(ended).toEqual({ cluster_version: '3.5.0' });
+      expect([ms >= 3900, ms < 4300]).toEqual([true, true]);
+    },
+  );
   it('a missing end after half a minute names the members that lag or do not respond', async () => {
     const { ended, ms, run } = await confirmed((small) => {
       for (const name of ['n1', 'n2']) small.members(name).which = 'new';

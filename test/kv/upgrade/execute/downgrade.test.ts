@@ -6,6 +6,7 @@ import { fakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { clusterFile, planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming, errorWith } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 type State = {
   server: string;
@@ -115,13 +116,17 @@ describe('enabling a downgrade', () => {
 });
 
 describe('cancelling a downgrade', () => {
-  it('canceling a downgrade checks the reports of the members afterwards', async () => {
-    const { run, sent } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0' });
-    await cancelDowngrade(run, '3.6');
-    expect(sent).toEqual(['CANCEL']);
-    await cancelDowngrade(run, '3.6');
-    expect(sent).toEqual(['CANCEL']);
-  });
+  it(
+    'canceling a downgrade checks the reports of the members afterwards',
+    covers('spec/store#measured-later-10'),
+    async () => {
+      const { run, sent } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0' });
+      await cancelDowngrade(run, '3.6');
+      expect(sent).toEqual(['CANCEL']);
+      await cancelDowngrade(run, '3.6');
+      expect(sent).toEqual(['CANCEL']);
+    },
+  );
   it('fails when a member stays with the older version', async () => {
     const { run } = bed({ server: '3.6.14', cluster: '3.5.0', downgrade: '3.5.0', lateLooks: 1_000_000 });
     await expect(cancelDowngrade(run, '3.6')).rejects.toThrow(
@@ -162,18 +167,22 @@ describe('the end', () => {
 });
 
 describe('the member that receives the downgrade request', () => {
-  it('the request goes to a responding member that supports it; without one the run stops', async () => {
-    const { run, sent } = bed({ server: '3.5.33', cluster: '3.6.0' });
-    await expect(enableDowngrade(run, step)).rejects.toMatchObject({
-      ...{ category: 'stopped', message: naming('downgrade', 'member', 'cluster', 'responds') },
-      detail: { code: 'NOT_READY', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
-    });
-    await expect(cancelDowngrade(run, '3.7')).rejects.toMatchObject({
-      ...{ message: naming('downgrade', 'member', 'responds') },
-      detail: { tryThis: ['opsctl kv status'] },
-    });
-    expect(sent).toEqual([]);
-  });
+  it(
+    'the request goes to a responding member that supports it; without one the run stops',
+    covers('spec/store#measured-later-10'),
+    async () => {
+      const { run, sent } = bed({ server: '3.5.33', cluster: '3.6.0' });
+      await expect(enableDowngrade(run, step)).rejects.toMatchObject({
+        ...{ category: 'stopped', message: naming('downgrade', 'member', 'cluster', 'responds') },
+        detail: { code: 'NOT_READY', tryThis: ['opsctl kv status', 'opsctl kv resume'] },
+      });
+      await expect(cancelDowngrade(run, '3.7')).rejects.toMatchObject({
+        ...{ message: naming('downgrade', 'member', 'responds') },
+        detail: { tryThis: ['opsctl kv status'] },
+      });
+      expect(sent).toEqual([]);
+    },
+  );
   it('no request is sent if every member is already ready', async () => {
     const { run, sent } = bed({ server: '3.6.14', cluster: '3.5.0' });
     expect(await enableDowngrade(run, step)).toEqual({ cluster_version: '3.5.0' });

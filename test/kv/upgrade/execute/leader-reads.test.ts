@@ -3,6 +3,7 @@ import { openGate, passGate, readThroughOthers } from '../../../../src/kv/upgrad
 import { fakeHost } from '../../../support/fake-host.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { errorWith } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 /**
  * n2 is being checked and does not respond before `upAt` (host clock). Returns the members that received a
@@ -35,13 +36,17 @@ const starting = (upAt: number, isDown: (name: string) => boolean = () => false)
   return { host, asked, gate: { ...gate, others } };
 };
 
-it('reads through another member help a starting member until its first response', async () => {
-  const { asked, gate } = starting(300);
-  await expect(passGate(gate, 900)).rejects.toThrow(errorWith('MemberFailure', 'healthy', 'leader'));
-  expect(asked.length).toBeGreaterThan(10);
-  expect(asked.length).toBeLessThanOrEqual(21);
-  expect(new Set(asked)).toEqual(new Set(['n1']));
-});
+it(
+  'reads through another member help a starting member until its first response',
+  covers('spec/store#measured-upgrade-6', 'spec/store#choices-11'),
+  async () => {
+    const { asked, gate } = starting(300);
+    await expect(passGate(gate, 900)).rejects.toThrow(errorWith('MemberFailure', 'healthy', 'leader'));
+    expect(asked.length).toBeGreaterThan(10);
+    expect(asked.length).toBeLessThanOrEqual(21);
+    expect(new Set(asked)).toEqual(new Set(['n1']));
+  },
+);
 
 it('a slow member is left after a second', async () => {
   const { host, asked, gate } = starting(60_000);

@@ -6,6 +6,7 @@ import { observed, planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
 import { partlyMade } from '../../../support/context.ts';
+import { covers } from '../../../support/covers.ts';
 
 /** `1001`, or `1001L` for a learner. Undefined: the member does not respond. */
 type List = readonly string[] | undefined;
@@ -61,7 +62,11 @@ it.each([
   [200, 'ok', { ok: true, detail: '/readyz returned ok' }],
   [404, '', { ok: null, detail: naming('/readyz', 'skipped', 'version') }],
   [503, ' [-]data_corruption ', { ok: false, detail: '/readyz returned 503: [-]data_corruption' }],
-])('readiness is the response of /readyz: %i', async (status, text, verdict) => {
-  const store = { connection: { get: async () => ({ status, text }) } };
-  expect(await isReady(partlyMade<Gate>({ store }))).toEqual(verdict);
-});
+])(
+  'readiness is the response of /readyz: %i',
+  covers('spec/store#measured-later-6'),
+  async (status, text, verdict) => {
+    const store = { connection: { get: async () => ({ status, text }) } };
+    expect(await isReady(partlyMade<Gate>({ store }))).toEqual(verdict);
+  },
+);

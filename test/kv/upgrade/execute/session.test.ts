@@ -11,6 +11,7 @@ import {
   smallCluster,
 } from '../../../support/small-cluster.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const notes = (events: readonly UpgradeEvent[]): string[] =>
   events.flatMap((event) => (event.event === 'note' ? [event.text] : []));
@@ -270,20 +271,24 @@ describe('an upgrade', () => {
   it.each([
     ['once: looks again', 1, 'done', undefined],
     ['again and again: stops', 2, 'stopped', 'QUORUM'],
-  ] as const)('when a majority is missing just before a stop, %s', async (_, times, outcome, code) => {
-    const small = smallCluster();
-    let missing = 0;
-    const { ending, journal } = await conducted(small, await small.plan(), {
-      sink: (event) => {
-        if (!('step' in event) || event.step.id !== 'n2.stop') return;
-        if (event.event === 'step-started') missing += 1;
-        small.members('n3').isHealthy = event.event === 'step-failed' || missing > times;
-      },
-    });
-    expect([ending.outcome, codeOf(ending.error)]).toEqual([outcome, code]);
-    const tries = inShort(journal).filter((line) => line === 'begin n2.stop');
-    expect(tries).toHaveLength(2);
-  });
+  ] as const)(
+    'when a majority is missing just before a stop, %s',
+    covers('spec/store#procedure-6'),
+    async (_, times, outcome, code) => {
+      const small = smallCluster();
+      let missing = 0;
+      const { ending, journal } = await conducted(small, await small.plan(), {
+        sink: (event) => {
+          if (!('step' in event) || event.step.id !== 'n2.stop') return;
+          if (event.event === 'step-started') missing += 1;
+          small.members('n3').isHealthy = event.event === 'step-failed' || missing > times;
+        },
+      });
+      expect([ending.outcome, codeOf(ending.error)]).toEqual([outcome, code]);
+      const tries = inShort(journal).filter((line) => line === 'begin n2.stop');
+      expect(tries).toHaveLength(2);
+    },
+  );
 
   it('stops a member that ignores it only when it may kill', async () => {
     const small = smallCluster();

@@ -7,6 +7,7 @@ import type { ClusterFile, PlanOptions, Step } from '../../../../src/kv/engine/m
 import { type SmallCluster, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 type Given = {
   readonly file?: Partial<ClusterFile>;
@@ -59,12 +60,16 @@ describe('a stop', () => {
     expect(run.state.endDownTime('n2')).toBe(small.host.elapsed() - 30);
     expect(run.told).toEqual([{ event: 'member-down', member: 'n2', was_leader: false }]);
   });
-  it('the stop of the leader waits for the moment after a write; other stops do not', async () => {
-    const leader = await stopped('n1');
-    const follower = await stopped('n2');
-    expect(leader.asked - follower.asked).toBeGreaterThan(1);
-    expect(leader.run.told).toEqual([{ event: 'member-down', member: 'n1', was_leader: true }]);
-  });
+  it(
+    'the stop of the leader waits for the moment after a write; other stops do not',
+    covers('spec/store#choices-2'),
+    async () => {
+      const leader = await stopped('n1');
+      const follower = await stopped('n2');
+      expect(leader.asked - follower.asked).toBeGreaterThan(1);
+      expect(leader.run.told).toEqual([{ event: 'member-down', member: 'n1', was_leader: true }]);
+    },
+  );
   it('an ignored stop ends with a kill only if configured', async () => {
     const prepare = (small: SmallCluster): void => {
       small.members('n2').ignoresStop = true;

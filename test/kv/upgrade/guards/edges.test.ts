@@ -33,6 +33,7 @@ import { modeFindings, retentionFindings } from '../../../../src/kv/upgrade/conf
 import type { ClusterFile, HostFacts, MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 type Given = {
   readonly members?: readonly MemberStatus[];
@@ -284,7 +285,7 @@ describe('versions', () => {
     findings(versionPath, { ...patch, input: { from, to, ...patch.input } as never }).map(
       ({ level, message }) => `${level} ${message}`,
     )[0];
-  it('versions increase by one minor', () => {
+  it('versions increase by one minor', covers('spec/store#versions-1', 'spec/store#versions-4'), () => {
     expect(path('3.3', '3.4')).toEqual(naming('pass', 'path', 'minor', 'version'));
     expect(path('3.3', '3.5')).toBe('fail 3.3 to 3.5 skips a minor version');
     expect(path('3.3', '3.2')).toEqual(naming('fail', '3.3', '3.2', 'downgrade', 'store'));
@@ -598,14 +599,18 @@ describe('the retention of a configuration', () => {
       { 'auto-compaction-retention': value, ...(mode === undefined ? {} : { 'auto-compaction-mode': mode }) },
       to,
     ).map(({ level }) => level);
-  it('a retention without a mode is a warning if the server starts', () => {
-    expect(levels('24', undefined, '3.5')).toEqual(['warn']);
-    expect(levels('24h', undefined, '3.5')).toEqual(['fail']);
-    expect(levels('24h', undefined, '3.6')).toEqual(['warn']);
-    expect(levels('24h', '', '3.6')).toEqual(['warn']);
-    for (const none of [undefined, null, '0', '']) expect(levels(none, undefined, '3.5')).toEqual([]);
-  });
-  it('a retention with a mode is a duration or a number', () => {
+  it(
+    'a retention without a mode is a warning if the server starts',
+    covers('spec/store#measured-configuration-2'),
+    () => {
+      expect(levels('24', undefined, '3.5')).toEqual(['warn']);
+      expect(levels('24h', undefined, '3.5')).toEqual(['fail']);
+      expect(levels('24h', undefined, '3.6')).toEqual(['warn']);
+      expect(levels('24h', '', '3.6')).toEqual(['warn']);
+      for (const none of [undefined, null, '0', '']) expect(levels(none, undefined, '3.5')).toEqual([]);
+    },
+  );
+  it('a retention with a mode is a duration or a number', covers('spec/store#items-2'), () => {
     expect([levels('24h', 'periodic', '3.5'), levels('1000', 'revision', '3.5')]).toEqual([[], []]);
     expect([levels('soon', 'periodic', '3.5'), levels('soon', 'revision', '3.5')]).toEqual([
       ['fail'],

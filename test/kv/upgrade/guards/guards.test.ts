@@ -506,7 +506,7 @@ describe('waits for v2 data (spec/store#limits)', () => {
     [99_999_999, 120],
     [100_000_000, 240],
     [200_000_000, 480],
-  ])('%i bytes: %s seconds', (bytes, secondsWanted) => {
+  ])('%i bytes: %s seconds', covers('spec/store#limits-2', 'spec/store#limits-3'), (bytes, secondsWanted) => {
     expect(settleOf(bytes)?.seconds).toBe(secondsWanted);
   });
 });
@@ -565,21 +565,35 @@ describe('a relative data directory in a configuration file', () => {
   it.each<[string, HostFacts]>([
     ['from where its process runs', { working_directory: '/data' }],
     ['behind a symbolic link', { working_directory: '/mnt/disk', real_data_dir: '/mnt/disk/n2' }],
-  ])('leads to its data directory %s: its successor runs there too', (_, facts) =>
-    expect(failed(facts)).toEqual([]),
+  ])(
+    'leads to its data directory %s: its successor runs there too',
+    covers('spec/store#choices-10'),
+    (_, facts) => expect(failed(facts)).toEqual([]),
   );
-  it('a relative directory that leads to another place is refused, including over ssh', () => {
-    // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
-    const over = clusterFile(3, { driver: 'ssh', ssh: { then: 'local' } });
-    for (const cluster of [clusterFile(3), over])
-      expect(failed({ working_directory: '/srv' }, cluster)).toMatchObject([
-        {
-          member: 'n2',
-          message: naming('n2', 'data-dir', '/srv/n2', 'data_dir', '/data/n2', 'configuration', 'directory'),
-          hint: naming('/data/n2', 'write', 'absolute'),
-        },
-      ]);
-  });
+  it(
+    'a relative directory that leads to another place is refused, including over ssh',
+    covers('spec/store#choices-10'),
+    () => {
+      // biome-ignore lint/suspicious/noThenProperty: a key of the cluster file
+      const over = clusterFile(3, { driver: 'ssh', ssh: { then: 'local' } });
+      for (const cluster of [clusterFile(3), over])
+        expect(failed({ working_directory: '/srv' }, cluster)).toMatchObject([
+          {
+            member: 'n2',
+            message: naming(
+              'n2',
+              'data-dir',
+              '/srv/n2',
+              'data_dir',
+              '/data/n2',
+              'configuration',
+              'directory',
+            ),
+            hint: naming('/data/n2', 'write', 'absolute'),
+          },
+        ]);
+    },
+  );
   it('a relative directory of a stopped member is refused, because its base is unknown', () =>
     expect(failed({})[0]?.message).toEqual(naming('n2', 'data-dir', 'configuration', 'relative', 'running')));
   it.each([

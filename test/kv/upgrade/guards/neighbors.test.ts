@@ -12,6 +12,7 @@ import type { Finding, HostFacts, MemberStatus, Observation } from '../../../../
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { hints, said, second } from './said.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const onHost = (patch: Partial<HostFacts>): MemberStatus[] =>
   second({ host: { ...seen('n2').host, ...patch } });
@@ -25,13 +26,17 @@ describe('accepted refusals', () => {
     expect(said('quota', full, accept('quota'))[0]).toMatch(/^warn n2: .* \(accepted\)$/);
     expect(said('quota', full, accept('disk-space'))[0]).toMatch(/^fail/);
   });
-  it('acceptance has no effect without a finding, or for a guard that cannot be accepted', () => {
-    expect(said('quota', {}, accept('quota'))).toEqual([naming('pass', 'quota', 'database')]);
-    const warned = { members: second({ db_size_bytes: 80, quota_bytes: 100 }) };
-    expect(said('quota', warned, accept('quota'))[0]).not.toContain('accepted');
-    const never = { members: onHost({ has_db_file: false }) };
-    expect(said('db-file-present', never, accept('db-file-present'))[0]).toMatch(/^fail n2/);
-  });
+  it(
+    'acceptance has no effect without a finding, or for a guard that cannot be accepted',
+    covers('spec/store#errors-5'),
+    () => {
+      expect(said('quota', {}, accept('quota'))).toEqual([naming('pass', 'quota', 'database')]);
+      const warned = { members: second({ db_size_bytes: 80, quota_bytes: 100 }) };
+      expect(said('quota', warned, accept('quota'))[0]).not.toContain('accepted');
+      const never = { members: onHost({ has_db_file: false }) };
+      expect(said('db-file-present', never, accept('db-file-present'))[0]).toMatch(/^fail n2/);
+    },
+  );
 });
 
 it('findings are counted by level, and reported to CI services without absent data', () => {

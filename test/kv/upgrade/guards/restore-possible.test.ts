@@ -8,15 +8,23 @@ const host = (restore_check?: { readonly problem?: string }) =>
   second({ host: { ...seen('n2').host, restore_check } as never });
 
 // The restore-possible guard.
-it('restore-possible warns if the cluster file has no ctl_binary', covers('guard/restore-possible'), () => {
-  const { ctl_binary: _, ...cluster } = clusterFile();
-  expect(said('restore-possible', { cluster })).toEqual([expect.stringMatching(/^warn: .*ctl_binary$/)]);
-});
-it('restore-possible warns with the member and the reason if its host is not ready for a restore', () => {
-  expect(said('restore-possible', { members: host({ problem: '/data is a mount point' }) })).toEqual([
-    expect.stringMatching(/^warn n2: .*\/data is a mount point$/),
-  ]);
-});
+it(
+  'restore-possible warns if the cluster file has no ctl_binary',
+  covers('guard/restore-possible', 'spec/store#versions-6'),
+  () => {
+    const { ctl_binary: _, ...cluster } = clusterFile();
+    expect(said('restore-possible', { cluster })).toEqual([expect.stringMatching(/^warn: .*ctl_binary$/)]);
+  },
+);
+it(
+  'restore-possible warns with the member and the reason if its host is not ready for a restore',
+  covers('spec/store#versions-6'),
+  () => {
+    expect(said('restore-possible', { members: host({ problem: '/data is a mount point' }) })).toEqual([
+      expect.stringMatching(/^warn n2: .*\/data is a mount point$/),
+    ]);
+  },
+);
 it('restore-possible reports unknown for a host that was not checked', () => {
   expect(said('restore-possible', { members: host() })).toEqual([
     naming('n2', 'unknown', 'restore', 'member'),

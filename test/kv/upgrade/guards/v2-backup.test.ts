@@ -45,6 +45,7 @@ it('v2-backup passes without v2 data and reports unknown if it could not be seen
 });
 it.each(['upgrade', 'restart', 'downgrade'] as const)(
   'v2-backup is part of every plan that stops members: %s',
+  covers('spec/store#procedure-2'),
   (kind: PlanKind) => {
     const plan = (accept: readonly string[]) =>
       planFrom({

@@ -6,6 +6,7 @@ import type { Driver, ProcessState } from '../../../../src/kv/upgrade/supervisor
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { partlyMade } from '../../../support/context.ts';
+import { covers } from '../../../support/covers.ts';
 
 /**
  * A healthy member with the listed process state at each observation. The watch stops at the end of the list.
@@ -37,14 +38,18 @@ const watched = async (looks: readonly ProcessState[]) => {
 };
 const running = (pid?: number): ProcessState => ({ state: 'running', ...(pid === undefined ? {} : { pid }) });
 
-it('a process that its service manager started again between two looks has not been good since its gate', async () => {
-  const { members, alarm, addedAt } = await watched([running(1), running(1), running(2), running(3)]);
-  expect(members.restartsOf('n1')).toBe(2);
-  // The soak time restarts, so a wait for ten healthy seconds continues.
-  expect(members.goodSince(['n1'])).toBeGreaterThan(addedAt);
-  // The process exists, so the watch does not restart it.
-  expect(alarm.aborted).toBe(false);
-});
+it(
+  'a process that its service manager started again between two looks has not been good since its gate',
+  covers('spec/store#choices-6'),
+  async () => {
+    const { members, alarm, addedAt } = await watched([running(1), running(1), running(2), running(3)]);
+    expect(members.restartsOf('n1')).toBe(2);
+    // The soak time restarts, so a wait for ten healthy seconds continues.
+    expect(members.goodSince(['n1'])).toBeGreaterThan(addedAt);
+    // The process exists, so the watch does not restart it.
+    expect(alarm.aborted).toBe(false);
+  },
+);
 
 it('one process, or a process with an unknown ID, is always healthy', async () => {
   for (const pid of [7, undefined]) {

@@ -17,6 +17,7 @@ import type { ClusterFile, HostFacts } from '../../../../src/kv/engine/model.ts'
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, seen } from '../../../support/observations.ts';
 import { partlyMade } from '../../../support/context.ts';
+import { covers } from '../../../support/covers.ts';
 
 /** Access whose members answer with this function. */
 const accessThrough = (get: unknown): Access =>
@@ -257,7 +258,7 @@ describe('hashes of a cluster', () => {
     const status = async () => ({ member_id: 'n1', leader_id: 'n1', errors: [] });
     expect((await cluster({ n1: {}, n2: {} }, { status }).deep()).not_hashed).toBe('n1 did not respond');
   });
-  it('a member whose version has no hash is omitted', async () => {
+  it('a member whose version has no hash is omitted', covers('spec/store#measured-versions-3'), async () => {
     const store = (server: string) =>
       ({
         versions: async () => ({ server }),

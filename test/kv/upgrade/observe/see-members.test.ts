@@ -5,6 +5,7 @@ import { slowMembers, seeMembers } from '../../../../src/kv/upgrade/observe/obse
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile } from '../../../support/observations.ts';
 import { partlyMade } from '../../../support/context.ts';
+import { covers } from '../../../support/covers.ts';
 
 /** Behavior of each member for a version request: the response time in ms, or an error code. */
 const look = async (...does: readonly (number | string)[]) => {
@@ -32,19 +33,30 @@ const look = async (...does: readonly (number | string)[]) => {
 };
 
 describe('members without a timely response', () => {
-  it('a slow member is queried again with more time if another one is slow as well', async () => {
-    expect(await look(250, 'DEADLINE_EXCEEDED', 0)).toEqual({
-      again: ['n2 3000'],
-      seen: ['n1 true', 'n2 true', 'n3 true'],
-    });
-    expect((await look('DEADLINE_EXCEEDED', 300, 'DEADLINE_EXCEEDED')).again).toEqual(['n1 3000', 'n3 3000']);
-  });
-  it('a slow member hangs if the others respond immediately: a refusal does not wait for it', async () => {
-    expect(await look(0, 'DEADLINE_EXCEEDED', 200)).toEqual({
-      again: [],
-      seen: ['n1 true', 'n2 false', 'n3 true'],
-    });
-  });
+  it(
+    'a slow member is queried again with more time if another one is slow as well',
+    covers('spec/store#choices-8'),
+    async () => {
+      expect(await look(250, 'DEADLINE_EXCEEDED', 0)).toEqual({
+        again: ['n2 3000'],
+        seen: ['n1 true', 'n2 true', 'n3 true'],
+      });
+      expect((await look('DEADLINE_EXCEEDED', 300, 'DEADLINE_EXCEEDED')).again).toEqual([
+        'n1 3000',
+        'n3 3000',
+      ]);
+    },
+  );
+  it(
+    'a slow member hangs if the others respond immediately: a refusal does not wait for it',
+    covers('spec/store#choices-8'),
+    async () => {
+      expect(await look(0, 'DEADLINE_EXCEEDED', 200)).toEqual({
+        again: [],
+        seen: ['n1 true', 'n2 false', 'n3 true'],
+      });
+    },
+  );
   it('all slow members are queried again, because this machine may be busy', async () => {
     expect(await look('DEADLINE_EXCEEDED', 'DEADLINE_EXCEEDED')).toEqual({
       again: ['n1 3000', 'n2 3000'],

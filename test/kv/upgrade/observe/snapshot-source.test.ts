@@ -14,6 +14,7 @@ import { type FakeHostOptions, fakeHost } from '../../../support/fake-host.ts';
 import { away, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 describe('whom a snapshot is read from', () => {
   const leader = seen('n1', { raft_index: 5000 });
@@ -76,7 +77,7 @@ describe('data of the old interface', () => {
   ])('v2 data with response %i %s is %j', async (status, body, expected) => {
     expect((await v2(() => ({ status, body }))).found).toEqual(expected);
   });
-  it('v2 data is not read if the read can do harm', async () => {
+  it('v2 data is not read if the read can do harm', covers('spec/store#choices-5'), async () => {
     for (const version of ['3.5.0', '3.6.1']) {
       const { found, host } = await v2(() => ({ status: 500 }), version);
       expect([found, host.requests]).toEqual([{ bytes: 0 }, []]);

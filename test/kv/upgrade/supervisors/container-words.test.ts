@@ -6,6 +6,7 @@ import { done, placement } from '../../../support/finished.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', container: 'c1' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
@@ -58,6 +59,7 @@ describe('a container', () => {
     { tool: 'docker', policy: 'always', help: '', isRefused: false },
   ] as const)(
     '$tool refuses the restart policy $policy with the help $help: $isRefused',
+    covers('spec/store#measured-service-managers-4'),
     async ({ tool, policy, help, isRefused }) => {
       const inspected = JSON.stringify([{ HostConfig: { RestartPolicy: { Name: policy } } }]);
       const ask = async (script: unknown): Promise<string> =>

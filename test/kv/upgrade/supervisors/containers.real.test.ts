@@ -168,45 +168,49 @@ it.each([
   ],
 ])('a container that is %j', (line, state) => expect(containerState(line, 'c')).toEqual(state));
 
-it('an equal container on another image has its own settings, and image settings only from the new image', () => {
-  const container = {
-    Config: {
-      ...{ Image: 'kv:3.3', Hostname: '0123456789ab', User: '1000', WorkingDir: '/', Entrypoint: ['etcd'] },
-      ...{
-        Env: ['PATH=/bin', 'ETCD_NAME=n1', 'IMAGE=3.3'],
-        Cmd: ['--data-dir', '/d'],
-        Labels: { a: '1', b: '2' },
+it(
+  'an equal container on another image has its own settings, and image settings only from the new image',
+  covers('spec/store#measured-service-managers-3'),
+  () => {
+    const container = {
+      Config: {
+        ...{ Image: 'kv:3.3', Hostname: '0123456789ab', User: '1000', WorkingDir: '/', Entrypoint: ['etcd'] },
+        ...{
+          Env: ['PATH=/bin', 'ETCD_NAME=n1', 'IMAGE=3.3'],
+          Cmd: ['--data-dir', '/d'],
+          Labels: { a: '1', b: '2' },
+        },
       },
-    },
-    HostConfig: {
-      ...{
-        NetworkMode: 'kv',
-        Binds: ['/var/kv:/d'],
-        RestartPolicy: { Name: 'no' },
+      HostConfig: {
+        ...{
+          NetworkMode: 'kv',
+          Binds: ['/var/kv:/d'],
+          RestartPolicy: { Name: 'no' },
+        },
+        ...{ PortBindings: { '2379/tcp': [{ HostIp: '10.0.0.1', HostPort: '2379' }] }, CapDrop: ['ALL'] },
+        ...{
+          Ulimits: [{ Name: 'nofile', Soft: 1, Hard: 2 }],
+          LogConfig: { Type: 'json-file', Config: { 'max-size': '10m' } },
+        },
+        ...{
+          Memory: 1024,
+          ReadonlyRootfs: true,
+          Mounts: [{ Type: 'volume', Source: 'v', Target: '/w', ReadOnly: true }],
+        },
       },
-      ...{ PortBindings: { '2379/tcp': [{ HostIp: '10.0.0.1', HostPort: '2379' }] }, CapDrop: ['ALL'] },
-      ...{
-        Ulimits: [{ Name: 'nofile', Soft: 1, Hard: 2 }],
-        LogConfig: { Type: 'json-file', Config: { 'max-size': '10m' } },
+      NetworkSettings: {
+        Networks: { kv: { Aliases: ['n1', '0123456789ab'], IPAMConfig: { IPv4Address: '172.1.0.2' } } },
       },
-      ...{
-        Memory: 1024,
-        ReadonlyRootfs: true,
-        Mounts: [{ Type: 'volume', Source: 'v', Target: '/w', ReadOnly: true }],
-      },
-    },
-    NetworkSettings: {
-      Networks: { kv: { Aliases: ['n1', '0123456789ab'], IPAMConfig: { IPv4Address: '172.1.0.2' } } },
-    },
-  };
-  const image = {
-    Config: { Env: ['PATH=/bin', 'IMAGE=3.3'], Entrypoint: ['etcd'], Labels: { b: '2' }, WorkingDir: '/' },
-  };
-  const { words, env } = argumentsLike(container, image, 'sha256:new', 'on-failure:3');
-  expect(env).toEqual(['ETCD_NAME=n1']);
-  expect(words.join(' ')).toBe(
-    '--restart on-failure:3 --network kv --ip 172.1.0.2 --network-alias n1 -v /var/kv:/d --mount type=volume,source=v,target=/w,readonly ' +
-      '-p 10.0.0.1:2379:2379/tcp --cap-drop ALL --ulimit nofile=1:2 --memory 1024 --read-only --log-driver json-file --log-opt max-size=10m ' +
-      '--user 1000 --label a=1 sha256:new --data-dir /d',
-  );
-});
+    };
+    const image = {
+      Config: { Env: ['PATH=/bin', 'IMAGE=3.3'], Entrypoint: ['etcd'], Labels: { b: '2' }, WorkingDir: '/' },
+    };
+    const { words, env } = argumentsLike(container, image, 'sha256:new', 'on-failure:3');
+    expect(env).toEqual(['ETCD_NAME=n1']);
+    expect(words.join(' ')).toBe(
+      '--restart on-failure:3 --network kv --ip 172.1.0.2 --network-alias n1 -v /var/kv:/d --mount type=volume,source=v,target=/w,readonly ' +
+        '-p 10.0.0.1:2379:2379/tcp --cap-drop ALL --ulimit nofile=1:2 --memory 1024 --read-only --log-driver json-file --log-opt max-size=10m ' +
+        '--user 1000 --label a=1 sha256:new --data-dir /d',
+    );
+  },
+);

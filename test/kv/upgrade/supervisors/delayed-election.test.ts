@@ -3,6 +3,7 @@ import { withDelayedElection } from '../../../../src/kv/upgrade/supervisors/open
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { partlyMade } from '../../../support/context.ts';
+import { covers } from '../../../support/covers.ts';
 
 const member: MemberSpec = {
   name: 'n1',
@@ -24,10 +25,14 @@ const started = async (of: MemberSpec, size = 3): Promise<MemberSpec['env']> => 
   return env;
 };
 
-it('a member that comes back waits for its leader instead of calling an election', async () => {
-  expect(await started(member)).toEqual({ [variable]: 'false' });
-  expect(await started({ ...member, env: { A: 'b' } })).toEqual({ A: 'b', [variable]: 'false' });
-});
+it(
+  'a member that comes back waits for its leader instead of calling an election',
+  covers('spec/store#choices-1'),
+  async () => {
+    expect(await started(member)).toEqual({ [variable]: 'false' });
+    expect(await started({ ...member, env: { A: 'b' } })).toEqual({ A: 'b', [variable]: 'false' });
+  },
+);
 it('runs as and where its predecessor ran: what was recorded of it reaches the driver', async () => {
   const given: unknown[] = [];
   const driver = partlyMade<Driver>({
@@ -42,7 +47,7 @@ it('runs as and where its predecessor ran: what was recorded of it reaches the d
   await withDelayedElection(driver, 3).start(member, 'new', placement);
   expect(given).toEqual([placement]);
 });
-it('a single member has no election to wait for', async () => {
+it('a single member has no election to wait for', covers('spec/store#choices-1'), async () => {
   expect(await started(member, 1)).toBeUndefined();
 });
 it.each<[string, MemberSpec]>([

@@ -191,42 +191,46 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
 });
 
 describe('static pods', () => {
-  it('static pods remove the manifest, and write it with the other image', async () => {
-    const manifests = join(real.directory, 'etc', 'manifests');
-    mkdirSync(manifests, { recursive: true });
-    const manifest = join(manifests, 'kv.yaml');
-    writeFileSync(manifest, 'spec:\n  containers:\n  - image: registry/kv:3.3.25 # pinned\n    name: kv\n');
-    const spec = member({
-      manifest,
-      old_image: 'registry/kv:3.3.25',
-      new_image: 'registry/kv:3.4.23',
-      new_binary: undefined,
-      old_binary: undefined,
-    });
-    const driver = await openDriver(real.host, {
-      name: 'c',
-      members: [spec],
-      driver: 'static-pod',
-    });
-    expect(await driver.facts(spec, { sizes: false })).toMatchObject({
-      old_binary_version: '3.3.25',
-      new_binary_version: '3.4.23',
-    });
-    const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r' });
-    expect(readdirSync(manifests)).toEqual(['kv.yaml']);
-    expect(readFileSync(manifest, 'utf8')).toContain('3.3.25');
-    expect(await driver.stop(spec, 60_000)).toBe(true);
-    expect(existsSync(manifest)).toBe(false);
-    await driver.start(spec, 'new', placement);
-    expect(readFileSync(manifest, 'utf8')).toBe(
-      'spec:\n  containers:\n  - image: registry/kv:3.4.23 # pinned\n    name: kv\n',
-    );
-    expect((await driver.process(spec)).state).toBe('starting');
-    await driver.stop(spec, 1000);
-    await driver.start(spec, 'old', placement);
-    expect(readFileSync(manifest, 'utf8')).toContain('registry/kv:3.3.25 # pinned');
-    expect(readdirSync(manifests)).toEqual(['kv.yaml']);
-  });
+  it(
+    'static pods remove the manifest, and write it with the other image',
+    covers('spec/store#measured-service-managers-5'),
+    async () => {
+      const manifests = join(real.directory, 'etc', 'manifests');
+      mkdirSync(manifests, { recursive: true });
+      const manifest = join(manifests, 'kv.yaml');
+      writeFileSync(manifest, 'spec:\n  containers:\n  - image: registry/kv:3.3.25 # pinned\n    name: kv\n');
+      const spec = member({
+        manifest,
+        old_image: 'registry/kv:3.3.25',
+        new_image: 'registry/kv:3.4.23',
+        new_binary: undefined,
+        old_binary: undefined,
+      });
+      const driver = await openDriver(real.host, {
+        name: 'c',
+        members: [spec],
+        driver: 'static-pod',
+      });
+      expect(await driver.facts(spec, { sizes: false })).toMatchObject({
+        old_binary_version: '3.3.25',
+        new_binary_version: '3.4.23',
+      });
+      const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r' });
+      expect(readdirSync(manifests)).toEqual(['kv.yaml']);
+      expect(readFileSync(manifest, 'utf8')).toContain('3.3.25');
+      expect(await driver.stop(spec, 60_000)).toBe(true);
+      expect(existsSync(manifest)).toBe(false);
+      await driver.start(spec, 'new', placement);
+      expect(readFileSync(manifest, 'utf8')).toBe(
+        'spec:\n  containers:\n  - image: registry/kv:3.4.23 # pinned\n    name: kv\n',
+      );
+      expect((await driver.process(spec)).state).toBe('starting');
+      await driver.stop(spec, 1000);
+      await driver.start(spec, 'old', placement);
+      expect(readFileSync(manifest, 'utf8')).toContain('registry/kv:3.3.25 # pinned');
+      expect(readdirSync(manifests)).toEqual(['kv.yaml']);
+    },
+  );
 });
 
 describe('the process of a static pod', () => {

@@ -11,6 +11,7 @@ import type { Finished } from '../../../../src/platform/host.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const member: MemberSpec = {
   ...{ name: 'n1', client_url: 'http://h:1', data_dir: '/d', old_binary: '/old', new_binary: '/new' },
@@ -111,32 +112,40 @@ describe('a static pod', () => {
     expect(state(known.filter((line) => !line.startsWith('since='))).state).toBe('starting');
   });
 
-  it('a static pod starts with the manifest of the requested version, and keeps the others', () => {
-    const placement = {
-      member: 'n1',
-      previous: { minor: '3.4', manifest: '/etc/kept' },
-      next: { minor: '3.5', manifest: '/etc/next' },
-    } as const;
-    expect(service.start(member, 'new', placement)).toContain("source='/etc/next'\n");
-    expect(service.start(member, 'old', placement)).toContain("source='/etc/kept'\n");
-    expect(service.start(member, 'old', undefined)).toContain('opsctl-parked');
-    expect(service.discard?.(member, placement)).toBe("rm -f '/etc/next'");
-    expect(service.discard?.(member, { ...placement, next: { minor: '3.5' } })).toBe('true');
-    expect(service.activate?.(member, 'new', placement)).toBe('true');
-  });
+  it(
+    'a static pod starts with the manifest of the requested version, and keeps the others',
+    covers('spec/store#measured-service-managers-5'),
+    () => {
+      const placement = {
+        member: 'n1',
+        previous: { minor: '3.4', manifest: '/etc/kept' },
+        next: { minor: '3.5', manifest: '/etc/next' },
+      } as const;
+      expect(service.start(member, 'new', placement)).toContain("source='/etc/next'\n");
+      expect(service.start(member, 'old', placement)).toContain("source='/etc/kept'\n");
+      expect(service.start(member, 'old', undefined)).toContain('opsctl-parked');
+      expect(service.discard?.(member, placement)).toBe("rm -f '/etc/next'");
+      expect(service.discard?.(member, { ...placement, next: { minor: '3.5' } })).toBe('true');
+      expect(service.activate?.(member, 'new', placement)).toBe('true');
+    },
+  );
 
-  it('a static pod describes the commands of a person, and knows the versions by program or image', () => {
-    expect(service.describe('stop', member, 'old')[0]).toMatch(/^mv -f '\/etc\/pods\/etcd.yaml' /);
-    expect(service.describe('start', member, 'new')).toEqual([
-      'write /etc/pods/etcd.yaml with image r/etcd:v3.5.2@sha256:x',
-    ]);
-    expect(service.describe('gate', member, 'new')).toEqual([]);
-    expect(service.version(member, 'new')).toBe("trusted '/new' && '/new' --version");
-    const { old_binary: _, ...image } = member;
-    expect(service.version(image, 'old')).toContain("'r/etcd:3.4.1'");
-    expect(service.logTail(member, 5)).toBe('true');
-    expect(service.logTail({ ...member, log_file: '/l' }, 5)).toBe("tail -n 5 '/l'");
-  });
+  it(
+    'a static pod describes the commands of a person, and knows the versions by program or image',
+    covers('spec/store#versions-5'),
+    () => {
+      expect(service.describe('stop', member, 'old')[0]).toMatch(/^mv -f '\/etc\/pods\/etcd.yaml' /);
+      expect(service.describe('start', member, 'new')).toEqual([
+        'write /etc/pods/etcd.yaml with image r/etcd:v3.5.2@sha256:x',
+      ]);
+      expect(service.describe('gate', member, 'new')).toEqual([]);
+      expect(service.version(member, 'new')).toBe("trusted '/new' && '/new' --version");
+      const { old_binary: _, ...image } = member;
+      expect(service.version(image, 'old')).toContain("'r/etcd:3.4.1'");
+      expect(service.logTail(member, 5)).toBe('true');
+      expect(service.logTail({ ...member, log_file: '/l' }, 5)).toBe("tail -n 5 '/l'");
+    },
+  );
 });
 
 describe('facts of a data directory', () => {

@@ -3,6 +3,7 @@ import { openDriver, shellsOf } from '../../../../src/kv/upgrade/supervisors/ope
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const member: MemberSpec = {
   ...{ name: 'n1', client_url: 'http://h:2379', host: 'h1', pid_file: '/run/n1.pid', log_file: '/log' },
@@ -34,16 +35,20 @@ describe('the driver of a cluster file', () => {
     expect(driver.kind).toBe(kind);
     expect(driver.describe('stop', member, 'old')[0]?.startsWith(stop)).toBe(true);
   });
-  it('members that are processes wait for their leader, unless there is one member', async () => {
-    const start = async (patch: Partial<ClusterFile>, size?: number) =>
-      (await open(patch, size))
-        .describe('start', member, 'new')
-        .join()
-        .includes('ELECTION_TICK_ADVANCE=false');
-    expect([await start({}), await start({ driver: 'ssh' })]).toEqual([true, true]);
-    expect([await start({}, 1), await start({ driver: 'ssh' }, 1)]).toEqual([false, false]);
-    expect([await start(over('systemd')), await start({ driver: 'docker' })]).toEqual([false, false]);
-  });
+  it(
+    'members that are processes wait for their leader, unless there is one member',
+    covers('spec/store#choices-1'),
+    async () => {
+      const start = async (patch: Partial<ClusterFile>, size?: number) =>
+        (await open(patch, size))
+          .describe('start', member, 'new')
+          .join()
+          .includes('ELECTION_TICK_ADVANCE=false');
+      expect([await start({}), await start({ driver: 'ssh' })]).toEqual([true, true]);
+      expect([await start({}, 1), await start({ driver: 'ssh' }, 1)]).toEqual([false, false]);
+      expect([await start(over('systemd')), await start({ driver: 'docker' })]).toEqual([false, false]);
+    },
+  );
   it('makes a connection that drops again over ssh, and nowhere else', async () => {
     const killed = async (patch: Partial<ClusterFile>) => {
       const host = fakeHost({ run: () => ({ code: 255, stderr: 'lost' }) });

@@ -21,6 +21,7 @@ import { serviceTexts } from '../../../support/service-texts.ts';
 import { done, placement } from '../../../support/finished.ts';
 import type { ClusterFile, MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379', unit: 'kv.service' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
@@ -118,10 +119,14 @@ describe('a unit', () => {
     expect(state({ ActiveState: 'failed', Result: 'timeout' })).toEqual({
       ...{ state: 'gone', reason: 'kv.service failed (timeout)' },
     }));
-  it('a unit with a job is starting; job 0 means no job', () => {
-    expect(state({ ActiveState: 'inactive', Job: '0' }).state).toBe('gone');
-    expect(state({ ActiveState: 'inactive', Job: '5' }).state).toBe('starting');
-  });
+  it(
+    'a unit with a job is starting; job 0 means no job',
+    covers('spec/store#measured-service-managers-2'),
+    () => {
+      expect(state({ ActiveState: 'inactive', Job: '0' }).state).toBe('gone');
+      expect(state({ ActiveState: 'inactive', Job: '5' }).state).toBe('starting');
+    },
+  );
   const service = serviceTexts(systemdService(cluster));
   it('a unit that systemctl cannot show is unknown', () => {
     expect(service.stateFrom(done({ code: 1, stderr: 'no bus\n' }), member, false)).toEqual({

@@ -6,6 +6,7 @@ import type { Finished } from '../../../../src/platform/host.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost, type Ran } from '../../../support/fake-host.ts';
 import { naming, errorWith } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const member: MemberSpec = { name: 'n1', client_url: 'http://h:2379' };
 const cluster: ClusterFile = { name: 'c', members: [member] };
@@ -36,28 +37,35 @@ describe('ssh', () => {
     expect(root.host.ran[0]?.args.at(-1)).toBe('sudo -n /bin/sh -s');
     expect(root.host.ran[0]?.options.timeoutMs).toBe(5);
   });
-  it('ssh aborts a failed connection, and reports the reason', async () => {
-    const said = async (patch: Partial<Finished>) => {
-      const some = shell(() => patch);
-      const error = await some.shell.run(sh`true`).catch((one: unknown) => one);
-      return [(error as AppError).message, some.host.ran[1]?.args.slice(-4)];
-    };
-    const exit = ['-O', 'exit', '--', 'h1'];
-    expect(await said({ code: 255, stderr: 'a\nrefused\n' })).toEqual(['h1: ssh: refused', exit]);
-    expect(await said({ code: 255 })).toEqual([naming('h1', 'ssh', 'connection'), exit]);
-    expect(await said({ code: null, timedOut: true })).toEqual([naming('h1', 'ssh', '10', 'response'), exit]);
-    expect(await said({ code: 0, stdout: '' })).toEqual([
-      naming('h1', 'ssh', 'run', '/bin/sh', 'exit', '0'),
-      undefined,
-    ]);
-    expect(await said({ code: 127, stderr: 'x\nno sh\n' })).toEqual([
-      ...[naming('h1', 'ssh', 'run', '/bin/sh', 'exit', '127'), undefined],
-    ]);
-    expect(await said({ code: null, startError: 'ENOENT' })).toEqual([naming('ssh', 'ENOENT'), undefined]);
-    const half = shell((ran) => ({ stdout: (whole(ran).stdout ?? '').slice(0, -3) }));
-    await expect(half.shell.run(sh`true`)).rejects.toThrow(errorWith('SSH', 'connection', 'lost'));
-    expect(half.host.ran).toHaveLength(1);
-  });
+  it(
+    'ssh aborts a failed connection, and reports the reason',
+    covers('spec/store#measured-service-managers-6'),
+    async () => {
+      const said = async (patch: Partial<Finished>) => {
+        const some = shell(() => patch);
+        const error = await some.shell.run(sh`true`).catch((one: unknown) => one);
+        return [(error as AppError).message, some.host.ran[1]?.args.slice(-4)];
+      };
+      const exit = ['-O', 'exit', '--', 'h1'];
+      expect(await said({ code: 255, stderr: 'a\nrefused\n' })).toEqual(['h1: ssh: refused', exit]);
+      expect(await said({ code: 255 })).toEqual([naming('h1', 'ssh', 'connection'), exit]);
+      expect(await said({ code: null, timedOut: true })).toEqual([
+        naming('h1', 'ssh', '10', 'response'),
+        exit,
+      ]);
+      expect(await said({ code: 0, stdout: '' })).toEqual([
+        naming('h1', 'ssh', 'run', '/bin/sh', 'exit', '0'),
+        undefined,
+      ]);
+      expect(await said({ code: 127, stderr: 'x\nno sh\n' })).toEqual([
+        ...[naming('h1', 'ssh', 'run', '/bin/sh', 'exit', '127'), undefined],
+      ]);
+      expect(await said({ code: null, startError: 'ENOENT' })).toEqual([naming('ssh', 'ENOENT'), undefined]);
+      const half = shell((ran) => ({ stdout: (whole(ran).stdout ?? '').slice(0, -3) }));
+      await expect(half.shell.run(sh`true`)).rejects.toThrow(errorWith('SSH', 'connection', 'lost'));
+      expect(half.host.ran).toHaveLength(1);
+    },
+  );
   it('a file that could not be sent is not left behind', async () => {
     const sent = shell((ran) => (ran.options.inputFile === undefined ? whole(ran) : {}));
     const { path, remove } = await sent.shell.send('/here', '/there');

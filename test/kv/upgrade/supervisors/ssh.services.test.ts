@@ -49,7 +49,7 @@ describe('output of a login shell', () => {
   const noise = 'echo "Welcome to kv-host"; echo "motd" >&2';
   it(
     'login output never reaches data: a configuration file is read and written unchanged',
-    covers('defect/U-7'),
+    covers('defect/U-7', 'spec/store#measured-service-managers-6'),
     async () => {
       ssh(noise);
       const text = 'name: n1\n\n# end without a newline';

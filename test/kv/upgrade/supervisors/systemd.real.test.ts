@@ -90,7 +90,11 @@ describe('the state of a unit', () => {
       { LoadState: 'not-found', ActiveState: 'inactive' },
       { state: 'gone', reason: 'unit not found: kv.service' },
     ],
-  ])('%s', (_, values, state) => expect(unitState(text(values), 'kv.service')).toEqual(state));
+  ])(
+    '%s',
+    covers('spec/store#measured-service-managers-1', 'spec/store#measured-service-managers-2'),
+    (_, values, state) => expect(unitState(text(values), 'kv.service')).toEqual(state),
+  );
   it('a state that systemctl does not print is unknown', () =>
     expect(unitState('', 'kv.service').state).toBe('unknown'));
 });
@@ -167,7 +171,7 @@ esac`,
     expect(await driver.process(member())).toEqual({ state: 'running', pid: 4242 });
     expect(starts()).toBe(2);
   });
-  it('a start without a control group is repeated only once', async () => {
+  it('a start without a control group is repeated only once', covers('spec/store#choices-7'), async () => {
     failing(9);
     const driver = await opened();
     await driver.start(member(), 'new');

@@ -5,6 +5,7 @@ import {
   newLines,
   withoutTokens,
 } from '../../../../src/kv/upgrade/watch/log-lines.ts';
+import { covers } from '../../../support/covers.ts';
 
 describe('lines of a member during an upgrade', () => {
   it.each([
@@ -26,7 +27,7 @@ describe('lines of a member during an upgrade', () => {
     '{"level":"warn","caller":"rafthttp/http.go:413","msg":"failed to find remote peer in cluster","local-member-id":"fb5e1f8c4dfb93c9"}',
     '{"level":"warn","caller":"v3rpc/interceptor.go:197","msg":"request stats","time spent":"2.014030116s"}',
     '2026-01-01 00:00:00.0 I | embed: rejected connection from "127.0.0.1:39760" (error "EOF", ServerName "")',
-  ])('expected: %s', (line) => {
+  ])('expected: %s', covers('spec/store#measured-upgrade-4'), (line) => {
     expect(classify(line)).toMatchObject({ expected: true });
   });
   it.each([
@@ -43,7 +44,7 @@ describe('lines of a member during an upgrade', () => {
     '2026-01-01 00:00:00.0 C | something nobody has seen',
     '{"level":"error","msg":"something nobody has seen"}',
     '2026-01-01T00:00:00.000Z\terror\tetcdserver/x.go:1\tsomething nobody has seen\t{"a": "b"}',
-  ])('a line is not expected: %s', (line) => {
+  ])('a line is not expected: %s', covers('spec/store#measured-upgrade-3'), (line) => {
     expect(classify(line)).toMatchObject({ expected: false });
   });
   it('a token in a line is removed', () => {
@@ -89,11 +90,15 @@ describe('lines of a member during an upgrade', () => {
     ['starting member 1 in cluster 2', 'the member started without its data'],
     ['x509: certificate has expired', 'a certificate is refused'],
     ['the clock difference against peer 1 is too high', 'clocks differ'],
-  ])('a cause is never expected: %s', (line, meaning) => {
-    expect(classify(line)).toEqual({ expected: false, meaning });
-    // Additional text after the match is irrelevant.
-    expect(classify(`${line}; connection refused`)).toEqual({ expected: false, meaning });
-  });
+  ])(
+    'a cause is never expected: %s',
+    covers('spec/store#measured-upgrade-3', 'spec/store#measured-later-4'),
+    (line, meaning) => {
+      expect(classify(line)).toEqual({ expected: false, meaning });
+      // Additional text after the match is irrelevant.
+      expect(classify(`${line}; connection refused`)).toEqual({ expected: false, meaning });
+    },
+  );
   it.each([
     ['apply request took too long', 'the machine is slow'],
     ['lost TCP streaming', 'a member is away'],
