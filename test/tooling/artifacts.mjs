@@ -1,3 +1,4 @@
+// @ts-check
 // Makes the files of a release: npm package, packages for Linux systems, manifests, SBOM, provenance, an executable for
 // this system, SHA256SUMS over all of them and, with a key, the signature of SHA256SUMS. The same commit produces the same bytes.
 import { spawnSync } from 'node:child_process';
@@ -23,9 +24,13 @@ import { releaseSeconds } from './release-date.mjs';
 import { signChecksums } from './signature.mjs';
 import { nodeOfExecutables, singleExecutable } from './single-executable.mjs';
 
+/** @type {typeof import('./artifacts.mjs').sha256} */
 export const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
-/** Packs the checkout at `from` into `to`; `prepack` builds it first. */
+/**
+ * Packs the checkout at `from` into `to`; `prepack` builds it first.
+ * @type {typeof import('./artifacts.mjs').pack}
+ */
 export const pack = (from, to, env = {}) => {
   mkdirSync(to, { recursive: true });
   const { status, stdout, stderr } = spawnSync(
@@ -34,11 +39,15 @@ export const pack = (from, to, env = {}) => {
     { cwd: from, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, env: { ...process.env, ...env } },
   );
   if (status !== 0) throw new Error(`npm pack exited with code ${status}: ${stderr.trim()}`);
+  /** @type {[{ readonly filename: string, readonly files: readonly { readonly path: string }[] }]} */
   const [{ filename, files }] = JSON.parse(stdout.slice(stdout.indexOf('[')));
   return { path: join(to, filename), name: filename, files: files.map(({ path }) => path) };
 };
 
-/** Installs a tarball as `npm install --global` does, without a registry. Returns the path of its program. */
+/**
+ * Installs a tarball as `npm install --global` does, without a registry. Returns the path of its program.
+ * @type {typeof import('./artifacts.mjs').install}
+ */
 export const install = (tarball, prefix) => {
   mkdirSync(join(prefix, 'lib'), { recursive: true });
   const kept = Object.entries(process.env).filter(([name]) => !/^(OPSCTL_|npm_)/i.test(name));
@@ -56,13 +65,19 @@ export const install = (tarball, prefix) => {
 
 const executableName = () => `opsctl-${process.platform}-${process.arch}`;
 
-/** The parts that `--skip` excludes, each with the files that it makes. */
+/**
+ * The parts that `--skip` excludes, each with the files that it makes.
+ * @type {typeof import('./artifacts.mjs').optionalParts}
+ */
 export const optionalParts = {
   ...Object.fromEntries(Object.entries(packagers).map(([name, { file }]) => [name, file])),
   executable: executableName,
 };
 
-/** Returns the names of all files of a release except the files of the skipped parts. */
+/**
+ * Returns the names of all files of a release except the files of the skipped parts.
+ * @type {typeof import('./artifacts.mjs').artifactNames}
+ */
 export const artifactNames = (version, skip = []) => [
   `opsctl-${version}.tgz`,
   `opsctl-${version}.files.sha256`,
@@ -72,12 +87,14 @@ export const artifactNames = (version, skip = []) => [
   ...['opsctl.rb', 'opsctl.json', 'install.sh', 'sbom.cdx.json', 'RELEASE-NOTES.md', 'provenance.json'],
 ];
 
+/** @param {string} tarball @param {string} directory */
 const unpackInto = (tarball, directory) => {
   const { status, stderr } = spawnSync('tar', ['-xzf', tarball, '-C', directory], { encoding: 'utf8' });
   if (status !== 0) throw new Error(`tar exited with code ${status}: ${stderr.trim()}`);
   return join(directory, 'package');
 };
 
+/** @param {string} unpacked @param {string} to */
 const makeExecutable = async (unpacked, to) => {
   const node = nodeOf(nodeOfExecutables);
   if (node === undefined)
@@ -87,13 +104,22 @@ const makeExecutable = async (unpacked, to) => {
   await singleExecutable({ dist: join(unpacked, 'dist'), node, to: join(to, executableName()) });
 };
 
-/** Returns the URL of the release directory without a trailing slash. Without --url, this is the file URL of the local directory. */
+/**
+ * Returns the URL of the release directory without a trailing slash. Without --url, this is the file URL of the local directory.
+ * @param {string | undefined} url @param {string} to
+ */
 const baseUrl = (url, to) => (url ?? pathToFileURL(to).href).replace(/\/+$/, '');
 
-/** The names of the checksums of a release: the list, and its signature if the release has a key. */
+/**
+ * The names of the checksums of a release: the list, and its signature if the release has a key.
+ * @type {typeof import('./artifacts.mjs').checksumNames}
+ */
 export const checksumNames = (key) => ['SHA256SUMS', ...(key === undefined ? [] : ['SHA256SUMS.minisig'])];
 
-/** Makes every file of the release of the checkout at `root` in the empty directory `to`. Returns the file names. */
+/**
+ * Makes every file of the release of the checkout at `root` in the empty directory `to`. Returns the file names.
+ * @type {typeof import('./artifacts.mjs').makeArtifacts}
+ */
 export const makeArtifacts = async (root, to, { url, maintainer, skip = [], key, packed }) => {
   const facts = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const seconds = releaseSeconds(root, facts.version);

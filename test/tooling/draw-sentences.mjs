@@ -1,3 +1,4 @@
+// @ts-check
 /**
  * Draws sentences of the help, the messages and the documentation at random for a review by an editor.
  *
@@ -9,12 +10,17 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseAst } from 'rolldown/parseAst';
+import { isNode } from './syntax.mjs';
 
+/** @typedef {{ readonly place: string, readonly text: string }} Found */
 const root = new URL('../../', import.meta.url).pathname;
 const seed = Number(process.argv[2] ?? Date.now() % 1_000_000);
 const count = Number(process.argv[3] ?? 20);
 
-/** Returns a generator of numbers in [0, 1) for a seed (mulberry32). */
+/**
+ * Returns a generator of numbers in [0, 1) for a seed (mulberry32).
+ * @param {number} start
+ */
 const createRandom = (start) => {
   let state = start;
   return () => {
@@ -25,19 +31,21 @@ const createRandom = (start) => {
   };
 };
 const random = createRandom(seed);
+/** @param {readonly Found[]} all */
 const draw = (all) => {
   const rest = [...all];
-  return Array.from(
-    { length: Math.min(count, rest.length) },
-    () => rest.splice(Math.floor(random() * rest.length), 1)[0],
+  return Array.from({ length: Math.min(count, rest.length) }).flatMap(() =>
+    rest.splice(Math.floor(random() * rest.length), 1),
   );
 };
+/** @param {string} text */
 const isSentence = (text) => {
   const words = text.match(/[A-Za-z][a-z']+/g) ?? [];
   return words.length >= 4 && words.join('').length / text.length > 0.55;
 };
+/** @param {string} directory @param {string} suffix */
 const filesOf = (directory, suffix) =>
-  readdirSync(root + directory, { recursive: true })
+  readdirSync(root + directory, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith(suffix))
     .map((file) => `${directory}/${file}`)
     .sort();
@@ -48,11 +56,14 @@ const helpTexts = () => {
     encoding: 'utf8',
     maxBuffer: 1 << 28,
   });
+  /** @type {Map<string, string>} */
   const found = new Map();
+  /** @param {unknown} value @param {string} at */
   const visit = (value, at) => {
     if (Array.isArray(value)) for (const one of value) visit(one, at);
     if (value === null || typeof value !== 'object' || Array.isArray(value)) return;
-    const place = value.path ?? value.command ?? value.name ?? at;
+    const names = new Map(Object.entries(value));
+    const place = String(names.get('path') ?? names.get('command') ?? names.get('name') ?? at);
     for (const [key, part] of Object.entries(value)) {
       if (
         typeof part === 'string' &&
@@ -71,10 +82,12 @@ const helpTexts = () => {
 const messages = () =>
   filesOf('src', '.ts').flatMap((file) => {
     const source = readFileSync(root + file, 'utf8');
+    /** @type {Found[]} */
     const found = [];
+    /** @param {unknown} value */
     const visit = (value) => {
       if (Array.isArray(value)) for (const one of value) visit(one);
-      if (typeof value?.type !== 'string' || /^Import|^TSImport/.test(value.type)) return;
+      if (!isNode(value) || /^Import|^TSImport/.test(value.type)) return;
       const text =
         value.type === 'Literal' && typeof value.value === 'string'
           ? value.value
@@ -106,10 +119,10 @@ const documentation = () =>
   });
 
 process.stdout.write(`seed ${seed}\n`);
-for (const [kind, all] of [
-  ['help', helpTexts()],
-  ['messages', messages()],
-  ['docs', documentation()],
+for (const { kind, all } of [
+  { kind: 'help', all: helpTexts() },
+  { kind: 'messages', all: messages() },
+  { kind: 'docs', all: documentation() },
 ]) {
   process.stdout.write(`\n## ${kind}: ${count} of ${all.length}\n\n`);
   for (const [number, { place, text }] of draw(all).entries())

@@ -1,23 +1,16 @@
 // @ts-check
 // Finds the positions of a source text that a run can reach, and inserts a mark at each position.
 import { parseAst } from 'rolldown/parseAst';
+import { partsOf } from './syntax.mjs';
 
 /**
- * A node of the syntax tree. Its members depend on its type.
- * @typedef {Record<string, any> & { readonly type: string }} Node
- */
-/** @param {Node} node */
-const isArrowValue = ({ type, expression }) => type === 'ArrowFunctionExpression' && expression;
-/**
  * Returns the child nodes that are values. The mark of a value must also be a value.
- * @param {Node} node
+ * @param {import('./syntax.mjs').Node} node
  */
-const valuesOf = (node) =>
-  node.type === 'ConditionalExpression'
-    ? [node.consequent, node.alternate]
-    : isArrowValue(node)
-      ? [node.body]
-      : [];
+const valuesOf = (node) => {
+  if (node.type === 'ConditionalExpression') return [node.consequent, node.alternate];
+  return node.type === 'ArrowFunctionExpression' && node.expression ? [node.body] : [];
+};
 
 /**
  * Returns blocks, cases, and the values of arrow functions and conditional expressions. An outer node comes before its inner nodes.
@@ -26,18 +19,16 @@ const valuesOf = (node) =>
 export const placesOf = (source) => {
   /** @type {import('./marks.mjs').Place[]} */
   const found = [];
-  /** @param {any} node */
+  /** @param {import('./syntax.mjs').Node} node */
   const visit = (node) => {
-    if (Array.isArray(node)) for (const one of node) visit(one);
-    if (typeof node?.type !== 'string' || node.type.startsWith('TSType')) return;
+    if (node.type.startsWith('TSType')) return;
     const { start, end } = node;
-    if (node.type === 'BlockStatement' || node.type === 'FunctionBody')
-      found.push({ start, end, isValue: false, at: start + 1 });
-    if (node.type === 'SwitchCase' && node.consequent.length > 0)
-      found.push({ start, end, isValue: false, at: node.consequent[0].start });
+    if (node.type === 'BlockStatement') found.push({ start, end, isValue: false, at: start + 1 });
+    const [first] = node.type === 'SwitchCase' ? node.consequent : [];
+    if (first !== undefined) found.push({ start, end, isValue: false, at: first.start });
     for (const value of valuesOf(node))
       found.push({ start: value.start, end: value.end, isValue: true, at: value.start });
-    for (const part of Object.values(node)) if (typeof part === 'object' && part !== null) visit(part);
+    for (const part of partsOf(node)) visit(part);
   };
   visit(parseAst(source, { lang: 'ts' }));
   return found;

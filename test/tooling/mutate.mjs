@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+// @ts-check
 // Mutation testing: changes one position of a file, runs the tests that match the file, and reports the changes that no
 // test detected.
 // Usage: node test/tooling/mutate.mjs [--sample N] [--per-file N | --per-area N] [--seed S] [--least RATE] [--operators all|values|effects] [--kinds KIND,…] [--nearest N] [--changed] [PATH …]
@@ -61,15 +62,29 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 
+/** @typedef {import('./mutation/effects.mjs').EffectMutant} EffectMutant */
+/** @typedef {EffectMutant & { readonly file: string, readonly source: string, readonly area?: string }} Mutant */
+/** @typedef {{ readonly isKilled: boolean, readonly why?: string | undefined }} Verdict */
+/**
+ * @typedef {object} Asked
+ * @property {string} file
+ * @property {string} source
+ * @property {string} mutated
+ * @property {readonly string[]} tests
+ * @property {string} [pattern]
+ * @property {number} ms
+ */
 const reachFile = join(root, 'node_modules/.cache/mutants/reach.json');
 
 const random = generator(Number(flags.seed));
+/** @template Item @param {readonly Item[]} list */
 const shuffled = (list) =>
   list
-    .map((one) => [random(), one])
-    .sort(([a], [b]) => a - b)
-    .map(([, one]) => one);
+    .map((one) => ({ at: random(), one }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ one }) => one);
 
+/** @param {string} path @returns {string[]} */
 const filesBelow = (path) =>
   path.endsWith('.ts')
     ? [path]
@@ -79,17 +94,26 @@ const filesBelow = (path) =>
 
 const copyTree = () => {
   const copy = mkdtempSync(join(tmpdir(), 'opsctl-mutants-'));
+  /** @param {string} path */
   const isLeftOut = (path) => /(^|\/)(node_modules|\.git|release|coverage)(\/|$)/.test(relative(root, path));
   cpSync(root, copy, { recursive: true, filter: (source) => !isLeftOut(source) });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   return copy;
 };
 
-/** Runs tests against one change and returns `isKilled` and the reason. A timeout counts only if the tests finish without the change. */
+/**
+ * Runs tests against one change and returns `isKilled` and the reason. A timeout counts only if the tests finish without the change.
+ * @param {string} copy @param {ReturnType<typeof makeRunner>} runner
+ */
 const makeAsking = (copy, runner) => {
-  /** The verdict of each test without a change. A stored measurement may be older than the rest of the tree. */
+  /**
+   * The verdict of each test without a change. A stored measurement may be older than the rest of the tree.
+   * @type {Map<string, boolean>}
+   */
   const verdicts = new Map();
+  /** @param {string} test */
   const isBroken = (test) => verdicts.get(test) === false;
+  /** @param {string} test @param {number} ms */
   const doesPass = async (test, ms) => {
     if (!verdicts.has(test)) {
       const said = await runner.run({ changed: [], tests: [test], ms });
@@ -98,9 +122,11 @@ const makeAsking = (copy, runner) => {
     }
     return !isBroken(test);
   };
+  /** @param {Asked} mutant @returns {Promise<Verdict>} */
   const asking = async (mutant) => {
     const { file, source, mutated, pattern, ms } = mutant;
     const tests = mutant.tests.filter((test) => !isBroken(test));
+    /** @param {string} text */
     const put = (text) => writeFileSync(join(copy, file), text);
     const ask = () => runner.run({ changed: [file], tests, pattern, ms });
     if (tests.length === 0) return { isKilled: false, why: 'no test reaches it' };
@@ -135,12 +161,14 @@ const pathsOf = () => {
     ? positionals.flatMap((one) => AREAS[one] ?? [one])
     : Object.values(AREAS).flat();
 };
+/** @param {string} source */
 const made = (source) => [
   ...(flags.operators === 'effects' ? [] : mutantsOf(source).map((one) => ({ kind: 'value', ...one }))),
   ...(flags.operators === 'values' ? [] : effectMutantsOf(source)),
 ];
 
 const kinds = flags.kinds?.split(',');
+/** @param {string} file @returns {Mutant[]} */
 const mutantsIn = (file) => {
   const source = readFileSync(join(root, file), 'utf8');
   return shuffled(made(source))
@@ -148,18 +176,25 @@ const mutantsIn = (file) => {
     .map((mutant) => ({ file, source, ...mutant }))
     .filter((mutant) => !isEquivalent(mutant));
 };
-/** Returns the mutants of one area, of all kinds in turn. */
+/**
+ * Returns the mutants of one area, of all kinds in turn.
+ * @param {string} area
+ * @returns {Mutant[]}
+ */
 const mutantsOfArea = (area) => {
+  /** @type {Map<string, number>} */
   const ranks = new Map();
-  return shuffled(AREAS[area].flatMap(filesBelow).flatMap(mutantsIn))
+  return shuffled((AREAS[area] ?? []).flatMap(filesBelow).flatMap(mutantsIn))
     .map((mutant) => {
-      ranks.set(mutant.kind, (ranks.get(mutant.kind) ?? 0) + 1);
-      return [ranks.get(mutant.kind), { ...mutant, area }];
+      const rank = (ranks.get(mutant.kind) ?? 0) + 1;
+      ranks.set(mutant.kind, rank);
+      return { rank, mutant: { ...mutant, area } };
     })
-    .sort(([a], [b]) => a - b)
+    .sort((a, b) => a.rank - b.rank)
     .slice(0, Number(flags['per-area']))
-    .map(([, mutant]) => mutant);
+    .map(({ mutant }) => mutant);
 };
+/** @returns {Mutant[]} */
 const drawMutants = () => {
   if (flags['per-area'] !== undefined) {
     const areas = positionals.length > 0 ? positionals : Object.keys(AREAS);
@@ -189,7 +224,13 @@ const main = async () => {
    * final if the nearest tests already detected enough.
    */
   const isNearestFirst = flags.sample !== undefined && needed > 0;
-  /** If `isWhole` is true, the compiler and a run on the simulated machine also check the change. */
+  /**
+   * If `isWhole` is true, the compiler and a run on the simulated machine also check the change.
+   * @param {ReturnType<typeof makeTestsFor>} testsFor
+   * @param {import('./mutation/reach.mjs').Reach} reach
+   * @param {boolean} isWhole
+   * @param {Mutant} mutant
+   */
   const tryOne = async (testsFor, reach, isWhole, { file, source, start, end, text, kind }) => {
     const line = source.slice(0, start).split('\n').length;
     const mutated = source.slice(0, start) + text + source.slice(end);
@@ -197,6 +238,7 @@ const main = async () => {
     const ms = near.reduce((sum, test) => sum + reach.ms(test), 0) * BUSY + startMs;
     let answer = await asking({ file, source, mutated, tests: near, ms });
     if (!answer.isKilled && isWhole && !WELL_TYPED.has(kind)) {
+      /** @param {string} text */
       const put = (text) => () => writeFileSync(join(copy, file), text);
       const refusal = compiler.refusal(put(mutated), put(source));
       if (refusal !== undefined) {
@@ -221,7 +263,10 @@ const main = async () => {
     else if (flags.why) process.stdout.write(`killed:   ${what} (${answer.why})\n`);
     return answer.isKilled;
   };
-  /** Runs tests against changes and returns the surviving changes. */
+  /**
+   * Runs tests against changes and returns the surviving changes.
+   * @param {readonly Mutant[]} shown @param {readonly string[]} tests @param {boolean} isWhole
+   */
   const survivorsOf = async (shown, tests, isWhole) => {
     const files = [
       ...new Set([...Object.values(AREAS).flat().flatMap(filesBelow), ...shown.map(({ file }) => file)]),
@@ -229,6 +274,7 @@ const main = async () => {
     const reach = await takeReach({ copy, files, tests, path: reachFile, hashTest: makeTestHash(root) });
     for (const test of reach.failed) process.stdout.write(`fails without a mutant, not asked: ${test}\n`);
     const testsFor = makeTestsFor(distance, reach, tests, most);
+    /** @type {Mutant[]} */
     const survivors = [];
     for (const mutant of shown) if (!(await tryOne(testsFor, reach, isWhole, mutant))) survivors.push(mutant);
     return survivors;
@@ -249,15 +295,18 @@ const main = async () => {
   const killed = count - survivors.length;
   const rate = count === 0 ? 1 : killed / count;
   for (const kind of [...new Set(mutants.map((one) => one.kind))].sort()) {
+    /** @param {readonly Mutant[]} list */
     const within = (list) => list.filter((one) => one.kind === kind).length;
     process.stdout.write(`kind ${kind}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
   }
   for (const area of new Set(mutants.flatMap((one) => one.area ?? []))) {
+    /** @param {readonly Mutant[]} list */
     const within = (list) => list.filter((one) => one.area === area).length;
     process.stdout.write(`area ${area}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
   }
   if (flags.sample === undefined)
     for (const folder of new Set(mutants.map(({ file }) => dirname(file)))) {
+      /** @param {readonly Mutant[]} list */
       const within = (list) => list.filter(({ file }) => dirname(file) === folder).length;
       process.stdout.write(`${folder}: ${within(mutants) - within(survivors)} of ${within(mutants)}\n`);
     }

@@ -1,3 +1,3 @@
 export declare const framesOf: (raw: string) => string[][];
-export declare const scenes: (frames: readonly (readonly string[])[]) => string[][];
+export declare const scenes: (frames: readonly (readonly string[])[]) => (readonly string[])[];
 export declare const svgOf: (frames: readonly (readonly string[])[]) => string;

@@ -1,3 +1,4 @@
+// @ts-check
 // `node test/tooling/recording.mjs` upgrades a simulated cluster while `kv top` watches it on a terminal of 80 x 24, and
 // writes the output of the terminal as an animated picture (docs/kv-top.svg). Requires the build.
 import { spawn, spawnSync } from 'node:child_process';
@@ -11,18 +12,31 @@ const ESCAPE = String.fromCharCode(27);
 const COLUMNS = 80;
 const ROWS = 16;
 const SECONDS_A_FRAME = 1.3;
+/** @type {Readonly<Record<string, string>>} */
 const colours = { 31: '#ff7b72', 32: '#7ee787', 33: '#e3b341', 36: '#79c0ff', 2: '#8b949e' };
 
-/** Returns the frames of a recorded terminal. Each frame starts at the top and finishes by clearing the rest of the screen. */
+/**
+ * Returns the frames of a recorded terminal. Each frame starts at the top and finishes by clearing the rest of the screen.
+ * @type {typeof import('./recording.mjs').framesOf}
+ */
 export const framesOf = (raw) =>
   raw
     .split(`${ESCAPE}[H`)
     .slice(1)
     .filter((part) => part.includes(`${ESCAPE}[J`))
-    .map((part) => part.split(`${ESCAPE}[J`)[0].replaceAll(`${ESCAPE}[K`, '').split('\r\n'));
+    .map((part) =>
+      part
+        .slice(0, part.indexOf(`${ESCAPE}[J`))
+        .replaceAll(`${ESCAPE}[K`, '')
+        .split('\r\n'),
+    );
 
+/** @param {string} line */
 const plain = (line) => line.replaceAll(new RegExp(`${ESCAPE}\\[[0-9;]*m`, 'g'), '');
-/** Returns the text of a frame without the clock, the latencies and the counts, whose changes are not relevant to a viewer. */
+/**
+ * Returns the text of a frame without the clock, the latencies and the counts, whose changes are not relevant to a viewer.
+ * @param {readonly string[]} lines
+ */
 const sight = (lines) =>
   lines
     .map(plain)
@@ -34,11 +48,19 @@ const sight = (lines) =>
         .replaceAll(/ +/g, ' '),
     )
     .join('\n');
-/** Returns the last frame of each state of the cluster. */
+/**
+ * Returns the last frame of each state of the cluster.
+ * @type {typeof import('./recording.mjs').scenes}
+ */
 export const scenes = (frames) =>
-  frames.filter((lines, at) => at === frames.length - 1 || sight(lines) !== sight(frames[at + 1]));
+  frames.filter((lines, at) => {
+    const next = frames[at + 1];
+    return next === undefined || sight(lines) !== sight(next);
+  });
 
+/** @param {string} text */
 const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+/** @param {string} line */
 const spans = (line) => {
   let colour = '';
   return line
@@ -54,7 +76,10 @@ const spans = (line) => {
     .join('');
 };
 
-/** Returns an SVG that shows these frames one after the other in an endless loop. Pure. */
+/**
+ * Returns an SVG that shows these frames one after the other in an endless loop. Pure.
+ * @type {typeof import('./recording.mjs').svgOf}
+ */
 export const svgOf = (frames) => {
   const total = frames.length * SECONDS_A_FRAME;
   const share = 100 / frames.length;
@@ -78,17 +103,19 @@ ${groups.join('\n')}
 `;
 };
 
+/** @param {import('node:child_process').ChildProcess} child */
 const ended = (child) => new Promise((resolve) => child.once('exit', resolve));
 const record = async () => {
   const home = mkdtempSync(join(tmpdir(), 'opsctl-recording-'));
-  const program = [process.execPath, join(root, 'bin/opsctl.js')];
+  const program = join(root, 'bin/opsctl.js');
   const env = { PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home, TERM: 'xterm', LANG: 'C.UTF-8' };
   const cluster = join(home, 'orders/cluster.yaml');
+  /** @param {string[]} words */
   const run = (...words) =>
-    spawnSync(program[0], [program[1], ...words], { env, cwd: home, encoding: 'utf8' });
+    spawnSync(process.execPath, [program, ...words], { env, cwd: home, encoding: 'utf8' });
   try {
     run('mock', 'kv', 'start', '--dir', 'orders', '-q');
-    const line = `stty cols ${COLUMNS} rows 24; exec ${program.join(' ')} kv top --canary --interval 300ms --cluster ${cluster}`;
+    const line = `stty cols ${COLUMNS} rows 24; exec ${process.execPath} ${program} kv top --canary --interval 300ms --cluster ${cluster}`;
     const terminal = spawn('script', ['-qec', line, '/dev/null'], { env, cwd: home });
     let raw = '';
     terminal.stdout.on('data', (piece) => (raw += piece));
@@ -96,7 +123,7 @@ const record = async () => {
     while (framesOf(raw).length < 3) await new Promise((resolve) => setTimeout(resolve, 200));
     const words = ['kv', 'upgrade', '--cluster', cluster, '--yes', '--accept-point-of-no-return', '-q'];
     const code = await ended(
-      spawn(program[0], [program[1], ...words], { env: { ...env, CI: '1' }, cwd: home, stdio: 'ignore' }),
+      spawn(process.execPath, [program, ...words], { env: { ...env, CI: '1' }, cwd: home, stdio: 'ignore' }),
     );
     if (code !== 0) throw new Error(`the upgrade ended with ${code}`);
     const upTo = framesOf(raw).length + 3;

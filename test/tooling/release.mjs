@@ -1,3 +1,4 @@
+// @ts-check
 // `npm run release` makes the files of the current version in release/. With `patch`, `minor`, `major` or a version it
 // makes a release: it raises the version, closes the changelog, commits, makes the files, starts the next version and tags. `--dry-run` only
 // shows the steps.
@@ -23,6 +24,29 @@ import { keyIdOf, readSigningKey, SigningProblem } from './signature.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 class Refusal extends Error {}
+/**
+ * What prevents a release, and its solution.
+ * @typedef {readonly [problem: string, way: string]} Problem
+ */
+/** @typedef {import('./artifacts.mjs').ReleaseOptions} ReleaseOptions */
+/** @typedef {{ version: string, packages: { '': { version: string } } }} Versions */
+/** @typedef {{ readonly title: string, readonly run: () => unknown, readonly undo?: () => void }} Step */
+/**
+ * @typedef {object} Wanted
+ * @property {boolean} isDryRun
+ * @property {string} to
+ * @property {string | undefined} date
+ * @property {ReleaseOptions} options
+ */
+/**
+ * @typedef {object} Release
+ * @property {string} version
+ * @property {string} current
+ * @property {string} day
+ * @property {string} to
+ * @property {string} work
+ * @property {ReleaseOptions} options
+ */
 
 const HELP = `Usage: npm run release -- [patch|minor|major|VERSION] [flags]
 
@@ -40,16 +64,19 @@ Without a version, make the files of the current version. With a version, make a
                        both, the release is not signed). RELEASE_SIGNING_PASSWORD contains the password of the key
 `;
 
+/** @param {string[]} args */
 const git = (...args) => {
   const { status, stdout, stderr, error } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
   if (error !== undefined) throw new Refusal(`cannot run git: ${error.message}\n  try: install git`);
   return { ok: status === 0, text: stdout.trim(), reason: stderr.trim() };
 };
+/** @param {string[]} args */
 const mustGit = (...args) => {
   const { ok, text, reason } = git(...args);
   if (!ok) throw new Refusal(`git ${args[0]} failed: ${reason}`);
   return text;
 };
+/** @param {string[]} args */
 const runNode = (...args) => {
   const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
   if (status !== 0) throw new Refusal(`node ${args.join(' ')} exited with code ${status}: ${stderr.trim()}`);
@@ -57,18 +84,30 @@ const runNode = (...args) => {
 
 const SEMVER = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$/;
 
+/** @param {string} version */
+const partsOf = (version) => {
+  const found = SEMVER.exec(version);
+  if (found === null) throw new Refusal(`invalid version "${version}": must be a version such as 1.2.3`);
+  const [, major, minor, patch, preRelease] = found;
+  return { major, minor, patch, preRelease };
+};
+/** @param {string} a @param {string} b */
 const compare = (a, b) => {
-  const [left, right] = [SEMVER.exec(a), SEMVER.exec(b)];
-  for (const part of [1, 2, 3])
+  const [left, right] = [partsOf(a), partsOf(b)];
+  for (const part of /** @type {const} */ (['major', 'minor', 'patch']))
     if (left[part] !== right[part]) return Number(left[part]) - Number(right[part]);
-  if (left[4] === right[4]) return 0;
-  if (left[4] === undefined || right[4] === undefined) return left[4] === undefined ? 1 : -1;
-  return left[4].localeCompare(right[4], 'en', { numeric: true });
+  const [one, other] = [left.preRelease, right.preRelease];
+  if (one === other) return 0;
+  if (one === undefined || other === undefined) return one === undefined ? 1 : -1;
+  return one.localeCompare(other, 'en', { numeric: true });
 };
 
-/** Returns the version for an argument such as `minor` or `0.3.0-rc.1`. */
+/**
+ * Returns the version for an argument such as `minor` or `0.3.0-rc.1`.
+ * @type {typeof import('./release.mjs').nextVersion}
+ */
 export const nextVersion = (current, word) => {
-  const [, major, minor, patch, preRelease] = SEMVER.exec(current);
+  const { major, minor, patch, preRelease } = partsOf(current);
   // 0.2.0-rc.1 becomes 0.2.0 instead of 0.2.1.
   const done = preRelease === undefined ? 1 : 0;
   if (word === 'major')
@@ -87,10 +126,15 @@ export const nextVersion = (current, word) => {
   return word;
 };
 
-/** Returns all problems that prevent the release, each with its solution, so that one run shows all of them. */
+/**
+ * Returns all problems that prevent the release, each with its solution, so that one run shows all of them.
+ * @param {string} version
+ * @returns {readonly Problem[]}
+ */
 const problemsOf = (version) => {
   if (!git('rev-parse', '--git-dir').ok)
     return [['this directory is not a git checkout', 'run the release in a clone of the repository']];
+  /** @type {Problem[]} */
   const problems = [];
   const branch = git('branch', '--show-current').text;
   if (branch !== 'main')
@@ -121,17 +165,24 @@ const problemsOf = (version) => {
   return problems;
 };
 
+/** @param {readonly Problem[]} problems */
 const refusalOf = (problems) =>
   new Refusal(
     `${problems.map(([problem, way]) => `${problem}\n  try: ${way}\n`).join('error: ')}  no changes were made`,
   );
 
-/** Returns "Name <address>" for the packages. Debian rejects a maintainer without an address. */
+/**
+ * Returns "Name <address>" for the packages. Debian rejects a maintainer without an address.
+ * @param {string | undefined} given
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string}
+ */
 const maintainerOf = (given, env = process.env) => {
   if (given !== undefined) {
     if (/^[^<>\n]+ <[^<>\s@]+@[^<>\s@]+>$/.test(given)) return given;
     throw new Refusal(`invalid --maintainer "${given}": must be "Name <address>"`);
   }
+  /** @type {{ readonly author: string }} */
   const { author } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   if (env.DEBEMAIL) return `${env.DEBFULLNAME || author} <${env.DEBEMAIL}>`;
   if (/<.+@.+>/.test(author)) return author;
@@ -139,12 +190,14 @@ const maintainerOf = (given, env = process.env) => {
   return ok && text !== '' ? text : author;
 };
 
+/** @param {string} path @param {(value: Versions) => void} change */
 const writeJson = (path, change) => {
   const value = JSON.parse(readFileSync(path, 'utf8'));
   change(value);
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
 };
 
+/** @param {string} version */
 const raiseVersion = (version) => {
   writeJson(join(root, 'package.json'), (value) => {
     value.version = version;
@@ -155,7 +208,11 @@ const raiseVersion = (version) => {
   });
 };
 
-/** Rejects a non-empty directory unless a release made it, because the release empties the directory. */
+/**
+ * Rejects a non-empty directory unless a release made it, because the release empties the directory.
+ * @param {string} to
+ * @returns {readonly Problem[]}
+ */
 const directoryProblems = (to) => {
   const names = existsSync(to) ? readdirSync(to) : [];
   return names.length > 0 && !names.includes('SHA256SUMS')
@@ -163,6 +220,7 @@ const directoryProblems = (to) => {
     : [];
 };
 
+/** @param {string} to */
 const emptyDirectory = (to) => {
   const problems = directoryProblems(to);
   if (problems.length > 0) throw refusalOf(problems);
@@ -171,7 +229,10 @@ const emptyDirectory = (to) => {
 };
 
 const ACTION = 'action.yml';
-/** Writes a value of the environment of action.yml, which is empty between releases. */
+/**
+ * Writes a value of the environment of action.yml, which is empty between releases.
+ * @param {string} text @param {string} name @param {string} value
+ */
 const withValue = (text, name, value) => {
   const line = new RegExp(`^( +${name}:) '[^'\\n]*'$`, 'm');
   if (!line.test(text) || /['\n]/.test(value)) throw new Refusal(`${ACTION} has no line ${name}: ''`);
@@ -180,6 +241,7 @@ const withValue = (text, name, value) => {
 /**
  * Packs the release in a temporary directory, and writes the checksum of the archive into action.yml. The archive does not
  * contain action.yml. Returns the path of the archive.
+ * @param {string} version @param {string} work @param {{ readonly url?: string | undefined }} options
  */
 const fixAction = (version, work, { url = '' }) => {
   const { path } = pack(root, work, { SOURCE_DATE_EPOCH: String(releaseSeconds(root, version)) });
@@ -197,8 +259,13 @@ const emptyAction = () => {
 };
 
 const START = 'release: start the next version';
-/** Returns the steps of a release in order. A dry run prints their titles. `undo` removes what git does not remove. */
+/**
+ * Returns the steps of a release in order. A dry run prints their titles. `undo` removes what git does not remove.
+ * @param {Release} release
+ * @returns {readonly Step[]}
+ */
 const stepsOf = ({ version, current, day, to, work, options }) => {
+  /** @type {string | undefined} */
   let packed;
   let hasEmptied = false;
   const changelog = join(root, 'CHANGELOG.md');
@@ -259,9 +326,15 @@ const stepsOf = ({ version, current, day, to, work, options }) => {
   ];
 };
 
+/** @param {unknown} error */
+const messageOf = (error) => (error instanceof Error ? error.message : String(error));
+/** @param {string} text */
 const print = (text) => process.stdout.write(`${text}\n`);
 
-/** Runs the steps. If a step fails, removes the commits, the changes and the files; the tree was clean before. */
+/**
+ * Runs the steps. If a step fails, removes the commits, the changes and the files; the tree was clean before.
+ * @param {readonly Step[]} steps
+ */
 const runSteps = async (steps) => {
   const before = mustGit('rev-parse', 'HEAD');
   for (const [index, { title, run }] of steps.entries()) {
@@ -272,14 +345,16 @@ const runSteps = async (steps) => {
       for (const { undo } of steps) undo?.();
       mustGit('reset', '--quiet', '--hard', before);
       throw new Refusal(
-        `${error.message}\n  the release was undone; main is at ${before.slice(0, 8)} as before`,
+        `${messageOf(error)}\n  the release was undone; main is at ${before.slice(0, 8)} as before`,
       );
     }
   }
 };
 
+/** @param {Pick<ReleaseOptions, 'key'>} options */
 const signedBy = ({ key }) => (key === undefined ? 'not signed' : `signed with the key ${keyIdOf(key)}`);
 
+/** @param {string} word @param {Wanted} wanted */
 const makeRelease = async (word, { isDryRun, to, date, options }) => {
   const current = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
   const version = nextVersion(current, word);
@@ -322,10 +397,11 @@ const parsed = () => {
       },
     });
   } catch (error) {
-    throw new Refusal(`${error.message.split('. ')[0]}\n  try: npm run release -- --help`);
+    throw new Refusal(`${messageOf(error).split('. ')[0]}\n  try: npm run release -- --help`);
   }
 };
 
+/** @param {string | undefined} file */
 const signingKey = (file) => {
   try {
     return readSigningKey(root, file);
@@ -366,7 +442,7 @@ const main = async () => {
 };
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  await main().catch((error) => {
+  await main().catch((/** @type {unknown} */ error) => {
     if (!(error instanceof Error)) throw error;
     process.stderr.write(`error: ${error.message}\n`);
     process.exitCode = 1;

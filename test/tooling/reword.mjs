@@ -1,3 +1,4 @@
+// @ts-check
 // Finds fast tests that compare sentences: adds one word to every message in a copy of the sources and counts the tests
 // that fail.
 // Usage: node test/tooling/reword.mjs [TEST PATH …]
@@ -8,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAst } from 'rolldown/parseAst';
+import { isNode } from './syntax.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const WORD = 'indeed';
@@ -18,12 +20,11 @@ const NO_MESSAGE =
   /^(?:opsctl|kv|select|insert|export|function|if|for|set|sudo|ssh|docker|systemctl) |[{}<>$;=]|https?:/;
 /** Matches the start of a command line, and types of JSON. */
 const COMMAND = /^(?:opsctl |systemctl |docker |podman |ssh |array of )/;
+/** @returns {readonly string[]} */
+const manualPages = () => JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).man;
 /** The names of all commands, from the manual pages that the package lists. Tables of commands contain them. */
-const commands = new Set(
-  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).man.map((path) =>
-    path.replace(/^.*\/opsctl-|\.1$/g, ''),
-  ),
-);
+const commands = new Set(manualPages().map((path) => path.replace(/^.*\/opsctl-|\.1$/g, '')));
+/** @param {string} text */
 const isCommand = (text) => COMMAND.test(text) || commands.has(text.replaceAll(' ', '-'));
 /** The simulated server prints the texts of the real server, which are not messages of opsctl. */
 const IMITATIONS = /^src\/etcd-sim\//;
@@ -35,25 +36,33 @@ const KEYS = /^(?:summary|about|description|says|line|meaning|type|kind|event|na
 /** Titles in these tables are quoted from the document of a service. */
 const QUOTED = /^src\/api-specs\//;
 
+/** @param {string} text */
 const isMessage = (text) => SENTENCE.test(text) && !NO_MESSAGE.test(text) && !isCommand(text);
-/** Returns the position after the first word of each message. */
+/** @typedef {import('./syntax.mjs').Node} Node */
+/** @typedef {{ readonly name: string, readonly assertionResults: readonly { readonly status: string }[] }} Result */
+/** @typedef {{ readonly testResults: readonly Result[], readonly numTotalTests: number }} Report */
+/** @param {Node} node */
+const stringOf = (node) =>
+  node.type === 'Literal' && typeof node.value === 'string' ? node.value : undefined;
+/** @param {Node} key */
+const nameOf = (key) => (key.type === 'Identifier' ? key.name : (stringOf(key) ?? ''));
+/**
+ * Returns the position after the first word of each message.
+ * @param {string} source @param {string} path
+ */
 export const placesOfMessages = (source, path = '') => {
+  /** @type {number[]} */
   const places = [];
+  /** @param {unknown} node @param {string | undefined} key */
   const visit = (node, key) => {
     if (Array.isArray(node)) {
       for (const one of node) visit(one, key);
       return;
     }
-    if (typeof node?.type !== 'string' || /^(?:Import|TS(?:Type|Literal|Interface))/.test(node.type)) return;
-    const name = node.type === 'Property' ? (node.key.name ?? node.key.value ?? '') : key;
+    if (!isNode(node) || /^(?:Import|TS(?:Type|Literal|Interface))/.test(node.type)) return;
+    const name = node.type === 'Property' ? nameOf(node.key) : key;
     if (KEYS.test(name ?? '') || (name === 'title' && QUOTED.test(path))) return;
-    const raw =
-      node.type === 'Literal' && typeof node.value === 'string'
-        ? node
-        : node.type === 'TemplateLiteral'
-          ? node.quasis[0]
-          : undefined;
-    const text = raw === undefined ? '' : (raw.value?.raw ?? raw.value);
+    const text = node.type === 'TemplateLiteral' ? (node.quasis[0]?.value.raw ?? '') : (stringOf(node) ?? '');
     const whole = node.type === 'TemplateLiteral' ? source.slice(node.start + 1, node.end - 1) : text;
     const isSentence =
       node.type === 'TemplateLiteral'
@@ -67,6 +76,7 @@ export const placesOfMessages = (source, path = '') => {
   visit(parseAst(source, { lang: 'ts' }), '');
   return places;
 };
+/** @param {string} source @param {string} path */
 export const reworded = (source, path = '') =>
   placesOfMessages(source, path)
     .sort((a, b) => b - a)
@@ -74,6 +84,7 @@ export const reworded = (source, path = '') =>
 
 const main = () => {
   const copy = mkdtempSync(join(tmpdir(), 'opsctl-reworded-'));
+  /** @param {string} path */
   const isLeftOut = (path) => /(^|\/)(node_modules|\.git|release|coverage)(\/|$)/.test(relative(root, path));
   try {
     cpSync(root, copy, { recursive: true, filter: (source) => !isLeftOut(source) });
@@ -94,6 +105,7 @@ const main = () => {
       cwd: copy,
       stdio: 'ignore',
     });
+    /** @type {Report} */
     const { testResults, numTotalTests } = JSON.parse(readFileSync(report, 'utf8'));
     const failed = testResults
       .map(({ name, assertionResults }) => ({
@@ -103,6 +115,7 @@ const main = () => {
       .filter(({ count }) => count > 0)
       .sort((a, b) => b.count - a.count);
     for (const { file, count } of failed) process.stdout.write(`${count} ${file}\n`);
+    /** @param {readonly { readonly count: number }[]} files */
     const countOf = (files) => files.reduce((sum, { count }) => sum + count, 0);
     const others = failed.filter(({ file }) => !file.endsWith('.text.test.ts'));
     process.stdout.write(

@@ -1,3 +1,4 @@
+// @ts-check
 // The list of components in a package (CycloneDX 1.6), written with the library of the CycloneDX project: every bundled
 // package with license, supplier, checksum and relations.
 import { createHash } from 'node:crypto';
@@ -8,8 +9,42 @@ import { Enums, Models, SPDX, Serialize, Spec } from '@cyclonedx/cyclonedx-libra
 
 const { Component } = Models;
 
+/** @typedef {string | { readonly name?: string }} Person */
+/**
+ * The parts of a package.json that the document uses.
+ * @typedef {object} Manifest
+ * @property {string} [version]
+ * @property {string | { readonly type?: string }} [license]
+ * @property {Person} [author]
+ * @property {readonly Person[]} [maintainers]
+ * @property {readonly Person[]} [contributors]
+ * @property {string | { readonly url?: string }} [repository]
+ */
+/**
+ * A package in the lock file.
+ * @typedef {object} Locked
+ * @property {string} [version]
+ * @property {string} [license]
+ * @property {string} [integrity]
+ * @property {Readonly<Record<string, string>>} [dependencies]
+ * @property {Readonly<Record<string, string>>} [devDependencies]
+ * @property {Readonly<Record<string, string>>} [optionalDependencies]
+ */
+/**
+ * @typedef {object} Row
+ * @property {string} path
+ * @property {string} name
+ * @property {string} version
+ * @property {string} license
+ * @property {string | undefined} supplier
+ * @property {string | undefined} integrity
+ * @property {boolean} isOptional
+ * @property {readonly string[]} requires
+ * @param {{ readonly name: string, readonly version: string }} component
+ */
 const purlOf = ({ name, version }) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
+/** @param {string} license */
 const licenseOf = (license) => {
   if (SPDX.isSupportedSpdxId(license)) return new Models.SpdxLicense(license);
   return / (AND|OR|WITH) /.test(license)
@@ -17,14 +52,24 @@ const licenseOf = (license) => {
     : new Models.NamedLicense(license);
 };
 
+/** @param {Person | undefined} person */
 const personName = (person) =>
   (typeof person === 'string' ? person : person?.name)?.replace(/\s*[<(].*$/, '').trim() || undefined;
 
-/** Returns the owner of the repository, for a package that does not name a person. */
+/**
+ * Returns the owner of the repository, for a package that does not name a person.
+ * @param {Manifest['repository']} repository
+ */
 const ownerOf = (repository) =>
-  /(?:^|[:/])([^/:]+)\/[^/]+$/.exec((repository?.url ?? repository ?? '').replace(/#.*$/, ''))?.[1];
+  /(?:^|[:/])([^/:]+)\/[^/]+$/.exec(
+    (typeof repository === 'string' ? repository : (repository?.url ?? '')).replace(/#.*$/, ''),
+  )?.[1];
 
-/** Returns the SHA-512 of the package that npm downloads, from the lock file. */
+/**
+ * Returns the SHA-512 of the package that npm downloads, from the lock file.
+ * @param {string | undefined} integrity
+ * @returns {[Enums.HashAlgorithm, string][]}
+ */
 const hashesOf = (integrity) => {
   const [, base64] = /^sha512-(\S+)$/.exec(integrity ?? '') ?? [];
   return base64 === undefined
@@ -32,8 +77,9 @@ const hashesOf = (integrity) => {
     : [[Enums.HashAlgorithm['SHA-512'], Buffer.from(base64, 'base64').toString('hex')]];
 };
 
+/** @param {Row} row */
 const componentOf = ({ name, version, license, supplier, integrity, isOptional }) => {
-  const [first, last] = name.split('/');
+  const [first = name, last] = name.split('/');
   const purl = purlOf({ name, version });
   const component = new Component(Enums.ComponentType.Library, last ?? first, {
     bomRef: purl,
@@ -49,7 +95,10 @@ const componentOf = ({ name, version, license, supplier, integrity, isOptional }
   return component;
 };
 
-/** Resolves a required package as npm does: next to the requiring package, then in each directory above. */
+/**
+ * Resolves a required package as npm does: next to the requiring package, then in each directory above.
+ * @param {Readonly<Record<string, Locked>>} packages @param {string} from @param {string} name
+ */
 const resolveIn = (packages, from, name) => {
   for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('node_modules/') - 1))) {
     const path = `${at === '' ? '' : `${at}/`}node_modules/${name}`;
@@ -58,7 +107,10 @@ const resolveIn = (packages, from, name) => {
   }
 };
 
-/** Returns the bundled packages and the optional packages that npm installs next to the program, by their path in the lock file. */
+/**
+ * Returns the bundled packages and the optional packages that npm installs next to the program, by their path in the lock file.
+ * @param {string} root @param {readonly string[]} directories
+ */
 const rowsOf = (root, directories) => {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const { optionalDependencies = {} } = packages[''];
@@ -68,6 +120,7 @@ const rowsOf = (root, directories) => {
     (directory) => `node_modules/${relative(modules, realpathSync(directory)).split(sep).join('/')}`,
   );
   const optional = Object.keys(optionalDependencies).map((name) => `node_modules/${name}`);
+  /** @param {string} path @param {boolean} isOptional @returns {Row} */
   const rowOf = (path, isOptional) => {
     const { version, license, integrity, dependencies = {} } = packages[path] ?? {};
     const own = join(root, path, 'package.json');
@@ -97,16 +150,20 @@ const rowsOf = (root, directories) => {
   return { rows, direct: new Set(direct.map((name) => `node_modules/${name}`)) };
 };
 
-/** Returns a serial number that depends only on the content, so that the same package has the same serial number. */
+/**
+ * Returns a serial number that depends only on the content, so that the same package has the same serial number.
+ * @param {string} text
+ */
 const serialOf = (text) => {
   const hex = createHash('sha256').update(text).digest('hex');
-  const variant = ((Number.parseInt(hex[16], 16) & 3) | 8).toString(16);
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 3) | 8).toString(16);
   return `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 };
 
 /**
  * Returns the document as JSON text. `directories` are the bundled packages below `root`/node_modules, `facts` is
  * package.json, and `seconds` is the time of the release.
+ * @type {typeof import('./sbom.mjs').sbomText}
  */
 export const sbomText = ({ root, directories, facts, seconds }) => {
   const self = new Component(Enums.ComponentType.Application, facts.name, {
@@ -138,13 +195,16 @@ export const sbomText = ({ root, directories, facts, seconds }) => {
     }),
   });
   const { rows, direct } = rowsOf(root, directories);
-  const components = new Map(rows.map((row) => [row.path, componentOf(row)]));
-  for (const { path, requires } of rows) {
-    const component = components.get(path);
+  const listed = rows.map((row) => ({ row, component: componentOf(row) }));
+  const components = new Map(listed.map(({ row, component }) => [row.path, component]));
+  for (const { row, component } of listed) {
+    const { path, requires } = row;
     bom.components.add(component);
     if (direct.has(path)) self.dependencies.add(component.bomRef);
-    for (const one of requires)
-      if (components.has(one)) component.dependencies.add(components.get(one).bomRef);
+    for (const one of requires) {
+      const required = components.get(one);
+      if (required !== undefined) component.dependencies.add(required.bomRef);
+    }
   }
   const serializer = new Serialize.JsonSerializer(new Serialize.JSON.Normalize.Factory(Spec.Spec1dot6));
   const write = () => serializer.serialize(bom, { sortLists: true, space: 2 });

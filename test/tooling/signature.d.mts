@@ -8,7 +8,12 @@ export declare const signatureText: (key: SigningKey, data: Uint8Array, trustedC
 export declare const readSigningKey: (
   root: string,
   file: string | undefined,
-  env: Record<string, string | undefined>,
+  env?: Record<string, string | undefined>,
 ) => SigningKey | undefined;
 export declare const signChecksums: (key: SigningKey, sums: Uint8Array, version: string) => string;
 export declare const committedPublicKey: (root: string) => string | undefined;
+export declare class SigningProblem extends Error {
+  constructor(message: string, way: string);
+  readonly problem: string;
+  readonly way: string;
+}

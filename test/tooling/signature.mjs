@@ -1,3 +1,4 @@
+// @ts-check
 // Signs the checksums of a release with a key of minisign, which the maintainers keep. The key comes from a file or from the
 // environment, never from an argument, and no child process gets it. `minisign -V` and `opsctl version --verify` verify the
 // signature.
@@ -18,6 +19,7 @@ const PASSWORD_VARIABLE = 'RELEASE_SIGNING_PASSWORD';
 
 /** A problem of the key, with its solution. */
 export class SigningProblem extends Error {
+  /** @param {string} message @param {string} way */
   constructor(message, way) {
     super(`${message}\n  try: ${way}`);
     this.problem = message;
@@ -34,7 +36,10 @@ const [ENCRYPTED, PLAIN] = ['Sc', '\0\0'];
 /** `MINISIGN_PASSWORD` of the largest key needs 1 GiB (crypto_pwhash_scryptsalsa208sha256 of libsodium). */
 const MOST_MEMORY = 1536 * 1024 * 1024;
 
-/** The parameters of scrypt for the limits in a key file, as libsodium computes them. */
+/**
+ * The parameters of scrypt for the limits in a key file, as libsodium computes them.
+ * @param {number} operations @param {number} memory
+ */
 const scryptParameters = (operations, memory) => {
   const ops = Math.max(operations, 32_768);
   const isSmall = ops < memory / 32;
@@ -49,6 +54,7 @@ const scryptParameters = (operations, memory) => {
   };
 };
 
+/** @param {Buffer} bytes @param {string} password */
 const decrypted = (bytes, password) => {
   const [salt, operations, memory] = [
     bytes.subarray(6, 38),
@@ -59,10 +65,13 @@ const decrypted = (bytes, password) => {
     ...scryptParameters(operations, memory),
     maxmem: MOST_MEMORY,
   });
-  return bytes.subarray(ENCRYPTED_FROM).map((byte, index) => byte ^ stream[index]);
+  return bytes.subarray(ENCRYPTED_FROM).map((byte, index) => byte ^ (stream[index] ?? 0));
 };
 
-/** Reads the text of a minisign secret key. The public half inside the key proves the password. */
+/**
+ * Reads the text of a minisign secret key. The public half inside the key proves the password.
+ * @type {typeof import('./signature.mjs').parseSecretKey}
+ */
 export const parseSecretKey = (text, password) => {
   const bytes = Buffer.from(text.trim().split('\n').at(-1) ?? '', 'base64');
   const [algorithm, derivation, sum] = [0, 2, 4].map((at) => bytes.toString('latin1', at, at + 2));
@@ -70,7 +79,7 @@ export const parseSecretKey = (text, password) => {
     bytes.length !== LENGTH ||
     algorithm !== 'Ed' ||
     sum !== 'B2' ||
-    ![ENCRYPTED, PLAIN].includes(derivation)
+    (derivation !== ENCRYPTED && derivation !== PLAIN)
   )
     throw new SigningProblem(
       'the signing key is not a secret key of minisign',
@@ -79,7 +88,7 @@ export const parseSecretKey = (text, password) => {
   const isEncrypted = derivation === ENCRYPTED;
   if (isEncrypted && !password)
     throw new SigningProblem('the signing key has a password', `set ${PASSWORD_VARIABLE}`);
-  const own = Buffer.from(isEncrypted ? decrypted(bytes, password) : bytes.subarray(ENCRYPTED_FROM));
+  const own = Buffer.from(isEncrypted ? decrypted(bytes, password ?? '') : bytes.subarray(ENCRYPTED_FROM));
   const [id, seed, publicBytes] = [own.subarray(0, 8), own.subarray(8, 40), own.subarray(40, 72)];
   const secret = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });
   const half = createPublicKey(secret).export({ format: 'der', type: 'spki' }).subarray(-32);
@@ -90,9 +99,13 @@ export const parseSecretKey = (text, password) => {
   return { id, secret, publicKey: Buffer.concat([Buffer.from('Ed'), id, publicBytes]).toString('base64') };
 };
 
+/** @type {typeof import('./signature.mjs').keyIdOf} */
 export const keyIdOf = ({ id }) => Buffer.from(id).reverse().toString('hex').toUpperCase();
 
-/** Returns the text of a `.minisig` file for `data`. The trusted comment is signed as well. */
+/**
+ * Returns the text of a `.minisig` file for `data`. The trusted comment is signed as well.
+ * @type {typeof import('./signature.mjs').signatureText}
+ */
 export const signatureText = (key, data, trustedComment) => {
   if (/[\r\n]/.test(trustedComment)) throw new Error('a trusted comment has one line');
   const own = signBytes(null, createHash('blake2b512').update(data).digest(), key.secret);
@@ -106,25 +119,34 @@ export const signatureText = (key, data, trustedComment) => {
   ].join('\n');
 };
 
-/** Verifies a signature of `signatureText`, before a release is published that nobody can verify. */
+/**
+ * Verifies a signature of `signatureText`, before a release is published that nobody can verify.
+ * @param {string} publicKey @param {Uint8Array} data @param {string} text
+ */
 const isSignatureOf = (publicKey, data, text) => {
   const key = createPublicKey({
     key: Buffer.concat([SPKI, Buffer.from(publicKey, 'base64').subarray(10)]),
     format: 'der',
     type: 'spki',
   });
-  const own = Buffer.from(text.split('\n')[1], 'base64').subarray(10);
+  const own = Buffer.from(text.split('\n')[1] ?? '', 'base64').subarray(10);
   return verifyBytes(null, createHash('blake2b512').update(data).digest(), key, own);
 };
 
-/** The minisign public key of the repository: the last line of minisign.pub. */
+/**
+ * The minisign public key of the repository: the last line of minisign.pub.
+ * @type {typeof import('./signature.mjs').committedPublicKey}
+ */
 export const committedPublicKey = (root) => {
   const path = join(root, 'minisign.pub');
   if (!existsSync(path)) return undefined;
-  return readFileSync(path, 'utf8').trim().split('\n').at(-1).trim();
+  return readFileSync(path, 'utf8').trim().split('\n').at(-1)?.trim();
 };
 
-/** Reads the key file. Rejects a file that others can read, and a file in the repository. */
+/**
+ * Reads the key file. Rejects a file that others can read, and a file in the repository.
+ * @param {string} root @param {string} given
+ */
 const readKeyFile = (root, given) => {
   const path = resolve(given);
   if (!existsSync(path))
@@ -147,13 +169,15 @@ const readKeyFile = (root, given) => {
 /**
  * Returns the signing key, or undefined if none is configured. Removes the key and the password from the environment, so that
  * npm, git and the packagers do not get them.
+ * @type {typeof import('./signature.mjs').readSigningKey}
  */
 export const readSigningKey = (root, file, env = process.env) => {
   const [fromEnvironment, password] = [env[KEY_VARIABLE], env[PASSWORD_VARIABLE]];
   delete env[KEY_VARIABLE];
   delete env[PASSWORD_VARIABLE];
-  if (file === undefined && !fromEnvironment) return undefined;
-  const key = parseSecretKey(file === undefined ? fromEnvironment : readKeyFile(root, file), password);
+  const text = file === undefined ? fromEnvironment || undefined : readKeyFile(root, file);
+  if (text === undefined) return undefined;
+  const key = parseSecretKey(text, password);
   const committed = committedPublicKey(root);
   if (committed === key.publicKey) return key;
   const way = `printf 'untrusted comment: minisign public key ${keyIdOf(key)}\\n${key.publicKey}\\n' > minisign.pub, and commit it`;
@@ -165,7 +189,10 @@ export const readSigningKey = (root, file, env = process.env) => {
     : new SigningProblem(`minisign.pub does not belong to the signing key ${keyIdOf(key)}`, way);
 };
 
-/** Signs the checksums of a release. */
+/**
+ * Signs the checksums of a release.
+ * @type {typeof import('./signature.mjs').signChecksums}
+ */
 export const signChecksums = (key, sums, version) => {
   const text = signatureText(key, sums, `opsctl ${version} file:SHA256SUMS`);
   if (!isSignatureOf(key.publicKey, sums, text)) throw new Error('the new signature does not verify');

@@ -1,3 +1,4 @@
+// @ts-check
 // Makes a single file that runs without Node: the program, the files of its build and the Node executable that runs this
 // script (26 or newer, which can make such files without other tools). Native parts are excluded, so tokens are in the
 // encrypted file.
@@ -13,8 +14,12 @@ export const nodeOfExecutables = 26;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Returns the files of the build by the name that the program requests. */
+/**
+ * Returns the files of the build by the name that the program requests.
+ * @param {string} dist
+ */
 const assetsOf = (dist) => {
+  /** @param {string} directory @param {readonly string[]} names */
   const beside = (directory, names) => names.map((name) => [name, join(dist, directory, name)]);
   return Object.fromEntries([
     ...beside('', ['version.txt', 'help.txt']),
@@ -25,6 +30,7 @@ const assetsOf = (dist) => {
 
 /** Packages request their directory when they are loaded. The directory of the executable replaces it. */
 const ownUrl = "const ownUrl = process.getBuiltinModule('node:url').pathToFileURL(process.execPath).href;";
+/** @param {string} entry @param {string} outfile @param {import('esbuild').BuildOptions} options */
 const bundle = (entry, outfile, options) =>
   build({
     absWorkingDir: root,
@@ -40,7 +46,10 @@ const bundle = (entry, outfile, options) =>
     ...options,
     define: { 'import.meta.url': 'ownUrl', ...options.define },
   });
-/** Bundles the whole program into one CommonJS file, as the executable requires. With a code cache, `import()` is not available. */
+/**
+ * Bundles the whole program into one CommonJS file, as the executable requires. With a code cache, `import()` is not available.
+ * @param {string} outfile @param {string} version
+ */
 const bundleProgram = (outfile, version) =>
   bundle('src/single-executable.ts', outfile, {
     format: 'cjs',
@@ -54,7 +63,10 @@ const bundleProgram = (outfile, version) =>
  */
 const sameCache = ['--random-seed=1'];
 
-/** Makes the executable `to` from the build in `dist`, with the Node at `node`. */
+/**
+ * Makes the executable `to` from the build in `dist`, with the Node at `node`.
+ * @type {typeof import('./single-executable.mjs').singleExecutable}
+ */
 export const singleExecutable = async ({ dist, node, to }) => {
   const work = mkdtempSync(join(tmpdir(), 'opsctl-single-'));
   try {

@@ -1,7 +1,4 @@
-export type EffectMutant = {
-  readonly kind: string;
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-};
+import type { Change } from '../syntax.d.mts';
+
+export type EffectMutant = Change & { readonly kind: string };
 export declare const effectMutantsOf: (source: string) => EffectMutant[];

@@ -1,3 +1,4 @@
-export declare const mutantsOf: (
-  source: string,
-) => readonly { readonly start: number; readonly end: number; readonly text: string }[];
+import type { Change } from '../syntax.d.mts';
+
+export declare const mutantsOf: (source: string) => readonly Change[];
+export declare const generator: (seed: number) => () => number;

@@ -1,3 +1,4 @@
+// @ts-check
 // Determines which tests reach which positions of the files. Each test runs once in the copy, with a mark at every
 // position. The result is stored beside the compiled code of the tests, so a later run measures only new and changed
 // tests.
@@ -11,16 +12,35 @@ import { makeRunner } from './runner.mjs';
 /** Time limit of all tests. A run that exceeds the limit is broken. */
 const allMs = 3_600_000;
 
+/** @typedef {import('../marks.mjs').Place} Place */
+/** @typedef {{ readonly text: string, readonly hash: string, readonly places: readonly Place[] }} Source */
+/** @typedef {ReadonlyMap<string, Source>} Sources */
+/**
+ * @typedef {object} Stored
+ * @property {Record<string, { hash: string, loaded: number[] }>} sources
+ * @property {Record<string, import('./reach.mjs').Measurement>} tests
+ * @param {string} text
+ */
 const hashOf = (text) => createHash('sha256').update(text).digest('hex').slice(0, 16);
+/**
+ * @param {string} directory
+ * @returns {{ readonly test: string, readonly loaded: readonly number[], readonly reached: readonly number[] }[]}
+ */
 const readMarks = (directory) =>
   readdirSync(directory).map((name) => JSON.parse(readFileSync(join(directory, name), 'utf8')));
 
-/** Runs the tests with a mark at every position. Returns the duration of each passing test, and what each test reached. */
+/**
+ * Runs the tests with a mark at every position. Returns the duration of each passing test, and what each test reached.
+ * @param {string} copy
+ * @param {Sources} sources
+ * @param {readonly string[]} tests
+ */
 const measure = async (copy, sources, tests) => {
+  /** @type {{ readonly file: string, readonly id: number }[]} */
   const owners = [];
   for (const [file, { text, places }] of sources) {
     const first = owners.length;
-    owners.push(...places.map((_, i) => [file, i]));
+    owners.push(...places.map((_, id) => ({ file, id })));
     writeFileSync(
       join(copy, file),
       marked(text, (i) => `globalThis.__reached?.add(${first + i})`),
@@ -28,11 +48,13 @@ const measure = async (copy, sources, tests) => {
   }
   const marks = mkdtempSync(join(tmpdir(), 'opsctl-marks-'));
   const runner = makeRunner(copy, { OPSCTL_MARKS: marks });
+  /** @param {Iterable<number>} ids */
   const byFile = (ids) => {
+    /** @type {Record<string, number[]>} */
     const found = {};
     for (const id of ids) {
-      const [file, i] = owners[id];
-      found[file] = [...(found[file] ?? []), i];
+      const owner = owners[id];
+      if (owner !== undefined) found[owner.file] = [...(found[owner.file] ?? []), owner.id];
     }
     return found;
   };
@@ -56,6 +78,7 @@ const measure = async (copy, sources, tests) => {
   }
 };
 
+/** @param {string} path @returns {Stored} */
 const readStore = (path) => {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
@@ -83,45 +106,56 @@ export const isMeasured = (stored, hash, sources) =>
  * `reachedBy` (for a position) and `reachedIn` (for a file) return the passing tests that reach it. `isLoaded` returns
  * whether the code runs when a module is loaded, which cannot be attributed to a single test. `ms` returns the duration
  * of a test.
+ * @type {typeof import('./reach.mjs').takeReach}
  */
 export const takeReach = async ({ copy, files, tests, path, hashTest }) => {
   const sources = new Map(
     files.map((file) => {
       const text = readFileSync(join(copy, file), 'utf8');
-      return [file, { text, hash: hashOf(text), places: placesOf(text) }];
+      return /** @type {const} */ ([file, { text, hash: hashOf(text), places: placesOf(text) }]);
     }),
   );
+  /** @param {string} file */
+  const sourceOf = (file) => {
+    const source = sources.get(file);
+    if (source === undefined) throw new Error(`${file} is not one of the measured files`);
+    return source;
+  };
   const store = readStore(path);
+  /** @param {string} test */
   const isKnown = (test) => isMeasured(store.tests[test], hashTest(test), sources);
   const missing = tests.filter((test) => !isKnown(test));
   if (missing.length > 0) {
     const seen = await measure(copy, sources, missing);
     for (const test of missing) store.tests[test] = { hash: hashTest(test), reached: {} };
     for (const [file, { hash }] of sources) {
-      const before = store.sources[file]?.hash === hash ? store.sources[file].loaded : [];
+      const known = store.sources[file];
+      const before = known?.hash === hash ? known.loaded : [];
       store.sources[file] = { hash, loaded: [...new Set([...before, ...(seen.loaded[file] ?? [])])] };
     }
     for (const { test, ms, reached } of seen.tests) {
-      const of = Object.entries(reached).map(([file, ids]) => [file, { hash: sources.get(file).hash, ids }]);
+      const of = Object.entries(reached).map(([file, ids]) => [file, { hash: sourceOf(file).hash, ids }]);
       store.tests[test] = { hash: hashTest(test), ms, reached: Object.fromEntries(of) };
     }
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, JSON.stringify(store));
   }
   // The last position that contains the change is the innermost position.
+  /** @param {import('./reach.mjs').Position} at */
   const idOf = ({ file, start }) =>
-    sources.get(file).places.findLastIndex((place) => place.start <= start && start < place.end);
+    sourceOf(file).places.findLastIndex((place) => place.start <= start && start < place.end);
   const passing = tests.filter((test) => store.tests[test]?.ms !== undefined);
-  const isReached = (test, file, id) => store.tests[test].reached[file]?.ids.includes(id) === true;
+  /** @param {string} test @param {string} file */
+  const idsOf = (test, file) => store.tests[test]?.reached[file]?.ids;
   return {
     failed: tests.filter((test) => store.tests[test]?.ms === undefined),
     ms: (test) => store.tests[test]?.ms ?? 0,
     isLoaded: (at) => {
       const known = store.sources[at.file];
-      const isStale = known?.hash !== sources.get(at.file).hash;
-      return idOf(at) < 0 || isStale || known.loaded.includes(idOf(at));
+      if (known === undefined || known.hash !== sourceOf(at.file).hash) return true;
+      return idOf(at) < 0 || known.loaded.includes(idOf(at));
     },
-    reachedBy: (at) => passing.filter((test) => isReached(test, at.file, idOf(at))),
-    reachedIn: (file) => passing.filter((test) => store.tests[test].reached[file] !== undefined),
+    reachedBy: (at) => passing.filter((test) => idsOf(test, at.file)?.includes(idOf(at)) === true),
+    reachedIn: (file) => passing.filter((test) => idsOf(test, file) !== undefined),
   };
 };

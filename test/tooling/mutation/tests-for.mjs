@@ -1,9 +1,13 @@
+// @ts-check
 // Selects the tests that run against a change, nearest first.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-/** The code that moves data or secrets, by area. */
+/**
+ * The code that moves data or secrets, by area.
+ * @type {typeof import('./tests-for.mjs').AREAS}
+ */
 export const AREAS = {
   upgrade: ['src/kv/engine', 'src/kv/upgrade/execute', 'src/kv/upgrade/guards', 'src/kv/upgrade/decide.ts'],
   operations: ['src/kv/operations'],
@@ -24,7 +28,10 @@ const NEAREST = 6;
 /** Beyond this distance a test reaches nearly every file. A test in the folder of the file still counts beyond this distance. */
 const MOST_STEPS = 3;
 const MOST_STEPS_AT_HOME = 12;
-/** Engines that are tested through the commands that run them. */
+/**
+ * Engines that are tested through the commands that run them.
+ * @type {Readonly<Record<string, readonly string[]>>}
+ */
 const HOMES = {
   'src/labels': ['test/commands/labels'],
   'src/tracker/bulk': ['test/commands/tracker'],
@@ -36,7 +43,10 @@ const HOMES = {
 /** Tests that check one rule for the engines of several folders. They follow the tests that import the file. */
 const RULES = new Set(['test/commands/nothing-later.test.ts']);
 
-/** Tests in dedicated folders start programs or check documents, so they do not test one file. */
+/**
+ * Tests in dedicated folders start programs or check documents, so they do not test one file.
+ * @type {typeof import('./tests-for.mjs').isUnitTest}
+ */
 export const isUnitTest = (file) =>
   file.endsWith('.test.ts') &&
   !/^test\/(cluster|browser|peers|stories|crash|real|docs|completeness|tooling|bench|simulator|fuzz)\//.test(
@@ -47,6 +57,7 @@ export const isUnitTest = (file) =>
 /**
  * Complete runs with crashes and faults on the simulated machine. They may detect changes that the unit tests of a
  * file do not detect.
+ * @type {Readonly<Record<string, string>>}
  */
 const SCENES = {
   'src/kv/upgrade': 'kv upgrade',
@@ -55,38 +66,47 @@ const SCENES = {
   'src/tracker/bulk': 'bulk',
   'src/labels': 'labels apply',
 };
+/** @type {typeof import('./tests-for.mjs').sceneFor} */
 export const sceneFor = (file) => {
   const folder = Object.keys(SCENES).find((one) => file.startsWith(`${one}/`));
-  return folder && { test: 'test/simulator/simulator.real.test.ts', pattern: `${SCENES[folder]}.*histories` };
+  if (folder === undefined) return undefined;
+  return { test: 'test/simulator/simulator.real.test.ts', pattern: `${SCENES[folder]}.*histories` };
 };
 
-/** Returns the files that a file imports. */
+/**
+ * Returns the files that a file imports.
+ * @param {string} root
+ * @returns {(file: string) => readonly string[]}
+ */
 const makeImportsOf = (root) => {
+  /** @type {Map<string, readonly string[]>} */
   const cache = new Map();
   return (file) => {
-    if (!cache.has(file)) {
-      let text = '';
-      try {
-        text = readFileSync(join(root, file), 'utf8');
-      } catch {}
-      // Type imports do not load code.
-      const values = text.replaceAll(/^(?:import|export) type [^;]*;$/gm, '');
-      const found = [...values.matchAll(/(?:from|import\()\s*'(\.[^']+\.ts)'/g)];
-      cache.set(
-        file,
-        found.map(([, to]) => join(dirname(file), to)),
-      );
-    }
-    return cache.get(file);
+    const known = cache.get(file);
+    if (known !== undefined) return known;
+    let text = '';
+    try {
+      text = readFileSync(join(root, file), 'utf8');
+    } catch {}
+    // Type imports do not load code.
+    const values = text.replaceAll(/^(?:import|export) type [^;]*;$/gm, '');
+    const found = [...values.matchAll(/(?:from|import\()\s*'(\.[^']+\.ts)'/g)];
+    const files = found.map(([, to = '']) => join(dirname(file), to));
+    cache.set(file, files);
+    return files;
   };
 };
 
-/** Returns a function that returns a value which changes with a test and the helpers that it imports. */
+/**
+ * Returns a function that returns a value which changes with a test and the helpers that it imports.
+ * @type {typeof import('./tests-for.mjs').makeTestHash}
+ */
 export const makeTestHash = (root) => {
   const importsOf = makeImportsOf(root);
   return (test) => {
     const known = new Set([test]);
     // The text of a test may contain an import of a file that does not exist.
+    /** @param {string} file */
     const isHelper = (file) => file.startsWith('test/') && existsSync(join(root, file));
     for (const one of known) for (const next of importsOf(one)) if (isHelper(next)) known.add(next);
     const hash = createHash('sha256');
@@ -95,7 +115,10 @@ export const makeTestHash = (root) => {
   };
 };
 
-/** Returns a function that reports whether a test can reach at least one of the files. */
+/**
+ * Returns a function that reports whether a test can reach at least one of the files.
+ * @type {typeof import('./tests-for.mjs').makeMayReach}
+ */
 export const makeMayReach = (root, files) => {
   const importsOf = makeImportsOf(root);
   return (test) => {
@@ -108,9 +131,11 @@ export const makeMayReach = (root, files) => {
 /**
  * Returns the import distance between a test and a file. The order is: a test of the same name in the mirrored folder,
  * tests that import the file, tests of its folder, and then other tests that reach it.
+ * @type {typeof import('./tests-for.mjs').makeDistance}
  */
 export const makeDistance = (root) => {
   const importsOf = makeImportsOf(root);
+  /** @param {string} test @param {string} file @param {number} most */
   const stepsFrom = (test, file, most) => {
     const known = new Set([test]);
     let edge = [test];
@@ -136,16 +161,19 @@ export const makeDistance = (root) => {
   };
 };
 
-/** Returns the tests nearest to each of the files. */
+/**
+ * Returns the tests nearest to each of the files.
+ * @type {typeof import('./tests-for.mjs').nearestOf}
+ */
 export const nearestOf = (distance, tests, files, count = NEAREST) => [
   ...new Set(
     files.flatMap((file) =>
       tests
-        .map((test) => [distance(test, file), test])
-        .filter(([far]) => far < FAR)
-        .sort(([a], [b]) => a - b)
+        .map((test) => ({ far: distance(test, file), test }))
+        .filter(({ far }) => far < FAR)
+        .sort((a, b) => a.far - b.far)
         .slice(0, count)
-        .map(([, test]) => test),
+        .map(({ test }) => test),
     ),
   ),
 ];
@@ -153,17 +181,19 @@ export const nearestOf = (distance, tests, files, count = NEAREST) => [
 /**
  * Returns the tests that reach the position of the change, at most `most`. For code that runs when a module is loaded, returns the
  * tests that reach any position of its file, and the tests near the file.
+ * @type {typeof import('./tests-for.mjs').makeTestsFor}
  */
 export const makeTestsFor = (distance, reach, tests, most = MOST_TESTS) => {
+  /** @param {string} file */
   const near = (file) => tests.filter((test) => !reach.failed.includes(test) && distance(test, file) < FAR);
   return ({ file, start }) => {
     const asked = reach.isLoaded({ file, start })
       ? new Set([...reach.reachedIn(file), ...near(file)])
       : reach.reachedBy({ file, start });
     return [...asked]
-      .map((test) => [distance(test, file), reach.ms(test), test])
-      .sort(([a, aMs], [b, bMs]) => a - b || aMs - bMs)
-      .map(([, , test]) => test)
+      .map((test) => ({ far: distance(test, file), ms: reach.ms(test), test }))
+      .sort((a, b) => a.far - b.far || a.ms - b.ms)
+      .map(({ test }) => test)
       .slice(0, most);
   };
 };
