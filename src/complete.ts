@@ -16,7 +16,12 @@ const textOf = (path: string): string => {
   return fs.readFileSync(path, 'utf8');
 };
 const lines = (path: string): string[] => textOf(path).split('\n').filter(Boolean);
-const plain = (words: Iterable<string>): Candidate[] => [...words].map((word) => ({ word }));
+/** Values of the build: a value may have a tab and its meaning behind it. */
+const plain = (words: Iterable<string>): Candidate[] =>
+  [...words].map((text) => {
+    const [word = '', about] = text.split('\t');
+    return about === undefined ? { word } : { word, about };
+  });
 
 type Stored = { readonly profiles?: Readonly<Record<string, unknown>>; readonly current?: string };
 const readStored = (): Stored => {

@@ -4,6 +4,7 @@ import { groups } from './commands/program.ts';
 import { explainable } from './cli/explain.ts';
 import { commandTree, treeFiles } from './cli/list-commands.ts';
 import { errorsMarkdown } from './reference/explanations/errors.ts';
+import { guardExplanations } from './reference/explanations/guards.ts';
 import { keys } from './config/settings.ts';
 import { environmentRows } from './config/load.ts';
 import { exitCodes } from './core/problem.ts';
@@ -124,12 +125,19 @@ const referenceFiles = async (version: string, date: string): Promise<Record<str
   ]);
 };
 
+const guardMeanings = Object.fromEntries(
+  Object.entries(guardExplanations).map(([id, { meaning }]) => [id, meaning]),
+);
 /** The command tree for TAB, in files by the words that lead to them. */
 const treeTexts = async (): Promise<Record<string, string>> =>
   Object.fromEntries(
-    [...treeFiles(await commandTree(groups))].map(([name, tree]) => [
+    [...treeFiles(await commandTree(groups, guardMeanings))].map(([name, tree]) => [
       `tree/${name}.json`,
-      JSON.stringify(name === 'root' ? { ...(tree as object), settings: keys.map(({ key }) => key) } : tree),
+      JSON.stringify(
+        name === 'root'
+          ? { ...(tree as object), settings: keys.map(({ key, summary }) => `${key}\t${summary}`) }
+          : tree,
+      ),
     ]),
   );
 
@@ -145,7 +153,7 @@ export const writeDocs = async (
     'help.txt': pageText(rootPage(groups, version), USUAL_WIDTH),
     'version.txt': `${version}\n`,
     ...(await treeTexts()),
-    'tree/explainable.json': JSON.stringify(explainable().map(({ name }) => name)),
+    'tree/explainable.json': JSON.stringify(explainable().map(({ name, summary }) => `${name}\t${summary}`)),
     ...(await referenceFiles(version, existing.date ?? '')),
   },
   committed: {

@@ -141,6 +141,8 @@ const services = async (): Promise<Service[]> => [
 ];
 const inputs = ({ params, query, body }: Operation): [string, Field][] =>
   Object.entries({ ...params, ...query, ...body });
+/** People write `story.estimate` for a field of `tracker stories`. */
+const toPlural = (word: string): string => `${word.replace(/y$/, 'ie')}s`;
 /**
  * `tracker labels create name`, `tracker labels name` or `labels.name`: lists how each operation uses the
  * field.
@@ -153,7 +155,7 @@ const fieldsNamed = async (words: readonly string[]): Promise<ExplainedField[]> 
   return (await services()).flatMap((service) =>
     operations(service.table).flatMap(({ resource, verb, operation }) => {
       const own = [service.name, ...kebab(resource).split(' '), operation.cli?.verb ?? kebab(verb)];
-      if (!before.every((word) => own.includes(word))) return [];
+      if (!before.every((word) => own.includes(word) || own.includes(toPlural(word)))) return [];
       return inputs(operation)
         .filter(([field]) => field === name || flagName(field) === name)
         .map(([, field]) => ({

@@ -9,7 +9,7 @@ import {
   usageError,
 } from '../core/problem.ts';
 import { bare, type Field } from '../core/field.ts';
-import type { Argument, Flag, Flags } from '../core/flag.ts';
+import type { Argument, Flag, Flags, Meanings } from '../core/flag.ts';
 import { rowsResult } from '../core/result.ts';
 import { schemaOf } from '../core/shape.ts';
 import { type Command, defineCommand, type Group } from './command.ts';
@@ -243,7 +243,7 @@ const listOf = (groups: Groups): Command =>
 /** The command that lists the commands of these groups, its own among them. */
 export const commandsOver = (groups: Groups): readonly Command[] => [listOf(groups)];
 
-/** One flag for TAB: `d` what it is, `v` its values, `c` the source of its values (a kind of record, files), `s` its letter, `t` a switch. */
+/** One flag for TAB: `d` what it is, `v` its values (each may have a tab and its meaning behind it), `c` the source of its values (a kind of record, files), `s` its letter, `t` a switch. */
 export type TreeFlag = {
   readonly d?: string;
   readonly v?: readonly string[];
@@ -279,7 +279,18 @@ const sourceOf = ({ complete, value = '' }: Flag): string | undefined => {
   if (complete === undefined && /^(file|path)(\||$)/.test(value)) return 'file';
   return complete;
 };
-const treeFlag = (flag: Flag): TreeFlag => {
+/** Values for TAB with their meanings. `known` has those of the checks: a list of nothing else takes them from there. */
+const withMeanings = (
+  values: readonly string[],
+  given: Meanings | undefined,
+  known: Meanings = {},
+): readonly string[] => {
+  const meanings = given ?? (values.every((value) => Object.hasOwn(known, value)) ? known : {});
+  return values.map((value) =>
+    meanings[value] === undefined ? value : `${value}\t${brief(meanings[value])}`,
+  );
+};
+const treeFlag = (flag: Flag, known?: Meanings): TreeFlag => {
   const field = bare(flag.field);
   const allowed =
     field.type === 'string'
@@ -292,20 +303,21 @@ const treeFlag = (flag: Flag): TreeFlag => {
   return {
     d: brief(flag.summary),
     ...(field.type === 'boolean' ? { t: true as const } : {}),
-    ...(values ? { v: values } : {}),
+    ...(values ? { v: withMeanings(values, flag.meanings, known) } : {}),
     ...(source && !values ? { c: source } : {}),
     ...(flag.short ? { s: flag.short } : {}),
   };
 };
-const treeFlags = (flags: Flags): Record<string, TreeFlag> =>
+const treeFlags = (flags: Flags, known?: Meanings): Record<string, TreeFlag> =>
   Object.fromEntries(
     Object.entries(flags)
       .filter(([, f]) => !f.hidden)
-      .map(([name, flag]) => [flag.negated ? `no-${name}` : name, treeFlag(flag)]),
+      .map(([name, flag]) => [flag.negated ? `no-${name}` : name, treeFlag(flag, known)]),
   );
-const treeArgument = ({ field, complete, suggest, name }: Argument): string | readonly string[] => {
+const treeArgument = ({ field, complete, suggest, name, meanings }: Argument): string | readonly string[] => {
   const { enum: values } = bare(field) as { readonly enum?: readonly string[] };
-  return values ?? suggest ?? complete ?? name;
+  const offered = values ?? suggest;
+  return offered === undefined ? (complete ?? name) : withMeanings(offered, meanings);
 };
 /** Columns of a result, one level deep: `id`, `stats.num_stories_total`. */
 const columnNames = (row: Field): string[] => {
@@ -318,28 +330,28 @@ const columnNames = (row: Field): string[] => {
       : [name];
   });
 };
-const leaf = (command: Command): Tree => {
+const leaf = (command: Command, known: Meanings): Tree => {
   const row = rowOf(command);
   const columns = row === undefined ? [] : columnNames(row);
   const { columns: usual } = globalFlags;
   return {
     summary: brief(command.summary),
     flags: {
-      ...treeFlags(command.flags ?? {}),
+      ...treeFlags(command.flags ?? {}, known),
       ...(columns.length > 0 ? { columns: { d: brief(usual.summary), v: columns } } : {}),
     },
     ...(command.args?.length ? { args: command.args.map(treeArgument) } : {}),
     ...(command.args?.at(-1)?.rest ? { rest: true as const } : {}),
   };
 };
-const place = (root: { sub: { [word: string]: Tree } }, command: Command): void => {
+const place = (root: { sub: { [word: string]: Tree } }, command: Command, known: Meanings): void => {
   let at: { sub?: { [word: string]: Tree } } = root;
   for (const word of command.path.slice(0, -1)) {
     at.sub ??= {};
     at = at.sub[word] ??= { sub: {} };
   }
   at.sub ??= {};
-  at.sub[command.path.at(-1) ?? ''] = { ...at.sub[command.path.at(-1) ?? ''], ...leaf(command) };
+  at.sub[command.path.at(-1) ?? ''] = { ...at.sub[command.path.at(-1) ?? ''], ...leaf(command, known) };
 };
 /** Commands with subcommands show the list of their subcommands. */
 const describeTree = (tree: Tree): Tree => {
@@ -350,7 +362,7 @@ const describeTree = (tree: Tree): Tree => {
   return { ...tree, summary: tree.summary ?? brief(Object.keys(sub).join(', ')), sub };
 };
 /** The whole command tree as data, for completion. Loads every group: only the build and the tests do that. */
-export const commandTree = async (groups: readonly Group[]): Promise<Root> => {
+export const commandTree = async (groups: readonly Group[], known: Meanings = {}): Promise<Root> => {
   const root = {
     global: treeFlags(globalFlags),
     sub: {} as { [word: string]: Tree },
@@ -358,7 +370,7 @@ export const commandTree = async (groups: readonly Group[]): Promise<Root> => {
   };
   for (const group of groups) {
     root.sub[group.name] = { summary: group.summary };
-    for (const command of await group.load()) if (!command.hidden) place(root, command);
+    for (const command of await group.load()) if (!command.hidden) place(root, command, known);
     const made = root.sub[group.name];
     if (made) root.sub[group.name] = { ...describeTree(made), summary: brief(group.summary) };
   }

@@ -154,6 +154,7 @@ export const globalFlags = {
     short: 'o',
     summary: 'Output format (default: table on a terminal, json otherwise)',
     value: formatNames.join('|'),
+    meanings: Object.fromEntries(formatNames.map((name) => [name, formatRow(name).summary])),
   },
   columns: {
     effects: [],
@@ -192,6 +193,11 @@ export const globalFlags = {
     field: oneOf('auto', 'always', 'never'),
     summary: 'Color on a terminal',
     value: 'auto|always|never',
+    meanings: {
+      auto: 'on a terminal, unless NO_COLOR is set',
+      always: 'also in a pipe or a file',
+      never: 'no color',
+    },
   },
   quiet: { effects: [], field: bool(), short: 'q', summary: 'Print only errors on stderr' },
   verbose: {

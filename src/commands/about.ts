@@ -1,13 +1,13 @@
 import { redactedUrl } from '../core/redact-secrets.ts';
 import { join } from 'node:path';
 import type { Context } from '../api/context.ts';
-import { type Command, defineCommand } from '../cli/command.ts';
+import { type Command, defineCommand, type Group } from '../cli/command.ts';
 import { kebab } from '../cli/derived/command.ts';
 import { bool, list, str } from '../core/field.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { durationText } from '../core/format.ts';
 import { operations, type Service } from '../core/operation.ts';
-import { after } from '../core/next.ts';
+import { after, next, type NextStep } from '../core/next.ts';
 import { AppError } from '../core/problem.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../core/result.ts';
 import { nearest } from '../core/text.ts';
@@ -70,46 +70,59 @@ const reference = defineCommand({
 });
 export const commands: readonly Command[] = [reference];
 
-const explain = defineCommand({
-  path: ['explain'],
-  summary: 'Explain a guard, an error code, an exit code, a setting or a field',
-  about:
-    'Shows the meaning, the causes, the fix and an example. Without a name, lists every name that has a page.',
-  args: [
-    {
-      name: 'name',
-      effects: [],
-      field: list(str()),
-      summary: 'For example quorum-survives, NO_TOKEN, 11, tracker.url, or the path of a field',
-      rest: true,
-      optional: true,
-      complete: 'explainable',
+/** What to read instead: the help of a command, a similar name, or the list. */
+const otherPages = (
+  words: readonly string[],
+  close: string | undefined,
+  groups: readonly Group[],
+): NextStep[] => [
+  ...(groups.some(({ name }) => name === words[0])
+    ? [next([...words, '--help'], 'for help of the command')]
+    : []),
+  ...(close === undefined ? [] : [next(['explain', close])]),
+  next(['explain'], 'to list every name'),
+];
+const explainOver = (groups: readonly Group[]): Command =>
+  defineCommand({
+    path: ['explain'],
+    summary: 'Explain a guard, an error code, an exit code, a setting or a field',
+    about:
+      'Shows the meaning, the causes, the fix and an example. Without a name, lists every name that has a page.',
+    args: [
+      {
+        name: 'name',
+        effects: [],
+        field: list(str()),
+        summary: 'For example quorum-survives, NO_TOKEN, 11, tracker.url, or the path of a field',
+        rest: true,
+        optional: true,
+        complete: 'explainable',
+      },
+    ],
+    examples: [
+      { line: 'opsctl explain quorum-survives', says: 'Explain a preflight check of an upgrade' },
+      { line: 'opsctl explain NO_TOKEN', says: 'Explain an error code' },
+      { line: 'opsctl explain 20', says: 'Explain an exit code' },
+      { line: 'opsctl explain tracker labels create name', says: 'Show a field with its limits' },
+    ],
+    run: async ({ host }, { name: words = [] }) => {
+      const { explainable, explanationOf } = await import('../cli/explain.ts');
+      if (words.length === 0) return rowsResult(explainable(), { name: 'name' });
+      const page = await explanationOf(words as string[]);
+      if (page === undefined) {
+        const names = explainable().map(({ name }) => name);
+        const close = nearest(words.join(' '), names);
+        throw new AppError(
+          'usage',
+          `no explanation found for ${words.join(' ')}${close === undefined ? '' : `; did you mean ${close}?`}`,
+          { code: 'NOTHING_TO_EXPLAIN', tryThis: otherPages(words as string[], close, groups) },
+        );
+      }
+      const { helpWidth, pageText } = await import('../output/page-text.ts');
+      return recordResult(page, { text: pageText(page, helpWidth(host.terminal.stdout.columns)) });
     },
-  ],
-  examples: [
-    { line: 'opsctl explain quorum-survives', says: 'Explain a preflight check of an upgrade' },
-    { line: 'opsctl explain NO_TOKEN', says: 'Explain an error code' },
-    { line: 'opsctl explain 20', says: 'Explain an exit code' },
-    { line: 'opsctl explain tracker labels create name', says: 'Show a field with its limits' },
-  ],
-  run: async ({ host }, { name: words = [] }) => {
-    const { explainable, explanationOf } = await import('../cli/explain.ts');
-    if (words.length === 0) return rowsResult(explainable(), { name: 'name' });
-    const page = await explanationOf(words as string[]);
-    if (page === undefined) {
-      const names = explainable().map(({ name }) => name);
-      const close = nearest(words.join(' '), names);
-      throw new AppError(
-        'usage',
-        `no explanation found for ${words.join(' ')}${close === undefined ? '' : `; did you mean ${close}?`}`,
-        { code: 'NOTHING_TO_EXPLAIN', tryThis: [`opsctl explain${close === undefined ? '' : ` ${close}`}`] },
-      );
-    }
-    const { helpWidth, pageText } = await import('../output/page-text.ts');
-    return recordResult(page, { text: pageText(page, helpWidth(host.terminal.stdout.columns)) });
-  },
-});
-export const explainCommands: readonly Command[] = [explain];
+  });
+export const explainCommandsOver = (groups: readonly Group[]): readonly Command[] => [explainOver(groups)];
 
 const last = `
 Next:

@@ -108,6 +108,7 @@ export const signInFlags = {
     value: 'method',
     summary:
       'Sign-in method (default browser): device shows a code to enter on another device (RFC 8628, an extension); the other methods are for machines',
+    meanings: { browser: 'PKCE in the browser of this machine', device: 'a code to enter on another device' },
   },
   'key-file': {
     effects: ['reads', 'sends'],

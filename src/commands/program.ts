@@ -132,7 +132,7 @@ export const groups: readonly Group[] = [
     name: 'explain',
     section: 'Tools',
     summary: 'Explain a guard, an error code, an exit code, a setting or a field',
-    load: async () => (await import('./about.ts')).explainCommands,
+    load: async () => (await import('./about.ts')).explainCommandsOver(groups),
   },
   {
     name: 'reference',

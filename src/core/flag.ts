@@ -10,6 +10,8 @@ import { shellLine } from './shell.ts';
  */
 export type Effect = 'reads' | 'writes' | 'runs' | 'sends';
 
+/** What the values of a field mean, by value. */
+export type Meanings = Readonly<Record<string, string>>;
 export type Flag = {
   /** Empty: the value is data of the request. Tools for agents hide a text or a switch without a declaration. */
   readonly effects?: readonly Effect[];
@@ -32,6 +34,8 @@ export type Flag = {
   readonly complete?: string;
   /** Values worth offering where the field itself allows others too. */
   readonly suggest?: readonly string[];
+  /** A few words for each value, next to it under TAB. */
+  readonly meanings?: Meanings;
   /** An empty value has a meaning: it clears a text or a list. Without this, opsctl rejects an empty value. */
   readonly allowsEmpty?: true;
 };
@@ -45,6 +49,7 @@ export type Argument = {
   readonly complete?: string;
   /** Values worth offering under TAB where the field itself allows others too. */
   readonly suggest?: readonly string[];
+  readonly meanings?: Meanings;
   /** An empty value has a meaning. Without this, opsctl rejects an empty value. */
   readonly allowsEmpty?: true;
 };

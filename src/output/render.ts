@@ -313,9 +313,11 @@ const writeAnswer = async (
   await write(collector.host);
   await writePaged(collector.text(), host, options);
 };
-/** A complete result may be longer than the screen. */
+/** A complete result may be longer than the screen. The verdict of a check is its end, which a pager would hide. */
 const isWhole = (result: Result): boolean =>
-  result.kind === 'record' || (result.kind === 'rows' && Array.isArray(result.rows));
+  result.kind === 'record'
+    ? result.view?.findings === undefined
+    : result.kind === 'rows' && Array.isArray(result.rows);
 /** Collects the output to show it in a pager. */
 const collecting = (host: Host): { readonly host: Host; readonly text: () => string } => {
   const texts: string[] = [];

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
 import { completions, parseExtensionOutput } from '../../src/complete.ts';
+import { commandTree } from '../../src/cli/list-commands.ts';
+import { groups } from '../../src/commands/program.ts';
+import { guardExplanations } from '../../src/reference/explanations/guards.ts';
 
 const root = {
   topics: { output: 'Formats' },
@@ -148,4 +151,31 @@ test.each<[string, string, string, string[], string | undefined]>([
 test('the program of an extension completes at most 1,000 words', () => {
   const text = Array.from({ length: 5000 }, (_, at) => `word-${at}\n`).join('');
   expect(parseExtensionOutput(text, '').candidates).toHaveLength(1000);
+});
+
+test('values that have a meaning show it under TAB', async () => {
+  const tree = await commandTree(groups, { 'disk-space': 'The disks have free space.' });
+  const known = { ...sources, tree: () => ({}) };
+  const described = (line: string[]) => completions(tree, line, known).candidates;
+  for (const line of [
+    ['whoami', '-o', ''],
+    ['mock', 'kv', 'fault', ''],
+    ['kv', 'snapshot', 'schedule', '--emit', ''],
+    ['kv', 'init', '--driver', ''],
+    ['kv', 'wait', '--for', ''],
+    ['labels', 'apply', '--take', ''],
+  ]) {
+    const found = described(line);
+    expect(found.length, line.join(' ')).toBeGreaterThan(1);
+    for (const { word, about } of found) {
+      expect(about, `${line.join(' ')} ${word}`).toMatch(/\w/);
+      expect(word).not.toContain('\t');
+    }
+  }
+  const guards = Object.fromEntries(
+    Object.entries(guardExplanations).map(([id, { meaning }]) => [id, meaning]),
+  );
+  const accepted = completions(await commandTree(groups, guards), ['kv', 'upgrade', '--accept', ''], known);
+  expect(accepted.candidates.filter(({ about }) => about === undefined)).toEqual([]);
+  expect(accepted.candidates.length).toBeGreaterThan(5);
 });

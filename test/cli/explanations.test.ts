@@ -11,7 +11,9 @@ import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { errorExplanations } from '../../src/reference/explanations/errors.ts';
 import { guardExplanations } from '../../src/reference/explanations/guards.ts';
 import { exitExplanations, settingExplanations } from '../../src/reference/explanations/settings.ts';
+import { makeDirectory } from '../support/directory.ts';
 import { naming } from '../support/facts.ts';
+import { opsctl } from '../support/program.ts';
 
 const root = new URL('../../src/', import.meta.url).pathname;
 /** These folders contain codes of the simulated services, which opsctl passes on. */
@@ -139,4 +141,14 @@ test('codes of guards and of network failures have a page', async () => {
   expect((await explanationOf(['QUORUM_SURVIVES']))?.title).toBe('quorum-survives');
   expect((await explanationOf(['NETWORK_ECONNREFUSED']))?.title).toEqual(naming('11'));
   expect(await explanationOf(['NO_SUCH_CODE'])).toBeUndefined();
+});
+
+test('explain points to the help of a command, and knows the singular of a resource', async () => {
+  const failed = await opsctl(['explain', 'kv', 'upgrade', '-o', 'json'], { home: makeDirectory() });
+  expect(JSON.parse(failed.stderr)).toMatchObject({
+    code: 'NOTHING_TO_EXPLAIN',
+    hints: [expect.toRead('opsctl kv upgrade --help'), expect.toRead('opsctl explain')],
+  });
+  expect((await explanationOf(['story.estimate']))?.title).toBe('story.estimate');
+  expect(await explanationOf(['story.estimat'])).toBeUndefined();
 });

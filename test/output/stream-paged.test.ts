@@ -1,6 +1,9 @@
 /** A list on a terminal of four lines, on a clock that the test advances. */
 import { expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
+import { recordResult } from '../../src/core/result.ts';
+import { makeRedactor } from '../../src/output/redact.ts';
+import { render } from '../../src/output/render.ts';
 import { streamPaged } from '../../src/output/page-text.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { fakeHost } from '../support/fake-host.ts';
@@ -101,4 +104,17 @@ test('a reader who reads to the end stops nothing', async () => {
     stdout.write('1\n2\n3\n4\n5\n'),
   );
   expect(isStopped).toBe(false);
+});
+
+test('a check ends next to the prompt: its verdict does not go to a pager', async () => {
+  const paged: string[] = [];
+  const base = fakeHost({ tty: ['stdin', 'stdout', 'stderr'], env: { TERM: 'xterm' } });
+  const page = async (_: string, text: string | AsyncIterable<string>): Promise<boolean> =>
+    paged.push(String(text)) > 0;
+  const host: Host = { ...base, terminal: { ...base.terminal, page } };
+  const text = `${'passed\n'.repeat(50)}Ready\n`;
+  await render(recordResult({}, { text, findings: () => [] }), options, host, makeRedactor());
+  expect([paged, base.out().endsWith('Ready\n')]).toEqual([[], true]);
+  await render(recordResult({}, { text }), options, host, makeRedactor());
+  expect(paged).toEqual([text]);
 });

@@ -6,7 +6,12 @@ import { type Block, blocksOf, commandsOf } from '../docs/pages.ts';
 import { program } from '../support/built-program.ts';
 import { shellSession } from '../support/shell-session.ts';
 
-type Example = { readonly command: string; readonly output: readonly string[] };
+type Example = {
+  readonly command: string;
+  readonly output: readonly string[];
+  /** The output is that of this command and of so many commands before it. */
+  readonly before?: number;
+};
 
 /** The commands of a block, each with the lines that follow it. Lines with `...` stand for any output. */
 const examplesOf = (block: Block): Example[] => {
@@ -18,6 +23,18 @@ const examplesOf = (block: Block): Example[] => {
       const [command = '', ...lines] = part.trimEnd().split('\n');
       return { command, output: lines.filter((line) => line.trim() !== '' && line !== '...') };
     });
+};
+
+/** A block of text below a block of commands shows lines that these commands print. */
+const examplesOfPage = (page: string): Example[] => {
+  const blocks = blocksOf(page);
+  return blocks.flatMap((block, at) => {
+    const examples = examplesOf(block);
+    const [last, next] = [examples.at(-1), blocks[at + 1]];
+    if (block.language !== 'sh' || last === undefined || next?.language !== 'text') return examples;
+    const output = next.text.trimEnd().split('\n');
+    return [...examples.slice(0, -1), { ...last, output, before: examples.length - 1 }];
+  });
 };
 
 /** Replaces everything that differs from run to run: numbers other than versions, run IDs, digests, names of members. */
@@ -141,15 +158,16 @@ test.concurrent.for(pages)(
       GIT_COMMITTER_EMAIL: 'a@example.com',
     };
     const session = await shellSession('bash', { home: home.home, cwd, env: { ...env, ...job, ...author } });
-    const examples = blocksOf(page)
-      .flatMap(examplesOf)
-      .filter((example) => !isNpm(example));
+    const examples = examplesOfPage(page).filter((example) => !isNpm(example));
+    const screens: string[] = [];
     try {
-      const steps = [...before.map((command) => ({ command, output: [] })), ...examples];
-      for (const [at, { command, output }] of steps.entries()) {
+      const steps: Example[] = [...before.map((command) => ({ command, output: [] })), ...examples];
+      for (const [at, { command, output, before: earlier = 0 }] of steps.entries()) {
         const next = after[command] === undefined ? '' : `${after[command]}\r`;
         const screen = await session.type(`${command}\r${next}echo done''-${at}\r`, `done-${at}`);
-        expect(missingLines(output, screen), `${page}: ${command}\n${screen}`).toEqual([]);
+        screens.push(screen);
+        const shown = screens.slice(-1 - earlier).join('\n');
+        expect(missingLines(output, shown), `${page}: ${command}\n${shown}`).toEqual([]);
         expect(screen, 'every command is understood').not.toMatch(
           /invalid arguments|unknown (?:command|flag)|command not found/,
         );

@@ -38,7 +38,7 @@ export const page: Page = {
     ),
     heading('Pager'),
     prose(
-      'On a terminal, opsctl shows a long result in $OPSCTL_PAGER, $PAGER or `less`. `less` exits immediately if the result fits on one screen, and shows a long list while it arrives. `--no-pager`, an empty OPSCTL_PAGER or `cat` disables the pager. The pager is disabled in CI.',
+      'On a terminal, opsctl shows a long result in $OPSCTL_PAGER, $PAGER or `less`. The result of a check has its verdict at the end and is never paged. `less` exits immediately if the result fits on one screen, and shows a long list while it arrives. `--no-pager`, an empty OPSCTL_PAGER or `cat` disables the pager. The pager is disabled in CI.',
     ),
     heading('Color and symbols'),
     prose(

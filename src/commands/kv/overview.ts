@@ -183,6 +183,11 @@ const waitFlags = {
     summary: 'Condition: healthy, finished or version=MAJOR.MINOR',
     value: 'condition',
     suggest: ['healthy', 'finished', 'version='],
+    meanings: {
+      healthy: 'every member responds and is healthy',
+      finished: 'no run of the cluster is unfinished',
+      'version=': 'every member and the cluster have this version',
+    },
   },
   within: { field: duration(), summary: 'Longest time to wait (default 10m)', value: 'duration' },
 } as const satisfies Flags;
@@ -318,6 +323,11 @@ const fleetFlags = {
     field: oneOf(...fleetFormats),
     summary: 'Print an Ansible playbook, its inventory or an Argo workflow instead of upgrading',
     value: fleetFormats.join('|'),
+    meanings: {
+      ansible: 'a playbook',
+      'ansible-inventory': 'the inventory for the playbook',
+      argo: 'an Argo workflow',
+    },
   },
   digest: {
     effects: [],

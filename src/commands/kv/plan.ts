@@ -7,7 +7,7 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
 import { columnsOf } from '../../core/text.ts';
-import { namePattern, driverKinds } from '../../kv/upgrade/cluster/drivers.ts';
+import { namePattern, driverKinds, driverRows } from '../../kv/upgrade/cluster/drivers.ts';
 import type { Draft } from '../../kv/upgrade/cluster/draft.ts';
 import { countsOf, reportable } from '../../kv/upgrade/guards/guard.ts';
 import { addressFlags, planFlags, type PlanValues, clusterFlags } from './flags.ts';
@@ -172,6 +172,7 @@ const initFlags = {
     field: oneOf(...driverKinds),
     summary: 'Driver that stops and starts members',
     value: 'driver',
+    meanings: Object.fromEntries(driverRows.map(({ kind, summary }) => [kind, summary])),
   },
   'new-binary': {
     effects: ['reads', 'runs'],

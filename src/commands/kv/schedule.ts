@@ -203,6 +203,12 @@ const scheduleFlags = {
     field: oneOf(...schedulers),
     summary: 'Print the configuration of a scheduler instead of running',
     value: 'systemd|cron|kubernetes|launchd',
+    meanings: {
+      systemd: 'a service and a timer',
+      cron: 'a line of a crontab',
+      kubernetes: 'a CronJob',
+      launchd: 'a property list of macOS',
+    },
   },
   out: {
     effects: ['writes'] as const,

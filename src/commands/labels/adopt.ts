@@ -49,7 +49,7 @@ export const adopt = labelCommand(
         ...(valuesFile === undefined ? {} : { values: valuesFile }),
       };
       return rowsResult(await adoptFiles(context, values.file, asking), {
-        columns: ['key', 'title', 'id', 'status', 'file'],
+        columns: ['key', 'title', 'status', 'file', 'id'],
         name: 'key',
       });
     },

@@ -32,6 +32,7 @@ export const apply = labelCommand(
       take: {
         field: oneOf('ours', 'theirs'),
         summary: 'Resolve drift: overwrite remote changes (ours) or update the files (theirs)',
+        meanings: { ours: 'overwrite remote changes', theirs: 'update the files' },
       },
       force: { field: bool(), summary: 'Short for --take ours' },
       ...comparingFlags,

@@ -61,6 +61,12 @@ const status = defineCommand({
 });
 
 const kinds = [...(Object.keys(faultKinds) as Fault['kind'][]), 'nospace', 'corrupt', 'clear'] as const;
+const meanings = {
+  ...Object.fromEntries(Object.entries(faultKinds).map(([kind, { says }]) => [kind, says])),
+  nospace: 'raises the alarm NOSPACE',
+  corrupt: 'raises the alarm CORRUPT',
+  clear: 'removes all faults and alarms of the member',
+};
 const times = (Object.keys(faultKinds) as Fault['kind'][])
   .flatMap((kind) => (defaultMs(kind) === undefined ? [] : [`${defaultMs(kind)} for ${kind}`]))
   .join(', ');
@@ -85,7 +91,7 @@ const faultFlags = {
   },
 } as const satisfies Flags;
 const faultArgs = [
-  { name: 'kind', field: oneOf(...kinds), summary: 'Type of the fault' },
+  { name: 'kind', field: oneOf(...kinds), summary: 'Type of the fault', meanings },
 ] as const satisfies readonly Argument[];
 
 const faultList = Object.entries(faultKinds).map(([kind, { says }]) => `${kind}: ${says}`);

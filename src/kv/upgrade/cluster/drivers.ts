@@ -15,7 +15,7 @@ type DriverRow = {
   readonly isExperimental?: true;
 };
 
-const driverRows = [
+export const driverRows = [
   {
     kind: 'local',
     summary: 'processes of this machine with a pid file',
