@@ -144,6 +144,26 @@ const bodyText = ({ body, headers = {} }: HttpRequest): string | null => {
   return text === undefined ? null : cutText(text, maxBodyCharacters);
 };
 type Place = { readonly service: string; readonly isMock: boolean };
+/** The entry of a request before its outcome is known. */
+export type RequestDraft = Omit<AuditEntry, 'outcome' | 'status' | 'duration_ms'>;
+/** Refuses a request that an earlier command may have sent (`sent-requests.ts`). */
+export type RequestGuard = {
+  /**
+   * Notes a request before it is sent. Throws if an earlier command may have sent it. Returns the function that notes
+   * the outcome; undefined for a request that can be repeated.
+   */
+  admit(
+    request: HttpRequest,
+    draft: RequestDraft,
+  ): Promise<((outcome: AuditEntry['outcome']) => Promise<void>) | undefined>;
+  /** Keeps the file if a request may have been applied and the command could not report it. */
+  end(failure: unknown): Promise<void>;
+};
+const outcomeOf = (status: number): AuditEntry['outcome'] => {
+  if (status < 300) return 'done';
+  // A proxy sends 408 when it gave up on the response, which the service may still have sent.
+  return status < 500 && status !== 408 ? 'rejected' : 'unknown';
+};
 /** The time as text. Many requests of a bulk run start in the same millisecond. */
 const makeTimeText = (now: Host['now']): (() => string) => {
   let [last, text] = [Number.NaN, ''];
@@ -156,39 +176,36 @@ const makeTimeText = (now: Host['now']): (() => string) => {
 /**
  * Sends requests and writes each change with its outcome to the log. After the log is open, a response does not wait for
  * its entry if the request is a row of a bulk run: the entry is written in the same turn, and the journal of the run has
- * the row.
+ * the row. The guard notes each other request before it is sent.
  */
 export const auditSender = (
   log: AuditLog,
   { now, elapsed }: Pick<Host, 'now' | 'elapsed'>,
   { command, profile }: Pick<AuditEntry, 'command' | 'profile'>,
-  place: Place,
+  { service, isMock }: Place,
   send: (request: HttpRequest) => Promise<HttpReply>,
+  guard?: RequestGuard,
 ) => {
   const timeText = makeTimeText(now);
   let isOpen = false;
+  const draftOf = (request: HttpRequest) => {
+    const [url, body] = [redactedUrl(request.url), bodyText(request)];
+    return { at: timeText(), command, profile, service, mock: isMock, method: request.method, url, body };
+  };
   return async (request: HttpRequest): Promise<HttpReply> => {
     if (!canChange({ method: request.method, path: request.url })) return send(request);
+    const isRow = request.transport === 'pooled';
+    const noteOutcome = isRow ? undefined : await guard?.admit(request, draftOf(request));
     const [at, began] = [timeText(), elapsed()];
-    const note = (outcome: AuditEntry['outcome'], status: number | null): Promise<void> =>
-      log.write({
-        at,
-        command,
-        profile,
-        service: place.service,
-        mock: place.isMock,
-        method: request.method,
-        url: redactedUrl(request.url),
-        body: bodyText(request),
-        outcome,
-        status,
-        duration_ms: Math.round(elapsed() - began),
-      });
+    const note = async (outcome: AuditEntry['outcome'], status: number | null): Promise<void> => {
+      if (noteOutcome !== undefined) await noteOutcome(outcome);
+      const durationMs = Math.round(elapsed() - began);
+      return log.write({ ...draftOf(request), at, outcome, status, duration_ms: durationMs });
+    };
     try {
       const reply = await send(request);
-      const { status } = reply;
-      const noted = note(status < 300 ? 'done' : status < 500 ? 'rejected' : 'unknown', status);
-      if (request.transport !== 'pooled' || !isOpen) await noted;
+      const noted = note(outcomeOf(reply.status), reply.status);
+      if (!isRow || !isOpen) await noted;
       isOpen = true;
       return reply;
     } catch (error) {

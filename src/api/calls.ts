@@ -377,7 +377,7 @@ const rowsOn =
 /** Any request to a service: only the address and the token are added. */
 const senderOn =
   ({ options, target, senderTo, transport }: Wire): Context['send'] =>
-  async (service, { method, path, headers, body, prover }) => {
+  async (service, { method, path, headers, body, contentDigest, prover }) => {
     const to = await target(service);
     const base = prefixFor(basePaths[service], to);
     const prefix = path.startsWith(`${base}/`) ? '' : base;
@@ -387,6 +387,7 @@ const senderOn =
       url,
       headers: { ...to.headers, ...headers },
       ...(body === undefined ? {} : { body }),
+      ...(contentDigest === undefined ? {} : { contentDigest }),
     };
     const shown = { ...request, body: typeof body === 'string' ? body : undefined };
     transport.admit(shown, to, { service, method, path });

@@ -54,6 +54,7 @@ type SendRequest = {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: HttpRequest['body'];
+  readonly contentDigest?: string;
   readonly prover?: RequestProver;
 };
 export type CallOptions = {

@@ -4,7 +4,7 @@ import { randomShare } from '../core/shape.ts';
 import { type Host, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { RequestProver } from './context.ts';
 import type { Ended } from './rate.ts';
-import type { LooseInput, Operation, ServiceInfo, Table } from '../core/operation.ts';
+import type { LooseInput, Operation, Resource, ServiceInfo, Table } from '../core/operation.ts';
 import { shellWord } from '../core/shell.ts';
 
 /** What happened to one try. `sent` is false only when no byte can have reached the service. */
@@ -226,6 +226,9 @@ export const multipart = (parts: readonly Part[], mark: string): Multipart => {
   };
 };
 
+/** The code of the error that `sent-requests.ts` throws, here because that file is loaded by changes only. */
+export const UNFINISHED_REQUEST = 'UNFINISHED_REQUEST';
+const CHECK_FIRST = 'check whether the change was applied';
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** A search is a POST without changes. */
 const mayChange = (method: string, path: string): boolean =>
@@ -242,6 +245,12 @@ const mayBeApplied = (error: AppError): boolean => {
 
 type Request = { readonly method: string; readonly url: string };
 
+/** A request that an earlier command may have sent: the error names the command that lists the possible record. */
+const withCheck = async (error: AppError, next: () => string | Promise<string>): Promise<AppError> => {
+  const { tryThis = [] } = error.detail;
+  if (tryThis.some((one) => String(one).startsWith(CHECK_FIRST))) return error;
+  return reword(error, { ...error.detail, tryThis: [`${CHECK_FIRST}: ${await next()}`, ...tryThis] });
+};
 /** An error of the network with its category, and for a change that was sent the fact that its outcome is unknown. */
 export const withOutcome = async (
   thrown: unknown,
@@ -249,6 +258,7 @@ export const withOutcome = async (
   next: () => string | Promise<string>,
 ): Promise<unknown> => {
   const error = thrown instanceof NetworkError ? unreachable(thrown, url) : thrown;
+  if (error instanceof AppError && error.detail.code === UNFINISHED_REQUEST) return withCheck(error, next);
   if (!(error instanceof AppError) || error.detail.outcome !== undefined) return error;
   if (!mayChange(method, url) || !mayBeApplied(error)) return error;
   return reword(error, {
@@ -278,6 +288,26 @@ export const rawCheck = (service: string, method: string, path: string): string 
 const tableOf = async ({ name, table }: ServiceInfo & { readonly table?: Table }): Promise<Table> =>
   table ?? (name === 'tracker' ? (await import('../api-specs/tracker/index.ts')).tracker.table : {});
 
+const isReadOf = ({ method, path }: Operation, wanted: string): boolean =>
+  method === 'GET' && path === wanted;
+const NO_CHECK = 'the service has no list of these records';
+/** A record that only its owner shows: `/stories/{id}/tasks` is in the story, and a story link has a subject. */
+const ownerCheck = (
+  service: string,
+  table: readonly (readonly [string, Resource])[],
+  path: string,
+  ids: readonly string[],
+  body: LooseInput['body'],
+): string | undefined => {
+  const [above, id] =
+    path === '/story-links'
+      ? ['/stories/{story-public-id}', body?.subject_id]
+      : [path.replace(/\/[^/]+$/, ''), ids[0]];
+  const owner = table.find(([, { get }]) => get !== undefined && isReadOf(get, above))?.[0];
+  return owner === undefined || id === undefined
+    ? undefined
+    : `opsctl ${service} ${words(owner)} get ${shellWord(String(id))}`;
+};
 /** The command that shows whether a row of a table was applied. */
 export const checkCommand = async (
   service: ServiceInfo & { readonly table?: Table },
@@ -296,8 +326,12 @@ export const checkCommand = async (
     return `${group} get ${ids.map(shellWord).join(' ')}`;
   const above = ids.slice(0, Object.keys(verbs.list?.params ?? {}).length).map(shellWord);
   if (verbs.list !== undefined && !verbs.list.cli?.hidden) return [`${group} list`, ...above].join(' ');
-  const name = body?.name;
-  if (verbs.search?.body?.name !== undefined && typeof name === 'string')
-    return `${group} search --name ${shellWord(name)}`;
-  return rawCheck(service.name, operation.method, path);
+  if (verbs.search !== undefined) {
+    const name = verbs.search.body?.name === undefined ? undefined : body?.name;
+    return `${group} search${typeof name === 'string' ? ` --name ${shellWord(name)}` : ''}`;
+  }
+  const table = Object.entries(await tableOf(service));
+  if (table.some(([, all]) => Object.values(all).some((one) => isReadOf(one, operation.path))))
+    return rawCheck(service.name, operation.method, path);
+  return ownerCheck(service.name, table, operation.path, ids, body) ?? NO_CHECK;
 };

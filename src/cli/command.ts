@@ -25,6 +25,8 @@ type CommandText = {
   readonly isCheck?: true;
   /** It runs a program of the user's at the terminal: that one decides what Ctrl-C means, and this program ends after it. */
   readonly leavesSignalsToChild?: true;
+  /** It compares the service with its input, or its journal has each row: a second run creates no record twice. */
+  readonly readsBeforeWrites?: true;
   /** The row behind a derived command. */
   readonly operation?: { readonly service: ServiceInfo; readonly operation: Operation };
 };

@@ -1,7 +1,7 @@
 import { printable } from '../core/text.ts';
 import { plainHttpWarning } from '../core/external-url.ts';
 import { resolve } from 'node:path';
-import type { AuditLog } from '../api/audit.ts';
+import type { AuditLog, RequestGuard } from '../api/audit.ts';
 import { type ContextOptions, makeContext, RecordedRequest } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
 import { decodeInput, refuseJson, wholeInput } from '../api/input.ts';
@@ -27,6 +27,7 @@ import type { ApprovedFiles } from './approved-files.ts';
 import type { Command, Program } from './command.ts';
 import {
   choices,
+  isInteractiveRun,
   type Globals,
   maxTimeOf,
   requestsTraces,
@@ -196,28 +197,63 @@ type Audit = {
   /** Writes the entry of a command of the cluster, whose journal has the steps, and closes the log and the records. */
   end(values: Values, failure: unknown): Promise<void>;
 };
+/** The guard against requests that an earlier command may have sent, loaded at the first change. */
+const guardOf = (
+  { host, redactor }: Pick<Run, 'host' | 'redactor'>,
+  settings: Settings,
+  warn: (text: string) => void,
+  { readsBeforeWrites }: Command,
+  globals: Globals,
+) => {
+  let guard: RequestGuard | undefined;
+  return {
+    open: async (): Promise<RequestGuard | undefined> => {
+      if (readsBeforeWrites === true) return undefined;
+      const { openGuard } = await import('../api/sent-requests.ts');
+      const isInteractive = isInteractiveRun(host, globals) && globals.yes !== true;
+      const decision = { sendsAgain: globals['send-again'] ?? false, isInteractive };
+      guard ??= openGuard(host, settings, decision, { clean: redactor.clean, warn });
+      return guard;
+    },
+    end: async (failure: unknown): Promise<void> => guard?.end(failure),
+  };
+};
+/** The log, loaded at the first change. */
+const lazyAudit = (
+  { host, redactor }: Pick<Run, 'host' | 'redactor'>,
+  settings: Settings,
+  warn: (text: string) => void,
+) => {
+  let opened: AuditLog | undefined;
+  const load = async () => {
+    const audit = await import('../api/audit.ts');
+    opened ??= audit.openAudit(host, settings, warn, redactor.clean);
+    return { ...audit, log: opened };
+  };
+  return { load, close: async (): Promise<void> => opened?.close() };
+};
+const changesCluster = (path: Command['path'], { replay, 'dry-run': isDryRun }: Globals): boolean =>
+  path[0] === 'kv' && isDryRun !== true && !isReadOnlyCommand(path.join(' ')) && replay === undefined;
 /** The local audit log of one command, loaded at its first change. A replayed trace makes no changes. */
 const auditOf = (
   { host, redactor }: Pick<Run, 'host' | 'redactor'>,
   settings: Settings,
   warn: (text: string) => void,
-  { path }: Command,
-  { replay, 'dry-run': isDryRun }: Globals,
+  command: Command,
+  globals: Globals,
 ): Audit => {
+  const { path } = command;
+  const { replay } = globals;
   const who = { command: path.join(' '), profile: settings.profile.name };
   const [began, actions] = [host.elapsed(), new Set<() => void>()];
-  let opened: AuditLog | undefined;
-  const load = async () => {
-    const { auditSender, commandEntry, openAudit } = await import('../api/audit.ts');
-    opened ??= openAudit(host, settings, warn, redactor.clean);
-    return { auditSender, commandEntry, log: opened };
-  };
+  const guard = guardOf({ host, redactor }, settings, warn, command, globals);
+  const { load, close } = lazyAudit({ host, redactor }, settings, warn);
   return {
     wrap: (place, send) => {
       let audited: typeof send | undefined;
       const open = async (request: Parameters<typeof send>[0]): ReturnType<typeof send> => {
         const { auditSender, log } = await load();
-        audited ??= auditSender(log, host, who, place, send);
+        audited ??= auditSender(log, host, who, place, send, await guard.open());
         return audited(request);
       };
       return (request) => {
@@ -228,12 +264,12 @@ const auditOf = (
     onEnd: (action) => void actions.add(action),
     end: async (values, failure) => {
       for (const action of actions) action();
-      const changes = path[0] === 'kv' && isDryRun !== true && !isReadOnlyCommand(who.command);
-      if (changes && replay === undefined) {
+      if (changesCluster(path, globals)) {
         const { commandEntry, log } = await load();
         await log.write(commandEntry(host, who, values, began, failure));
       }
-      await opened?.close();
+      await guard.end(failure);
+      await close();
     },
   };
 };

@@ -127,6 +127,9 @@ export const paceOf = (settings: Settings) => ({
   isRateDefault: settings.get('rate_per_minute')?.origin === 'default',
   rateStore: rateStoreSetting(settings.get('rate_store'), settings.get('rate_share')),
 });
+/** True if the command may ask a person. */
+export const isInteractiveRun = ({ terminal, env }: Host, { input }: Globals): boolean =>
+  input !== false && terminal.stdin.isTty && terminal.stderr.isTty && !env.CI;
 export const choices = (host: Host, globals: Globals, options: OutputOptions) => ({
   format: options.format ?? (host.terminal.stdout.isTty ? 'table' : 'json'),
   isFormatGiven:
@@ -135,8 +138,7 @@ export const choices = (host: Host, globals: Globals, options: OutputOptions) =>
     options.jq !== undefined ||
     options.columns !== undefined,
   columns: options.columns,
-  isInteractive:
-    globals.input !== false && host.terminal.stdin.isTty && host.terminal.stderr.isTty && !host.env.CI,
+  isInteractive: isInteractiveRun(host, globals),
   asksNothing: globals.input === false,
   isConfirmed: globals.yes ?? false,
   isDryRun: globals['dry-run'] ?? false,
@@ -249,6 +251,11 @@ export const globalFlags = {
   },
   yes: { effects: [], field: bool(), short: 'y', summary: 'Skip confirmations' },
   'dry-run': { effects: [], field: bool(), summary: 'Print the request without sending it' },
+  'send-again': {
+    effects: [],
+    field: bool(),
+    summary: 'Send a request that an earlier command may have sent; this can create a second record',
+  },
   timeout: {
     field: duration(),
     summary: 'Request timeout, such as 30s (default 30s)',

@@ -36,7 +36,7 @@ const audit = defineCommand({
   path: ['audit'],
   summary: 'Show the changes that opsctl made from this machine',
   about:
-    'opsctl appends one line for each change of a service to a file in the state directory of the profile: command, request without secrets, outcome and duration. The file is private, opsctl never changes its lines, and it keeps at most 8 MiB. A command of kv is one line; opsctl kv history has its steps.',
+    'opsctl appends one line for each change of a service to a file in the state directory of the profile: command, request without secrets, outcome and duration. The file is private, opsctl never changes its lines, and it keeps at most 8 MiB. A request of a command that was killed before its response has the outcome unknown. A command of kv is one line; opsctl kv history has its steps.',
   flags,
   examples: [
     { line: 'opsctl audit --since 1h', says: 'Show what changed in the last hour' },
@@ -45,11 +45,15 @@ const audit = defineCommand({
       says: 'Find changes of which nobody knows whether the service applied them',
     },
   ],
-  run: async ({ host, settings }, { service, since, limit }) => {
+  run: async ({ host, settings, log }, { service, since, limit }) => {
     const texts = await Promise.all(auditFiles(settings).map((path) => host.files.read(path)));
+    const { listUnanswered } = await import('../api/sent-requests.ts');
+    const unanswered = await listUnanswered(host, settings, log.warn);
     const from = since === undefined ? 0 : host.now() - parseDuration(since, '--since');
     const found = texts
       .flatMap((text) => entriesIn(text ?? ''))
+      .concat(unanswered)
+      .toSorted((a, b) => a.at.localeCompare(b.at))
       .filter((one) => (service === undefined || one.service === service) && Date.parse(one.at) >= from);
     return rowsResult(limit === undefined ? found : found.slice(-limit), {
       columns: ['at', 'command', 'method', 'url', 'outcome', 'status'],
@@ -163,6 +167,7 @@ const chooseUndoable = async (context: Context, id: string | undefined): Promise
 };
 const undo = defineCommand({
   path: ['undo'],
+  readsBeforeWrites: true,
   summary: 'Undo the last change of the tracker or of labels',
   about:
     'Before each change, opsctl records what the command replaces, in a private file on this machine. This command shows a plan that restores the earlier values and asks before it sends the plan; --dry-run shows only the plan. ' +

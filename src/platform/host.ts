@@ -20,6 +20,8 @@ export type HttpRequest = {
   readonly headers?: Readonly<Record<string, string>>;
   /** An iterable is streamed; give `content-length` when it is known. */
   readonly body?: string | Bytes | AsyncIterable<Bytes>;
+  /** Identifies the content of a body that is a stream: two bodies with the same content have the same digest. */
+  readonly contentDigest?: string;
   /**
    * Time to the first byte of the response and between two bytes (default: 30,000). A response that is read
    * completely may take ten times as long.

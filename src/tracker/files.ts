@@ -1,4 +1,5 @@
 import { parseUrl } from '../core/external-url.ts';
+import { createHash, hash } from 'node:crypto';
 import { basename, extname, resolve } from 'node:path';
 import type { EngineContext, Target } from '../api/context.ts';
 import { errorFrom } from '../api/response.ts';
@@ -47,6 +48,20 @@ const filePart = async (context: EngineContext, given: string, index: number): P
   };
 };
 
+/** Identifies what an upload sends, so that the same upload is recognized after a crash. The boundary of a body is random. */
+const digestOf = async (
+  { host }: EngineContext,
+  paths: readonly string[],
+  storyId: number | undefined,
+): Promise<string> => {
+  const contents: unknown[] = [storyId ?? null];
+  for (const path of paths) {
+    const content = createHash('sha256');
+    for await (const piece of host.files.stream(path)) content.update(piece);
+    contents.push([basename(path), content.digest('hex')]);
+  }
+  return hash('sha256', JSON.stringify(contents));
+};
 /** spec/tracker#files: file0 to file3 in one request. */
 const MOST = 4;
 const upload = async (
@@ -65,11 +80,14 @@ const upload = async (
     'content-type': contentType,
     'content-length': String(lengthBytes),
   };
-  const answer = await jsonReply(
-    context,
-    await context.send('tracker', { method: 'POST', path: '/files', headers, body }),
-    'POST /files',
-  );
+  const absolutes = paths.map((path) => absolute(context, path));
+  const contentDigest = context.isDryRun ? undefined : await digestOf(context, absolutes, storyId);
+  const request = { method: 'POST', path: '/files', headers, body };
+  const reply = await context.send('tracker', {
+    ...request,
+    ...(contentDigest === undefined ? {} : { contentDigest }),
+  });
+  const answer = await jsonReply(context, reply, 'POST /files');
   const records: unknown[] = Array.isArray(answer) ? answer : [answer];
   if (records.length === parts.length - Number(storyId !== undefined) && records.every(isRecord))
     return records;

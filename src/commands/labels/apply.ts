@@ -11,6 +11,7 @@ import { adminFlag, comparingFlags, comparingOptions, filesFlag, labelArgument }
 export const apply = labelCommand(
   defineCommand({
     path: ['labels', 'apply'],
+    readsBeforeWrites: true,
     summary: 'Apply label definition files',
     about: [
       'Reads label definitions (YAML or JSON, several documents and files, or a directory) and compares each with the service. Shows the difference (+ added, ~ renamed or changed, > moved, - disabled, x deleted, * published) and sends it as one atomic delta, pinned to the revision that was shown. A second run sends no changes.',

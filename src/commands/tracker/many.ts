@@ -84,6 +84,7 @@ const flags = {
 const { op: _op, resume: _resume, restart: _restart, ...syncFlags } = flags;
 export const syncCommand = defineCommand({
   path: ['tracker', 'sync'],
+  readsBeforeWrites: true,
   summary: 'Make records match the rows of a file, by external ID',
   about:
     'Each row creates the record with its external_id, or changes the fields that differ. A second run of the same file sends no change. ' +
@@ -107,6 +108,7 @@ export const syncCommand = defineCommand({
 });
 export const bulkCommand = defineCommand({
   path: ['tracker', 'bulk'],
+  readsBeforeWrites: true,
   summary: 'Create, update and delete many records from NDJSON or CSV',
   about:
     'Each row is one change: {"op":"create","resource":"labels","name":"bug"} or {"op":"update","resource":"stories","id":7,"body":{…}}. ' +
@@ -152,6 +154,7 @@ export const runsCommand = defineCommand({
 });
 export const undoCommand = defineCommand({
   path: ['tracker', 'bulk', 'undo'],
+  readsBeforeWrites: true,
   summary: 'Undo a bulk run from its journal',
   about:
     'Deletes the records that the run created and restores the values that it replaced, the last change first. ' +
@@ -224,6 +227,7 @@ const planToApply = async (context: Context, values: ValuesOf<typeof workspaceAp
 };
 export const applyCommand = defineCommand({
   path: ['tracker', 'apply'],
+  readsBeforeWrites: true,
   summary: 'Apply a workspace file',
   about:
     'Finds records by external_id, then by name; a changed name with the same external_id is a rename. Fields that the file omits are not changed. Records are removed only with --prune, and records in use only with --force. A second apply of the same file sends no changes.',

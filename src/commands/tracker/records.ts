@@ -74,6 +74,7 @@ const commandsOf = (resource: Resource): Command[] => {
       return base.flags;
     },
     operation: { service: tracker, operation: create },
+    readsBeforeWrites: true,
     run,
   });
   const singular = singularOf(resource);

@@ -434,6 +434,16 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Use IDs instead of names.',
     example: 'opsctl tracker stories get 42',
   },
+  UNFINISHED_REQUEST: {
+    category: 'unsafe',
+    meaning: 'An earlier command may have sent the same request. No changes were made.',
+    causes: [
+      'The earlier command was killed, or lost its connection, after the service may have applied its request.',
+      'The earlier command failed after the service had applied its request.',
+    ],
+    fix: 'Check whether the record exists. If it does not exist, or if you need a second one, run the command again with --send-again.',
+    example: 'opsctl tracker stories create --name Login --workflow-state-id 500000007 --send-again',
+  },
   UNKNOWN_COLUMNS: {
     category: 'usage',
     meaning: 'The header of the CSV file has columns that are not fields.',
