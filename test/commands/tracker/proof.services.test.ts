@@ -55,7 +55,7 @@ test.each(unproven)(
         ? void reply.writeHead(status, { 'content-type': 'text/html' }).end(text)
         : json(reply, status, text);
     for (const argv of [
-      ['labels', 'create', '--name', 'x'],
+      ['labels', 'create', '--name', 'x', '--send-again'],
       ['labels', 'update', '5', '--name', 'x'],
       ['labels', 'delete', '5', '--yes'],
     ]) {
@@ -90,7 +90,7 @@ test.each(unproven)(
 
 test('the record with any success, a 204, and a record for a documented 204 confirm a write', async () => {
   answer = (reply) => json(reply, 200, '{"id":7,"name":"x","new_field":1}');
-  expect((await run('labels', 'create', '--name', 'x', '-o', 'name')).stdout).toBe('7\n');
+  expect((await run('labels', 'create', '--name', 'x', '--send-again', '-o', 'name')).stdout).toBe('7\n');
   expect((await run('labels', 'delete', '7', '--yes')).code).toBe(0);
   answer = (reply) => void reply.writeHead(204).end();
   expect((await run('labels', 'delete', '7', '--yes')).code).toBe(0);
