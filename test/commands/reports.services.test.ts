@@ -1,13 +1,14 @@
 /** Every command with --report writes the files on every exit. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { XMLParser } from 'fast-xml-parser';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { opsctl } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { junitFaults, sarifFaults } from '../support/report-schemas.ts';
 
 let home: string;
 const at = (name: string): string => join(home, name);
@@ -104,13 +105,14 @@ it('the table below has a row for every command that accepts --report', async ()
 });
 
 const failuresIn = (xml: string): number => {
-  expect(XMLValidator.validate(xml)).toBe(true);
+  expect(junitFaults(xml)).toEqual([]);
   const { testsuites } = new XMLParser({ ignoreAttributes: false }).parse(xml);
   return Number(testsuites['@_failures']);
 };
 const errorsIn = (text: string): number => {
+  expect(sarifFaults(text)).toEqual([]);
   const log = JSON.parse(text);
-  expect([log.version, log.runs.length]).toEqual(['2.1.0', 1]);
+  expect(log.runs).toHaveLength(1);
   return log.runs[0].results.filter(({ level }: { level: string }) => level === 'error').length;
 };
 

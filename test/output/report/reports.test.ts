@@ -11,6 +11,7 @@ import {
   reportsOf,
   sarifText,
 } from '../../../src/output/reports.ts';
+import { junitFaults, sarifFaults } from '../../support/report-schemas.ts';
 
 const nasty = 'a <b> & "c" | %d\nnext \u0007 ]]> ü';
 const findings: readonly CheckFinding[] = [
@@ -25,6 +26,38 @@ const findings: readonly CheckFinding[] = [
   { rule: 'quota', level: 'unknown', message: 'n3 could not be looked at' },
   { rule: 'name_pattern', level: 'fail', message: nasty, file: 'labels/ä b#1.yaml', line: 12, column: 5 },
 ];
+
+describe('schemas', () => {
+  it('JUnit and SARIF texts of any findings fit their schemas', () => {
+    for (const some of [findings, [], ...findings.map((one) => [one])]) {
+      expect(junitFaults(junitText(nasty, some))).toEqual([]);
+      expect(sarifFaults(sarifText('1.2.3', some))).toEqual([]);
+    }
+  });
+  it.each([
+    ['an unknown property', (text: string) => text.replace('"columnKind"', '"columnKinds"')],
+    ['a level of a passed check', (text: string) => text.replace('"level": "none"', '"level": "error"')],
+    ['a line zero', (text: string) => text.replace('"startLine": 12', '"startLine": 0')],
+    [
+      'a result without a message',
+      (text: string) => text.replace(/"message": \{\s*"text"/, '"message": { "texts"'),
+    ],
+  ])('the SARIF schema rejects %s', (_, change) => {
+    const text = sarifText('1.2.3', findings);
+    expect(change(text)).not.toBe(text);
+    expect(sarifFaults(change(text)).length).toBeGreaterThan(0);
+  });
+  it.each([
+    ['a wrong count', (text: string) => text.replace('failures="1"', 'failures="2"')],
+    ['a case without a name', (text: string) => text.replace(/(<testcase[^>]*) name="[^"]*"/, '$1')],
+    ['an unknown element', (text: string) => text.replaceAll('system-out', 'output')],
+    ['text that is not XML', (text: string) => text.replace('</testsuites>', '')],
+  ])('the JUnit schema rejects %s', (_, change) => {
+    const text = junitText('kv check', findings);
+    expect(change(text)).not.toBe(text);
+    expect(junitFaults(change(text)).length).toBeGreaterThan(0);
+  });
+});
 
 describe('JUnit', () => {
   const text = junitText('kv check', findings);
