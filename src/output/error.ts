@@ -275,6 +275,9 @@ export const renderError = async (
       ].join('\n');
   const clean = redactor.clean(text);
   if (!isJson) await annotate(error, options, host, redactor);
-  await host.terminal.stderr.write(`${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});
+  const { stderr } = host.terminal;
+  // The terminal has written ^C for the key, and the message takes its place.
+  const start = error.category === 'interrupted' && stderr.isTty ? '\r' : '';
+  await stderr.write(`${start}${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});
   return error.category;
 };

@@ -312,3 +312,15 @@ describe('one reader of both streams', () => {
     expect(text).toContain('"one"\n  }\nwarning: careful\nerror: connection lost\n');
   });
 });
+
+test('the message of an interrupted command takes the place of ^C on a terminal', async () => {
+  const written = async (category: 'interrupted' | 'network', world: FakeHostOptions): Promise<string> => {
+    const host = fakeHost({ ...world, env: { NO_COLOR: '1' } });
+    const options = { header: true, quiet: false, verbose: false };
+    await renderError(new AppError(category, 'it was canceled'), options, host, makeRedactor());
+    return host.err();
+  };
+  expect(await written('interrupted', { tty: ['stderr'] })).toMatch(/^\rerror: /);
+  expect(await written('interrupted', {})).toMatch(/^error: /);
+  expect(await written('network', { tty: ['stderr'] })).toMatch(/^error: /);
+});
