@@ -325,7 +325,9 @@ test(
 test('the forms of an upgrade read the model of the run instead of its events and its journal', () => {
   const readers: Readonly<Record<string, string>> = {
     'run-model.ts': 'folds the events',
-    'report.ts': 'stores the events, and converts a journal into events',
+    'journal-events.ts': 'converts a journal into events',
+    'notify.ts': 'passes each event to the model, and sends notices',
+    'report.ts': 'stores the events, and joins the parts of a run',
     'live.ts': 'passes each event to the model, and prints it',
     'status.ts': 'describes a run that may be unfinished, from its journal',
   };
@@ -339,6 +341,20 @@ test('the forms of an upgrade read the model of the run instead of its events an
     'kv/upgrade/present/live.ts',
     'kv/upgrade/present/run-model.ts',
   ]);
+});
+
+test('durations and sizes have one form each', () => {
+  const other = /toFixed\([1-9]\)\} (?:m?s|[KMG]iB|[kMG]B)\b/;
+  const allowed: ReadonlySet<string> = new Set(['core/format.ts']);
+  const wrong = files
+    .filter((file) => !allowed.has(file) && other.test(text(file)))
+    .map((file) => `${file}: use durationText or sizeText of core/format.ts.`);
+  expect(wrong).toEqual([]);
+});
+
+test('the writes of a canary are counted in one function', () => {
+  const counts = files.filter((file) => /longestGapMs: Math\.max|failed: \w+\.failed \+ 1/.test(text(file)));
+  expect(counts).toEqual(['kv/upgrade/present/report.ts', 'kv/upgrade/present/run-model.ts']);
 });
 
 test('a function that checks a URL uses the parsed URL instead of parsing the text again', () => {

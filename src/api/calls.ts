@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { jsonRow } from '../core/json.ts';
 import { canChange, type LooseInput, type Operation, type ServiceInfo } from '../core/operation.ts';
+import { durationText } from '../core/format.ts';
 import { AppError, usageError } from '../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { CallOptions, Context, Explain, RequestProver, ServiceName, Target } from './context.ts';
@@ -91,7 +92,7 @@ const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => S
       // Parallel requests wait for the same window.
       if (isLimited && host.elapsed() < limitedUntil) return;
       if (isLimited) limitedUntil = host.elapsed() + delayMs;
-      log.info(`${why}; trying again in ${(delayMs / 1000).toFixed(1)} s`);
+      log.info(`${why}; trying again in ${durationText(delayMs)}`);
     };
     const options = { signal, onRetry, prover, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
     const sendPaced: Sender = (request) =>
@@ -211,7 +212,7 @@ const timeRequest = async (
   log.debug(`${method} ${url}`);
   const began = host.elapsed();
   const reply = await send();
-  log.debug(`${reply.status} ${method} ${url} in ${Math.round(host.elapsed() - began)} ms`);
+  log.debug(`${reply.status} ${method} ${url} in ${durationText(host.elapsed() - began)}`);
   return reply;
 };
 /** spec/program#settings: a CI job must not believe that it changed a real service when it changed a mock server that it did not name. */

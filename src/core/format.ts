@@ -26,13 +26,26 @@ export const parseDuration = (text: string, from?: string, longest = longestMs):
     tryThis: ['write it like 30s, 5m, 1h30m or 500ms'],
   });
 };
-/** A time span as people read it: `320 ms`, `4.2 s`, `3 min 5 s`, `2 h 10 min`. */
+/** A time span as people read it: `320 ms`, `4.2 s`, `3 min 05 s`, `9 h 30 min`. */
 export const durationText = (ms: number): string => {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 0) return `-${durationText(-ms)}`;
+  if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`;
+  if (Math.round(ms / 100) < 600) return `${(ms / 1000).toFixed(1)} s`;
+  const two = (count: number): string => String(count).padStart(2, '0');
   const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
+  const minutes = Math.round(seconds / 60);
+  return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+};
+/** A count with its noun: `1 row`, `2 rows`, `1 entry`, `0 entries`. */
+export const countText = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;
+const mebibyte = 1024 * 1024;
+/** A size as people read it: `900 bytes`, `49 KiB`, `1.2 MiB`, `340 MiB`. */
+export const sizeText = (bytes: number): string => {
+  if (bytes < 1024) return countText(bytes, 'byte');
+  if (bytes < mebibyte) return `${Math.round(bytes / 1024)} KiB`;
+  return `${(bytes / mebibyte).toFixed(bytes < 10 * mebibyte ? 1 : 0)} MiB`;
 };
 /** `2026-03-31 12:00:05 UTC`. */
 export const momentText = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;

@@ -182,10 +182,6 @@ export const nearest = (typed: string, names: Iterable<string>): string | undefi
   return similar(typed, known, limit) ?? findByStart(typed, known);
 };
 
-/** A count with its noun: `1 row`, `2 rows`, `1 entry`, `0 entries`. */
-export const countText = (count: number, one: string, many = `${one}s`): string =>
-  `${count} ${count === 1 ? one : many}`;
-
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',

@@ -1,4 +1,4 @@
-import { countText as countNoun } from '../core/text.ts';
+import { countText as countNoun } from '../core/format.ts';
 import type { CheckFinding } from '../core/result.ts';
 import type { EngineContext } from '../api/context.ts';
 import { prepareFiles } from './apply.ts';

@@ -8,7 +8,8 @@ import { readJsonText } from '../core/json.ts';
 import { AppError, messageOf } from '../core/problem.ts';
 import { redactedUrl } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
-import { countText, printable } from '../core/text.ts';
+import { printable } from '../core/text.ts';
+import { countText } from '../core/format.ts';
 import type { Host } from '../platform/host.ts';
 
 type Files = {

@@ -1,4 +1,4 @@
-import { countText } from '../core/text.ts';
+import { countText } from '../core/format.ts';
 import type { Display, EngineContext } from '../api/context.ts';
 import { bare, type Field, type Fields } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';

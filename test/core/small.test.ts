@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { durationText, formats, parseDuration } from '../../src/core/format.ts';
+import { durationText, formats, parseDuration, sizeText } from '../../src/core/format.ts';
 import { exitCodes } from '../../src/core/problem.ts';
 import { nearest } from '../../src/core/text.ts';
 
@@ -26,12 +26,34 @@ test('a flag that is no duration is named once', () => {
   );
 });
 test.each([
+  [-90_000, '-1 min 30 s'],
+  [0.4, '0 ms'],
   [320, '320 ms'],
+  [999.4, '999 ms'],
+  [999.5, '1.0 s'],
   [4200, '4.2 s'],
-  [185_000, '3 min 5 s'],
+  [59_949, '59.9 s'],
+  [59_950, '1 min 00 s'],
+  [60_000, '1 min 00 s'],
+  [185_000, '3 min 05 s'],
+  [3_599_499, '59 min 59 s'],
+  [3_599_500, '1 h 00 min'],
+  [7_260_000, '2 h 01 min'],
   [7_800_000, '2 h 10 min'],
 ])('%d ms in words', (ms, text) => {
   expect(durationText(ms)).toBe(text);
+});
+test.each([
+  [0, '0 bytes'],
+  [1, '1 byte'],
+  [1023, '1023 bytes'],
+  [1024, '1 KiB'],
+  [49_152, '48 KiB'],
+  [1024 ** 2, '1.0 MiB'],
+  [9.96 * 1024 ** 2, '10.0 MiB'],
+  [340 * 1024 ** 2, '340 MiB'],
+])('%d bytes in words', (bytes, text) => {
+  expect(sizeText(bytes)).toBe(text);
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import { retryAfterMs } from '../../api/send.ts';
-import { parseDuration } from '../../core/format.ts';
+import { durationText, parseDuration } from '../../core/format.ts';
 import { cutText, AppError, type Category } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
@@ -170,7 +170,7 @@ const waitBeforeRetry = async (
   why: string,
   ms: number,
 ): Promise<void> => {
-  if (ms >= 1000) log.info(`${what}: ${why}; trying again in ${(ms / 1000).toFixed(1)} s`);
+  if (ms >= 1000) log.info(`${what}: ${why}; trying again in ${durationText(ms)}`);
   await host.sleep(ms, signal);
 };
 const usualMs = 30_000;

@@ -1,5 +1,5 @@
 import { next } from '../../core/next.ts';
-import { countText } from '../../core/text.ts';
+import { countText } from '../../core/format.ts';
 import type { Context } from '../../api/context.ts';
 import { instantNow } from '../../auth/auth-context.ts';
 import type { Account } from '../../auth/credential-store/account.ts';

@@ -5,7 +5,7 @@ import { req, str } from '../../core/field.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { isUtf8 } from 'node:buffer';
-import { countText } from '../../core/text.ts';
+import { countText } from '../../core/format.ts';
 import { type ComparedKey, type KeyChange, isBucketUrl } from '../../kv/snapshots/catalog.ts';
 import { clusterFlags } from './flags.ts';
 import { askAny, openCluster, type Opened } from './prepare.ts';

@@ -3,7 +3,6 @@ import type { Context } from '../../api/context.ts';
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { acceptable } from '../../kv/upgrade/guards/guard.ts';
-import { noticeShapes } from '../../kv/upgrade/window/notify.ts';
 
 /** Which cluster is meant, and how to be let in. */
 export const clusterFlags = {
@@ -156,7 +155,7 @@ const outsideFlags = {
     value: 'url',
   },
   'notify-format': {
-    field: oneOf(...noticeShapes),
+    field: oneOf('json', 'slack'),
     summary: 'Format of the body (default: slack for hooks.slack.com, otherwise json)',
     value: 'json|slack',
   },

@@ -1,4 +1,4 @@
-import { countText } from '../../core/text.ts';
+import { countText } from '../../core/format.ts';
 import { wholeInput } from '../../api/input.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';

@@ -514,7 +514,7 @@ export const earlierMs = async (
 ): Promise<number[]> => {
   const [{ findRuns }, { memberDurations }] = await Promise.all([
     import('../../kv/engine/journal.ts'),
-    import('../../kv/upgrade/window/window.ts'),
+    import('../../kv/upgrade/present/journal-events.ts'),
   ]);
   const runs = await findRuns(host, settings.directories.clusters, cluster);
   return runs.slice(0, 5).flatMap(({ entries }) => memberDurations(entries));

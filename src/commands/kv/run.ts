@@ -228,7 +228,7 @@ const conductHop = async (
   const { host, settings } = context;
   const [{ runSession }, { withListeners }] = await Promise.all([
     import('../../kv/upgrade/execute/session.ts'),
-    import('../../kv/upgrade/window/notify.ts'),
+    import('../../kv/upgrade/present/notify.ts'),
   ]);
   const common = {
     host,

@@ -2,7 +2,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, list, str } from '../../core/field.ts';
 import type { Argument, Flags } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
-import { countText } from '../../core/text.ts';
+import { countText } from '../../core/format.ts';
 import { type CheckFinding, recordResult, rowsResult } from '../../core/result.ts';
 import { labelCommand } from '../../labels/api-types.ts';
 import type { Finding } from '../../labels/lint.ts';

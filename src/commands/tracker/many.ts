@@ -3,7 +3,7 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
-import { countText } from '../../core/text.ts';
+import { countText } from '../../core/format.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { bulk } from '../../tracker/bulk/bulk.ts';
 import { presetNames } from '../../tracker/bulk/presets.ts';

@@ -233,8 +233,17 @@ type Fold = {
   isCrossingConfirmed: boolean;
   hasCrossed: boolean;
 };
-const forget = (ids: Set<JournalStepId>, isForgotten: (id: JournalStepId) => boolean): void => {
-  for (const id of [...ids]) if (isForgotten(id)) ids.delete(id);
+type Backward = { readonly kind: 'reverted' | 'revert-dropped'; readonly member: string };
+/**
+ * Removes the steps that a member must perform again: all after its revert; its health check if the revert was
+ * dropped, because it then runs the new version.
+ */
+export const forgetSteps = <Id extends string>(ids: Set<Id>, { kind, member }: Backward): void => {
+  for (const id of [...ids]) {
+    const isHealth = id === stepId(member, 'gate') || id === stepId(member, 'settle');
+    const isOwn = id.slice(0, Math.max(0, id.lastIndexOf('.'))) === member;
+    if (kind === 'reverted' ? isOwn : isHealth) ids.delete(id);
+  }
 };
 const stepEnded = (fold: Fold, { step, at }: Extract<JournalEntry, { kind: 'end' }>): void => {
   fold.ended.add(step);
@@ -257,13 +266,6 @@ export const hasFreshSnapshot = ({ snapshots }: Progress, member: string, now: n
 const revertMember = (fold: Fold, member: string): void => {
   Object.assign(fold, { reverting: undefined, isCrossingConfirmed: false });
   fold.taken.delete(member);
-  for (const ids of [fold.begun, fold.ended]) forget(ids, (id) => id.startsWith(`${member}.`));
-};
-/** The member runs the new version and must pass its health check. */
-const revertDropped = (fold: Fold, member: string): void => {
-  fold.reverting = undefined;
-  for (const ids of [fold.begun, fold.ended])
-    forget(ids, (id) => id === stepId(member, 'gate') || id === stepId(member, 'settle'));
 };
 const take = (fold: Fold, entry: JournalEntry): void => {
   switch (entry.kind) {
@@ -278,9 +280,11 @@ const take = (fold: Fold, entry: JournalEntry): void => {
       break;
     case 'reverted':
       revertMember(fold, entry.member);
+      for (const ids of [fold.begun, fold.ended]) forgetSteps(ids, entry);
       break;
     case 'revert-dropped':
-      revertDropped(fold, entry.member);
+      fold.reverting = undefined;
+      for (const ids of [fold.begun, fold.ended]) forgetSteps(ids, entry);
       break;
     case 'crossing-confirmed':
       fold.isCrossingConfirmed = true;

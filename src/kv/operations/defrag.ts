@@ -2,7 +2,7 @@ import { after, next, adviceText } from '../../core/next.ts';
 import { compareVersions, type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
 import type { ClusterFile, Finding, MemberStatus, Observation, Detail } from '../engine/model.ts';
-import { mebibytes } from '../upgrade/guards/guard.ts';
+import { durationText, sizeText } from '../../core/format.ts';
 import {
   type OperationStepHandler,
   type OperationStepHandlers,
@@ -99,7 +99,7 @@ const diskHasRoom = ({ members }: Observation): Finding[] =>
       : [
           condition('defrag-has-room', '', {
             member: member.name,
-            message: `${member.name} has ${mebibytes(free)} free, but its new database file needs up to ${mebibytes(needed)}`,
+            message: `${member.name} has ${sizeText(free)} free, but its new database file needs up to ${sizeText(needed)}`,
             hint: 'free space on the disk of its data directory',
           }),
         ];
@@ -131,7 +131,7 @@ const blockingIsBounded = ({ members }: Observation, maxBlockedMs: number): Find
       : [
           condition('defrag-is-bounded', '', {
             member: member.name,
-            message: `${member.name} may be blocked for ${Math.ceil(ms / 1000)} s (${mebibytes(copiedBytes(member))} in use, on a slow disk), more than --max-blocked allows`,
+            message: `${member.name} may be blocked for ${Math.ceil(ms / 1000)} s (${sizeText(copiedBytes(member))} in use, on a slow disk), more than --max-blocked allows`,
             hint: `--max-blocked ${Math.ceil(ms / 1000)}s`,
           }),
         ];
@@ -162,7 +162,7 @@ export const defragSteps = (observation: Observation, order: readonly MemberStat
       {
         id: `${name}.defrag`,
         kind: 'defrag',
-        title: `defragment ${name}: ${mebibytes(member.db_size_bytes ?? 0)}, ${mebibytes(copiedBytes(member))} in use`,
+        title: `defragment ${name}: ${sizeText(member.db_size_bytes ?? 0)}, ${sizeText(copiedBytes(member))} in use`,
         why: `the member does not respond during this step: up to ${Math.max(1, Math.ceil(ms / 1000))} s on a slow disk`,
         member: name,
         ...(target === undefined ? {} : { target: target.name }),
@@ -266,9 +266,8 @@ const defrag: OperationStepHandler = async (operation, step): Promise<Detail> =>
   }
   const blocked_ms = Math.round(host.elapsed() - began);
   const after = await storeOf(operation, name, memberGraceMs).status();
-  const megabytes = (value: number): string => `${(value / 2 ** 20).toFixed(1)} MiB`;
   say(
-    `${name}: blocked for ${blocked_ms} ms, ${megabytes(before.db_size_bytes)} before, ${megabytes(after.db_size_bytes)} after`,
+    `${name}: blocked for ${durationText(blocked_ms)}, ${sizeText(before.db_size_bytes)} before, ${sizeText(after.db_size_bytes)} after`,
   );
   return {
     blocked_ms,

@@ -1,4 +1,4 @@
-import { countText } from '../../core/text.ts';
+import { countText } from '../../core/format.ts';
 import { next } from '../../core/next.ts';
 import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../core/problem.ts';

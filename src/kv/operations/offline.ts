@@ -6,7 +6,7 @@ import { migrateConfig } from '../upgrade/configuration/migrate.ts';
 import { gateMs } from '../upgrade/execute/connection-checks.ts';
 import { openGate, passGate } from '../upgrade/execute/health-check.ts';
 import { logExcerpt } from '../upgrade/execute/member.ts';
-import { mebibytes } from '../upgrade/guards/guard.ts';
+import { sizeText } from '../../core/format.ts';
 import { memberOf, MemberFailure, runningProcess } from '../upgrade/run.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
 import {
@@ -49,7 +49,7 @@ const copyData: OperationStepHandler = async (operation, step): Promise<Detail> 
   const walDir = walDirOf(spec, hostOf(operation, spec.name), from);
   const { path, files, bytes } = await checking.driver.copyData(spec, ending, walDir);
   const placement = await checking.driver.stage(spec, { from, to, run: plan.id });
-  say(`copied the data of ${spec.name} to ${path} (${files} files, ${mebibytes(bytes)})`);
+  say(`copied the data of ${spec.name} to ${path} (${files} files, ${sizeText(bytes)})`);
   return { copy: path, files, bytes, placement };
 };
 const configure: OperationStepHandler = async (operation, step): Promise<Detail> => {

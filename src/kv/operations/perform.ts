@@ -9,7 +9,8 @@ import { type Lock, ownerOf, takeLocks } from '../engine/locks.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../engine/model.ts';
 import { observe } from '../upgrade/observe/observe.ts';
 import { lineOf } from '../upgrade/present/live.ts';
-import { memberState } from '../upgrade/present/run-model.ts';
+import { activeMs } from '../upgrade/present/journal-events.ts';
+import { memberState, writeCounter } from '../upgrade/present/run-model.ts';
 import type { Driver } from '../upgrade/supervisors/driver.ts';
 import { paceOf, startCanary } from '../upgrade/watch/canary.ts';
 import {
@@ -211,11 +212,10 @@ const membersNow = async ({ checking, cluster, host }: Operation): Promise<Opera
 };
 const reportOf = async (
   operation: Operation,
-  beganMs: number,
   error: AppError | undefined,
   canary: CanaryReport | undefined,
 ): Promise<OperationReport> => {
-  const { plan, journal, host } = operation;
+  const { plan, journal } = operation;
   const { entries } = journal;
   const ended = endedSteps(entries);
   const kept = keptCopies({ plan, entries });
@@ -229,7 +229,7 @@ const reportOf = async (
       error?.message ??
       (kept.length === 0 ? done : `${done}; the data before the upgrade is kept: ${kept.join(', ')}`),
     plan_digest: plan.digest,
-    duration_ms: Math.round(host.elapsed() - beganMs),
+    duration_ms: activeMs(entries),
     steps: plan.steps.flatMap(({ id, title }) => {
       const end = ended.get(id);
       return end === undefined
@@ -245,19 +245,21 @@ const reportOf = async (
 /** Performs the steps with the canary and returns the result as a value. */
 const performWithCanary = async (operation: Operation, input: OperationInput) => {
   const { host, cluster, access, plan, hasCanary } = input;
+  const writes = writeCounter();
+  const count = (event: Unstamped): void => writes.take(event, host.elapsed());
   const canary = hasCanary
-    ? startCanary(host, cluster, access, plan.id, () => {}, paceOf(operation.busy))
+    ? startCanary(host, cluster, access, plan.id, count, paceOf(operation.busy))
     : undefined;
   const error = await performAll(operation, input).then(
     () => undefined,
     (cause: unknown) => asStop(cause, plan),
   );
-  return { error, wrote: await canary?.stop() };
+  await canary?.stop();
+  return { error, wrote: writes.report() };
 };
 /** Performs a confirmed operation from its first open step to its end. */
 export const performOperation = (input: OperationInput): Promise<OperationEnding> => {
   const { host, state, cluster, access, plan, say } = input;
-  const began = host.elapsed();
   const hasNoStore = worksUnderAlarm(plan) || plan.operation === 'upgrade-offline';
   const warn = hasNoStore ? (text: string) => say(text, 'warn') : undefined;
   return runLocked({
@@ -273,7 +275,7 @@ export const performOperation = (input: OperationInput): Promise<OperationEnding
       await removeOwnKeys(stores, plan.id);
       const outcome = error === undefined ? 'done' : 'stopped';
       operation.journal.tell({ kind: 'closed', outcome, message: error?.message ?? '' });
-      const report = await reportOf(operation, began, error, wrote);
+      const report = await reportOf(operation, error, wrote);
       operation.journal.close();
       return error === undefined ? { report } : { report, error };
     },

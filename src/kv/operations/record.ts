@@ -1,4 +1,4 @@
-import { momentText } from '../../core/format.ts';
+import { momentText, durationText, sizeText } from '../../core/format.ts';
 import { type Advice, type ShowAdvice, after, next, nextFromLine, showPlain } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { isRecord, misfit, shapeBy } from '../../core/shape.ts';
@@ -7,9 +7,10 @@ import type { Host } from '../../platform/host.ts';
 import { type FoundRun, findRuns } from '../engine/journal.ts';
 import type { Detail, JournalEntry, Outcome, PlanKind } from '../engine/model.ts';
 import { memberOfStep } from '../engine/steps.ts';
-import { durationText, findingsText, sizeText } from '../upgrade/present/text.ts';
+import { canaryText, findingsText, nextLines } from '../upgrade/present/text.ts';
 import { markdownTable } from '../upgrade/present/markdown.ts';
 import type { StoredReport } from '../upgrade/present/report.ts';
+import { activeMs } from '../upgrade/present/journal-events.ts';
 import { wholeRun } from '../upgrade/present/run-model.ts';
 import {
   type OperationEntry,
@@ -48,18 +49,9 @@ export type HistoryRow = {
   readonly journal: string;
 };
 
-/** A journal line of a run or an operation. */
-type Line = Pick<JournalEntry | OperationEntry, 'kind' | 'at'>;
-const ms = ({ at }: Line): number => Date.parse(at);
 type Of<K extends JournalEntry['kind']> = Extract<JournalEntry, { readonly kind: K }>;
 const ofKind = <K extends JournalEntry['kind']>(entries: readonly JournalEntry[], kind: K): Of<K>[] =>
   entries.filter((entry): entry is Of<K> => entry.kind === kind);
-
-const workedMs = (entries: readonly Line[]): number =>
-  entries.reduce((sum, entry, i) => {
-    const before = entries[i - 1];
-    return before === undefined || entry.kind === 'resumed' ? sum : sum + Math.max(0, ms(entry) - ms(before));
-  }, 0);
 
 const owner = { host: 'text' } as const;
 /** The fields that a history row reads from the lines with an owner. */
@@ -110,7 +102,7 @@ export const historyRow = (found: FoundRun): HistoryRow | undefined => {
     outcome: closed?.outcome ?? 'unfinished',
     started_at: opened.at,
     ended_at: closed?.at ?? null,
-    duration_ms: workedMs(entries),
+    duration_ms: activeMs(entries),
     user: owner.user ?? null,
     host: owner.host,
     by: [...new Set(names)],
@@ -157,7 +149,7 @@ export const operationRow = ({
     outcome: closed?.outcome ?? 'unfinished',
     started_at: entries[0]?.at ?? plan.made_at,
     ended_at: closed?.at ?? null,
-    duration_ms: workedMs(entries),
+    duration_ms: activeMs(entries),
     user: owners[0]?.user ?? null,
     host: owners[0]?.host ?? '',
     by: [...new Set(owners.map(({ user, host }) => `${user ?? 'unknown'}@${host}`))],
@@ -284,11 +276,10 @@ export const operationText = (
     `digest ${digest}`,
   ].join('\n');
 };
-const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 export const membersLine = (members: OperationReport['members']): string =>
   members
     .map(({ name, version, state, db_size_bytes }) =>
-      [name, version, state, db_size_bytes === undefined ? undefined : mebibytes(db_size_bytes)]
+      [name, version, state, db_size_bytes === undefined ? undefined : sizeText(db_size_bytes)]
         .filter((word) => word !== undefined)
         .join(' '),
     )
@@ -297,15 +288,11 @@ export const membersLine = (members: OperationReport['members']): string =>
 export const reportText = (report: OperationReport, show: ShowAdvice = showPlain): string => {
   const { message, duration_ms, members, canary, journal, next } = report;
   return [
-    `${message} (${(duration_ms / 1000).toFixed(1)} s)`,
-    ...(canary === undefined
-      ? []
-      : [
-          `canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`,
-        ]),
+    `${message} (${durationText(duration_ms)})`,
+    ...(canary === undefined ? [] : [canaryText(canary)]),
     `members: ${membersLine(members)}`,
     `journal ${journal}`,
-    ...next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${show(line)}`),
+    ...nextLines(next, show),
   ].join('\n');
 };
 

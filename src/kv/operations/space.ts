@@ -1,9 +1,8 @@
-import { countText } from '../../core/text.ts';
+import { countText, durationText, sizeText } from '../../core/format.ts';
 import { after, next, adviceText } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import { type Store, firstAnswer, isCompacted, probeKey } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, Observation, Detail } from '../engine/model.ts';
-import { mebibytes } from '../upgrade/guards/guard.ts';
 import { defragActs, defragFindings, defragSteps } from './defrag.ts';
 import type {
   OperationStepHandler,
@@ -56,8 +55,8 @@ const inUse = ({ members }: Observation): string =>
   members
     .map(({ name, db_in_use_bytes, db_size_bytes }) =>
       db_in_use_bytes === undefined
-        ? `${name} ${mebibytes(db_size_bytes ?? 0)}`
-        : `${name} ${mebibytes(db_in_use_bytes)} of ${mebibytes(db_size_bytes ?? 0)}`,
+        ? `${name} ${sizeText(db_size_bytes ?? 0)}`
+        : `${name} ${sizeText(db_in_use_bytes)} of ${sizeText(db_size_bytes ?? 0)}`,
     )
     .join(', ');
 /** Returns the compaction steps. They remove history but never the newest value of a key. */
@@ -223,11 +222,11 @@ export const compact: OperationStepHandler = async (operation): Promise<Detail> 
   const after = await inUseOf(operation);
   const took_ms = Math.round(host.elapsed() - began);
   const freed = Object.entries(before).map(
-    ([name, bytes]) => `${name} ${(Math.max(0, bytes - (after[name] ?? bytes)) / 2 ** 20).toFixed(1)} MiB`,
+    ([name, bytes]) => `${name} ${sizeText(Math.max(0, bytes - (after[name] ?? bytes)))}`,
   );
   say(
     isOurs
-      ? `compacted to revision ${revision} in ${took_ms} ms; free inside the files: ${freed.join(', ')}; opsctl kv defrag returns it to the disk`
+      ? `compacted to revision ${revision} in ${durationText(took_ms)}; free inside the files: ${freed.join(', ')}; opsctl kv defrag returns it to the disk`
       : `revision ${revision} is already compacted`,
   );
   return { revision, took_ms, in_use_before: before, in_use_after: after };

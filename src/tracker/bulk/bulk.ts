@@ -4,7 +4,7 @@ import { serviceText, targetMark } from '../../api/audit.ts';
 import { type Category, invalidArguments, problem } from '../../core/problem.ts';
 import type { CheckFinding, Result } from '../../core/result.ts';
 import type { Host } from '../../platform/host.ts';
-import { countText } from '../../core/text.ts';
+import { countText } from '../../core/format.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { type Defaults, makeKnownNames, makeObserver } from './change.ts';
 import {

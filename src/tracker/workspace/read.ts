@@ -1,4 +1,4 @@
-import { countText } from '../../core/text.ts';
+import { countText } from '../../core/format.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { jsonRow } from '../../core/json.ts';

@@ -32,6 +32,10 @@ describe('progress according to the journal', () => {
     expect(read(reverting)).toEqual({ ...nothing, reverting: { member: 'n2', reason: 'why' } });
     expect(read(reverting, { kind: 'reverted', at, member: 'n2' })).toEqual(nothing);
   });
+  it('a reverted member leaves the steps of a member whose name starts with its name', () => {
+    const steps = ['n2.stop', 'n2.x.stop', 'n2.x.gate'] as const;
+    expect(read(...ended(...steps), { kind: 'reverted', at, member: 'n2' }).ended).toEqual(steps.slice(1));
+  });
   it('a reverted member loses its progress and the confirmation, and the other members keep theirs', () => {
     const before = [
       ...begun('n2.stop', 'n20.stop', 'n3.stop'),

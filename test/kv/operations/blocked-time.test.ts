@@ -1,4 +1,5 @@
 /** The times of operations: how long a defragmentation may block a member, and the wait before a compaction. */
+import { durationText } from '../../../src/core/format.ts';
 import { describe, expect, it } from 'vitest';
 import { defragPlan } from '../../../src/kv/operations/defrag.ts';
 import { reportText } from '../../../src/kv/operations/record.ts';
@@ -147,8 +148,8 @@ describe('the time that a defragmentation blocks a member', () => {
     // One write in 20 ms and its pause; without a blocked member, one write a second.
     expect(during.length).toBeGreaterThan(30);
     expect([...small.keys.keys()].filter((key) => key.includes('canary'))).toEqual([]);
-    expect(reportText(report)).toEqual(naming('canary', `writes: ${report.canary?.writes}`, 'failed 0'));
-    expect(reportText(report)).toContain(`(${(report.duration_ms / 1000).toFixed(1)} s)`);
+    expect(reportText(report)).toEqual(naming('canary', `writes ${report.canary?.writes}`, 'failed 0'));
+    expect(reportText(report)).toContain(`(${durationText(report.duration_ms)})`);
   });
 });
 

@@ -190,6 +190,7 @@ export const failedReport: Report = {
   ...report,
   outcome: 'rolled-back',
   message: 'n2 runs 3.2 again; no other member was changed',
+  members: report.members.map((one) => ({ ...one, version_after: '3.2.32' })),
 };
 /** The new version of n2 exits, and opsctl reverts n2 to the old version. */
 export const failedRun: readonly UpgradeEvent[] = [

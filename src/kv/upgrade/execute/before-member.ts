@@ -8,14 +8,8 @@ import { type Decision, upgradedIn } from '../decide.ts';
 import type { MemberWatch } from '../observe/member-watch.ts';
 import type { PointOfNoReturn } from '../present/live.ts';
 import type { Run } from '../run.ts';
-import {
-  askImpact,
-  type ImpactStatus,
-  memberDurations,
-  neededMs,
-  untilText,
-  type Window,
-} from '../window/window.ts';
+import { askImpact, type ImpactStatus, neededMs, untilText, type Window } from '../window/window.ts';
+import { memberDurations } from '../present/journal-events.ts';
 import { type Ending, heldWith, stoppedWith } from './ending.ts';
 import { electionGraceMs, gateMs } from './connection-checks.ts';
 import { AppError } from '../../../core/problem.ts';

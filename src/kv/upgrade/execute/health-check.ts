@@ -4,7 +4,7 @@ import { cutText, AppError, messageOf } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ListedMember, Status, Store } from '../../client/etcd-client.ts';
 import type { GateCheck, MemberHash, MemberSpec } from '../../engine/model.ts';
-import { mebibytes } from '../guards/guard.ts';
+import { sizeText } from '../../../core/format.ts';
 import { lagLimits, quorumOf } from '../guards/membership.ts';
 import { alarmError, alarmMessages } from '../guards/store.ts';
 import {
@@ -47,7 +47,7 @@ export const hashesAgree: Check = async (gate) => {
   const { db_size_bytes } = await store.status();
   if ((await store.row()).can.hashKv === false) return skip('this version cannot hash its data');
   if (db_size_bytes > mostHashedBytes)
-    return skip(`hashing ${mebibytes(db_size_bytes)} takes too long here; run opsctl kv endpoint hashkv`);
+    return skip(`hashing ${sizeText(db_size_bytes)} takes too long here; run opsctl kv endpoint hashkv`);
   const may = await Promise.all(others.map(mayHash));
   const peers = others.filter((_, at) => may[at]);
   if (others.length > 0 && peers.length === 0)

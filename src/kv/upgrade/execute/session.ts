@@ -20,7 +20,6 @@ import type {
   Plan,
   Report,
   Sink,
-  SnapshotRecord,
   Unstamped,
   UpgradeEvent,
 } from '../../engine/model.ts';
@@ -29,6 +28,7 @@ import { watchMembers } from '../observe/member-watch.ts';
 import { observe } from '../observe/observe.ts';
 import { discardStaged } from '../placement.ts';
 import { crosses, kindOf } from '../plan-kind.ts';
+import { writeCounter } from '../present/run-model.ts';
 import { joinRuns, partsBefore, reportFrom, writeReports } from '../present/report.ts';
 import { detailText } from '../present/text.ts';
 import { lockLost, type Run, RunState } from '../run.ts';
@@ -48,9 +48,12 @@ export type Recorder = {
   readonly startedAt: string;
   readonly startedMs: number;
   emit(event: Unstamped): void;
+  /** The writes of the canary so far. */
+  canary(): CanaryReport | undefined;
 };
 export const recorder = (host: Host, sink: Sink): Recorder => {
   const [events, startedMs] = [[] as UpgradeEvent[], host.elapsed()];
+  const writes = writeCounter();
   let leader: string | undefined;
   return {
     events,
@@ -65,10 +68,12 @@ export const recorder = (host: Host, sink: Sink): Recorder => {
         at: new Date(host.now()).toISOString(),
         elapsed_ms: Math.round(host.elapsed() - startedMs),
       } as UpgradeEvent;
+      writes.take(event, stamped.elapsed_ms);
       // The report draws every write, but hours of waiting must not fill the memory with them.
       if (event.event !== 'canary' || !event.ok || events.length < mostEvents) events.push(stamped);
       sink(stamped);
     },
+    canary: writes.report,
   };
 };
 
@@ -266,8 +271,6 @@ export const nextSteps = ({ outcome, plan, isRollback, after }: Where): Advice[]
   return [next(['kv', 'resume']), hasMoved ? next(['kv', 'restore']) : next(['kv', 'rollback'])];
 };
 
-const snapshotsOf = (journal: Journal): SnapshotRecord[] =>
-  journal.entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : []));
 /** A failed write of the report must not hide the completed work. */
 const writtenDown = async (
   { host, directory, journal, emit }: Run,
@@ -284,22 +287,20 @@ const writtenDown = async (
 const reportRun = async (
   action: SessionInput['action'],
   run: Run,
-  { events, startedAt, startedMs }: Recorder,
+  { events, canary }: Recorder,
   { outcome, message }: Ending,
-  canary: CanaryReport | undefined,
 ): Promise<Report> => {
   const { host, cluster, access, plan, directory, journal } = run;
   const after = await observe({ host, cluster, access }).catch(() => undefined);
-  const finishedAt = new Date(host.now()).toISOString();
   const before = await partsBefore(host, directory, journal.entries, journal.path);
-  const whole = joinRuns(before, { events, startedAt, durationMs: host.elapsed() - startedMs, canary });
-  const seen = { finishedAt, after, snapshots: snapshotsOf(journal) };
+  const whole = joinRuns(before, { events, canary: canary() });
   const report = reportFrom({
     run: run.id,
     plan,
     owner: ownerOf(host),
     ...whole,
-    ...seen,
+    entries: journal.entries,
+    after,
     outcome,
     message: adviceText(message),
     journal: journal.path,
@@ -310,13 +311,8 @@ const reportRun = async (
 };
 
 export type SessionResult = { readonly ending: Ending; readonly report: Report };
-/**
- * Performs the run and returns its events and its ending. Its journal is open and the run holds both locks.
- */
-const perform = async (
-  input: SessionInput,
-  parts: Run,
-): Promise<{ readonly ending: Ending; readonly wrote: CanaryReport | undefined }> => {
+/** Performs the run and returns its ending. Its journal is open and the run holds both locks. */
+const perform = async (input: SessionInput, parts: Run): Promise<Ending> => {
   const { host, cluster, access, run } = input;
   const canary = input.hasCanary
     ? startCanary(host, cluster, access, run, parts.emit, paceOf(parts.state.replacing, input.canaryRate))
@@ -324,8 +320,8 @@ const perform = async (
   const leader = watchLeader(parts);
   const logs = await watchLogs(parts);
   const ending = await (input.loop ?? execute)(parts, input.confirmCrossing);
-  const [wrote] = await Promise.all([canary?.stop(), logs.finish(), leader.finish(), parts.members.finish()]);
-  return { ending, wrote };
+  await Promise.all([canary?.stop(), logs.finish(), leader.finish(), parts.members.finish()]);
+  return ending;
 };
 /** Removes data that only an unfinished run needs, and writes the last line of the journal. */
 const closeJournal = async (
@@ -358,9 +354,9 @@ export const runSession = (input: SessionInput): Promise<SessionResult> => {
     refuseOthers: () => refuseUnfinished(input),
     open: (lock, lost) => openRun(input, recorded, lost, lock),
     perform: ({ run }) => perform(input, run),
-    conclude: async (opened, { ending, wrote }) => {
+    conclude: async (opened, ending) => {
       await closeJournal(opened, ending, action);
-      const report = await reportRun(action, opened.run, recorded, ending, wrote);
+      const report = await reportRun(action, opened.run, recorded, ending);
       const { outcome, message } = ending;
       recorded.emit({ event: 'run-finished', outcome, message: adviceText(message), report });
       opened.run.journal.close();

@@ -18,7 +18,7 @@ import { progressOf } from '../../engine/progress.ts';
 import { openDestination } from '../../snapshots/destination.ts';
 import { storeFile } from '../../snapshots/schedule.ts';
 import { decide } from '../decide.ts';
-import { mebibytes } from '../guards/guard.ts';
+import { sizeText } from '../../../core/format.ts';
 import { observe, seeDirectory, snapshotDirectory } from '../observe/observe.ts';
 import { memberOf, type Run } from '../run.ts';
 
@@ -46,7 +46,7 @@ const refuseLittleRoom = async (
   if (free === undefined || free >= wanted) return;
   throw new AppError(
     'stopped',
-    `${name}: not enough space for its snapshot ${path}: ${mebibytes(free)} free, ${mebibytes(wanted)} required`,
+    `${name}: not enough space for its snapshot ${path}: ${sizeText(free)} free, ${sizeText(wanted)} required`,
     {
       code: 'DISK',
       tryThis: ['free space there, or set snapshot_dir in the cluster file to another directory'],

@@ -9,7 +9,7 @@ import type { ClusterFile, MemberSpec, Step, StepKind, Detail } from '../../engi
 import { performInOrder, recordEnd, stepId, type StepRow } from '../../engine/steps.ts';
 import { migrateConfig } from '../configuration/migrate.ts';
 import { stepNumber } from '../decide.ts';
-import { mebibytes } from '../guards/guard.ts';
+import { sizeText } from '../../../core/format.ts';
 import { v2CheckLine } from '../guards/store.ts';
 import { configOn } from '../placement.ts';
 import { kindOf } from '../plan-kind.ts';
@@ -79,7 +79,7 @@ const copyData: StepHandler = async (run, step) => {
   const walDir = walDirOf(member, seen.host, minorOf(seen.server_version));
   const ending = `.before-${run.plan.to}-${run.id}`;
   const { path, files, bytes } = await run.driver.copyData(member, ending, walDir);
-  return { copy: path, copied: `${files} files, ${mebibytes(bytes)}` };
+  return { copy: path, copied: `${files} files, ${sizeText(bytes)}` };
 };
 /** A restart may use a different configuration text from this machine. */
 const newConfigOf = async (

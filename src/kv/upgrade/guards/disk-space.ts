@@ -1,7 +1,7 @@
-import { countText } from '../../../core/text.ts';
+import { countText, sizeText } from '../../../core/format.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { DirectoryStatus, Finding, HostFacts, MemberStatus, PlanOptions } from '../../engine/model.ts';
-import { guard, type GuardInput, mebibytes, memberFacts } from './guard.ts';
+import { guard, type GuardInput, memberFacts } from './guard.ts';
 
 /**
  * A server allocates this size for its next log file at each start. Without free space the start fails: `read
@@ -127,7 +127,7 @@ const sharedDiskFindings = (input: GuardInput): Omit<Finding, 'guard' | 'level'>
       return [];
     return [
       {
-        message: `one disk holds ${here.map(({ who }) => who).join(', ')}: it has ${mebibytes(free)} free, and together they need ${mebibytes(wanted)}`,
+        message: `one disk holds ${here.map(({ who }) => who).join(', ')}: it has ${sizeText(free)} free, and together they need ${sizeText(wanted)}`,
         hint: 'free space there, or set snapshot_dir in the cluster file to a directory on another disk',
       },
     ];
@@ -147,7 +147,7 @@ const sayRoom = (
   what: string,
   hint: string,
 ): void => {
-  const message = `${path} has ${mebibytes(free_bytes)} free, ${mebibytes(wanted)} is required for ${what}`;
+  const message = `${path} has ${sizeText(free_bytes)} free, ${sizeText(wanted)} is required for ${what}`;
   if (!is_writable) log.fail({ message: `${path} is not writable, and it is required for ${what}`, hint });
   else if (free_bytes < wanted) log.fail({ message, hint });
   else if (free_bytes < wanted * 2) log.warn({ message, hint });
@@ -191,7 +191,7 @@ const memberRoom = (
   const db = host.db_file_bytes ?? db_size_bytes ?? 0;
   for (const { free, stays, passes, growth, what } of memberDisks(host, db, options)) {
     const needed = stays + passes;
-    const message = `${name} has ${mebibytes(free)} free${what === undefined ? '' : ` for ${what}`}, ${mebibytes(needed)} is required`;
+    const message = `${name} has ${sizeText(free)} free${what === undefined ? '' : ` for ${what}`}, ${sizeText(needed)} is required`;
     const hint = `free space on the disk of ${what ?? 'the data directory'}`;
     if (free < needed) log.fail({ member: name, message, hint });
     else if (free < needed + growth) log.warn({ member: name, message, hint });

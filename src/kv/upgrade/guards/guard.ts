@@ -87,12 +87,6 @@ export const guard = (
     },
   };
 };
-const mebibyte = 1024 * 1024;
-export const mebibytes = (bytes: number): string =>
-  bytes < mebibyte
-    ? `${Math.round(bytes / 1024)} KiB`
-    : `${(bytes / mebibyte).toFixed(bytes < 10 * mebibyte ? 1 : 0)} MiB`;
-
 /**
  * Guards whose `fail` an operator may accept as a warning. A skipped version or an incorrect binary cannot be
  * accepted.

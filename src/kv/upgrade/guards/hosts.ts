@@ -1,3 +1,4 @@
+import { durationText } from '../../../core/format.ts';
 import { next } from '../../../core/next.ts';
 import { dirname } from 'node:path';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
@@ -198,7 +199,7 @@ export const clocksAgree = guard(
       if (Math.abs(skew) > limitMs)
         log.warn({
           member: name,
-          message: `the clock of ${name} differs by ${(skew / 1000).toFixed(1)} s`,
+          message: `the clock of ${name} differs by ${durationText(skew)}`,
           hint: 'check the time service: leases and certificates depend on the clock',
         });
   },

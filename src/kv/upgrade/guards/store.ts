@@ -8,7 +8,8 @@ import { argvOf } from '../../../core/shell.ts';
 import { isOn } from '../configuration/access.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
-import { guard, type Log, mebibytes, memberFacts } from './guard.ts';
+import { guard, type Log, memberFacts } from './guard.ts';
+import { sizeText } from '../../../core/format.ts';
 
 const megabyte = 1_000_000;
 export type Settle = { readonly seconds: number; readonly why: string };
@@ -18,12 +19,12 @@ export const settleOf = (v2Bytes: number): Settle | undefined => {
   if (v2Bytes < 100 * megabyte)
     return {
       seconds: 120,
-      why: `${mebibytes(v2Bytes)} of v2 data: a new member may take two minutes to catch up`,
+      why: `${sizeText(v2Bytes)} of v2 data: a new member may take two minutes to catch up`,
     };
   const minutes = Math.ceil((2 * v2Bytes) / (50 * megabyte));
   return {
     seconds: minutes * 60,
-    why: `${mebibytes(v2Bytes)} of v2 data: catching up takes longer than two minutes`,
+    why: `${sizeText(v2Bytes)} of v2 data: catching up takes longer than two minutes`,
   };
 };
 /**
@@ -50,13 +51,11 @@ const clientV2Bytes = ({ members, v2 }: Pick<Observation, 'members' | 'v2'>): nu
   const largest = v2BytesOf({ members });
   return largest > memberRecordBytes ? largest : 0;
 };
-/** A single key must not be shown as 0 KiB. */
-const v2Size = (bytes: number): string => (bytes < 1024 ? `${bytes} bytes` : mebibytes(bytes));
 const foundV2 = (observation: Observation): string => {
   const bytes = clientV2Bytes(observation);
   return bytes === 0
     ? 'no v2 data: no waits between members'
-    : `${v2Size(bytes)} of v2 data, at most 50 MB: no waits between members`;
+    : `${sizeText(bytes)} of v2 data, at most 50 MB: no waits between members`;
 };
 export const v2Settle = guard(
   'v2-settle',
@@ -88,7 +87,7 @@ export const v2Backup = guard(
     const { v2 } = observation;
     if (bytes > 0)
       return log[isUnderWay === true ? 'warn' : 'fail']({
-        message: `${v2Size(bytes)} of v2 data is not part of any backup: snapshots contain only v3 data`,
+        message: `${sizeText(bytes)} of v2 data is not part of any backup: snapshots contain only v3 data`,
         hint: '--copy-data copies each data directory while its member is stopped; --accept v2-backup continues without a copy',
       });
     if (v2 !== undefined && 'unknown' in v2)
@@ -103,7 +102,7 @@ export const v2Backup = guard(
       const bytes = clientV2Bytes(observation);
       if (bytes === 0) return 'no v2 data was found: snapshots contain all data';
       return options.copy_data
-        ? `${v2Size(bytes)} of v2 data: each data directory is copied while its member is stopped`
+        ? `${sizeText(bytes)} of v2 data: each data directory is copied while its member is stopped`
         : undefined;
     },
   },
@@ -179,7 +178,7 @@ export const quota = guard('quota', 'no database is near its quota', ({ observat
     const share = size / most;
     const finding = {
       member: name,
-      message: `the database of ${name} fills ${Math.round(share * 100)} % of its quota: ${mebibytes(size)} of ${mebibytes(most)}`,
+      message: `the database of ${name} fills ${Math.round(share * 100)} % of its quota: ${sizeText(size)} of ${sizeText(most)}`,
       hint: next(
         ['kv', 'compact'],
         after(', then', ['kv', 'defrag'], '; or raise --quota-backend-bytes on every member'),

@@ -1,6 +1,6 @@
 import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import { after, next } from '../../../core/next.ts';
-import { countText } from '../../../core/text.ts';
+import { countText } from '../../../core/format.ts';
 import {
   compareVersions,
   isUnknownTo,

@@ -13,21 +13,23 @@ import type {
   StepKind,
   UpgradeEvent,
 } from '../../engine/model.ts';
-import { mebibytes } from '../guards/guard.ts';
+import { sizeText, durationText } from '../../../core/format.ts';
 import {
   type CellState,
   type RunMember,
   type RunModel,
+  canaryReport,
   emptyRun,
   getOwn,
   memberState,
+  revertText,
   runAfter,
   stepNames,
 } from './run-model.ts';
 import { eventWithHexIds } from '../../engine/journal.ts';
 import { kindOf } from '../plan-kind.ts';
 import { timeLeftText } from './plan-text.ts';
-import { durationText, errorWithMembers } from './text.ts';
+import { canaryText, errorWithMembers } from './text.ts';
 
 export type LiveView = {
   readonly columns: number;
@@ -35,6 +37,7 @@ export type LiveView = {
   readonly frame: number;
 };
 type Paint = 'green' | 'red' | 'yellow' | 'blue' | 'dim' | 'bold' | 'plain';
+type Look = Pick<LiveView, 'columns' | 'isColored'>;
 const codes: Readonly<Record<Exclude<Paint, 'plain'>, readonly [number, number]>> = {
   green: [32, 39],
   red: [31, 39],
@@ -43,7 +46,7 @@ const codes: Readonly<Record<Exclude<Paint, 'plain'>, readonly [number, number]>
   dim: [2, 22],
   bold: [1, 22],
 };
-const paint = (look: LiveView, color: Paint, text: string): string =>
+export const paint = (look: Pick<Look, 'isColored'>, color: Paint, text: string): string =>
   !look.isColored || color === 'plain' ? text : `\u001b[${codes[color][0]}m${text}\u001b[${codes[color][1]}m`;
 const TURNING = ['◐', '◓', '◑', '◒'];
 const mark = (state: CellState | undefined, frame: number): readonly [string, Paint] => {
@@ -52,10 +55,25 @@ const mark = (state: CellState | undefined, frame: number): readonly [string, Pa
   if (state === 'failed') return ['✗', 'red'];
   return state === 'waiting' ? ['·', 'dim'] : [' ', 'plain'];
 };
-type Cell = {
+export type Cell = {
   readonly text: string;
-  readonly color: Paint /** Applies colors to `text`. */;
+  /** Absent: plain. */
+  readonly color?: Paint;
+  /** The text in several colors. */
   readonly painted?: string;
+};
+/** The rows as aligned lines. A narrow terminal loses the last columns, never lines. Pure. */
+export const tableLines = (rows: readonly (readonly Cell[])[], widths: readonly number[], look: Look) => {
+  let [room, shown] = [look.columns + 2, 0];
+  while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
+    room -= (widths[shown] as number) + 2;
+    shown += 1;
+  }
+  const count = Math.max(1, shown);
+  const cellText = ({ text, color = 'plain', painted }: Cell, at: number): string =>
+    (painted ?? paint(look, color, cutToWidth(text, look.columns))) +
+    ' '.repeat((widths[at] as number) - text.length);
+  return { count, lines: rows.map((row) => row.slice(0, count).map(cellText).join('  ').trimEnd()) };
 };
 const stepCells = (member: RunMember, columns: readonly StepKind[], frame: number): Cell[] =>
   columns.map((kind): Cell => {
@@ -65,8 +83,7 @@ const stepCells = (member: RunMember, columns: readonly StepKind[], frame: numbe
 /** Combines all steps of a member in one narrow column with one mark each. */
 const inOne = (cells: readonly Cell[], look: LiveView): Cell => ({
   text: cells.map(({ text }) => text).join(''),
-  color: 'plain',
-  painted: cells.map(({ text, color }) => paint(look, color, text)).join(''),
+  painted: cells.map(({ text, color = 'plain' }) => paint(look, color, text)).join(''),
 });
 const memberCells = (member: RunMember, downMs: number | undefined, steps: readonly Cell[]): Cell[] => {
   const state: Cell = member.isDown
@@ -76,24 +93,18 @@ const memberCells = (member: RunMember, downMs: number | undefined, steps: reado
       : member.wasReverted
         ? { text: 'reverted', color: 'yellow' }
         : { text: '', color: 'plain' };
-  const down: Cell = { text: downMs === undefined ? '' : `${downMs} ms`, color: 'dim' };
+  const down: Cell = { text: downMs === undefined ? '' : durationText(downMs), color: 'dim' };
   return [
     { text: member.name, color: 'bold' },
     { text: member.version, color: 'plain' },
     state,
     ...steps,
     down,
-    { text: member.sizeBytes === undefined ? '' : mebibytes(member.sizeBytes), color: 'dim' },
+    { text: member.sizeBytes === undefined ? '' : sizeText(member.sizeBytes), color: 'dim' },
   ];
 };
-const seconds = (ms: number): string =>
-  ms < 60_000
-    ? `${(ms / 1000).toFixed(1)} s`
-    : `${Math.floor(ms / 60_000)} min ${String(Math.floor((ms % 60_000) / 1000)).padStart(2, '0')} s`;
 const canaryLine = ({ canary }: RunModel): string =>
-  canary === undefined
-    ? ''
-    : `canary writes ${canary.writes}, failed ${canary.failed}, last ${canary.lastMs} ms, longest gap ${canary.longestGapMs} ms`;
+  canary === undefined ? '' : canaryText(canaryReport(canary, []), canary.lastMs);
 const rowsOf = (state: RunModel, look: LiveView, isNarrow: boolean): Cell[][] => {
   const steps = isNarrow ? ['steps'] : state.columns.map((kind) => stepNames[kind].column);
   const head = ['member', 'version', '', ...steps, 'down for', 'data'].map(
@@ -113,22 +124,8 @@ const table = (state: RunModel, look: LiveView): string[] => {
   const wide = rowsOf(state, look, false);
   const rows = sum(widthsOf(wide)) <= look.columns ? wide : rowsOf(state, look, true);
   const widths = widthsOf(rows);
-  // On a narrow terminal the last columns are cut, never lines.
-  let [room, shown] = [look.columns, 0];
-  while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
-    room -= (widths[shown] as number) + 2;
-    shown += 1;
-  }
-  return rows.map((row) =>
-    `  ${row
-      .slice(0, shown)
-      .map(
-        (cell, i) =>
-          (cell.painted ?? paint(look, cell.color, cell.text)) +
-          ' '.repeat((widths[i] as number) - cell.text.length),
-      )
-      .join('  ')}`.trimEnd(),
-  );
+  const { lines } = tableLines(rows, widths, { ...look, columns: look.columns - 2 });
+  return lines.map((line) => `  ${line}`.trimEnd());
 };
 /** A requested rollback is not a failure; a run that holds is not finished. */
 const outcomeMark = ({ outcome, isRollback }: RunModel, frame: number): readonly [string, Paint] => {
@@ -158,11 +155,10 @@ export const liveLines = (state: RunModel, look: LiveView): string[] => {
       : [
           `  ${paint(look, state.canary?.failed === 0 ? 'dim' : 'yellow', cutToWidth(canary, look.columns - 2))}`,
         ]),
-    `${paint(look, color, turn)} ${cutToWidth(state.now, look.columns - 14)}  ${paint(look, 'dim', seconds(state.elapsedMs))}`,
+    `${paint(look, color, turn)} ${cutToWidth(state.now, look.columns - 14)}  ${paint(look, 'dim', durationText(state.elapsedMs))}`,
   ];
 };
 
-const stepTime = (ms: number): string => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
 /**
  * Formats one event as a plain line; undefined for events that only a table or a report shows. `run`: the model
  * after this event. Steps overlap, so each line of a step names its place in the plan.
@@ -179,11 +175,11 @@ export const lineOf = (event: UpgradeEvent, run: RunModel = emptyRun): string | 
       return `${start(event.step)} ${event.step.title}`;
     case 'step-finished':
       if (event.was_done_before === true) return undefined;
-      return `${start(event.step)} ${event.step.title}: done in ${stepTime(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
+      return `${start(event.step)} ${event.step.title}: done in ${durationText(event.duration_ms)}${event.detail === undefined || event.detail === '' ? '' : ` (${event.detail})`}`;
     case 'step-failed':
       return `${start(event.step)} ${event.step.title}: failed: ${event.reason}`;
     case 'member-up':
-      return `      ${event.member} is healthy again after ${stepTime(event.down_ms)}`;
+      return `      ${event.member} is healthy again after ${durationText(event.down_ms)}`;
     case 'leader-changed':
       return `      elected leader: ${event.to}`;
     case 'gate-check':
@@ -191,11 +187,11 @@ export const lineOf = (event: UpgradeEvent, run: RunModel = emptyRun): string | 
     case 'log-line':
       return event.expected ? undefined : `      log of ${event.member}: ${event.line}`;
     case 'waiting':
-      return `${start(event.step)} ${event.step.title}: ${stepTime(event.remaining_ms)} left`;
+      return `${start(event.step)} ${event.step.title}: ${durationText(event.remaining_ms)} left`;
     case 'reverting':
-      return `${event.member} is rolled back: ${event.reason}`;
+      return revertText(event);
     case 'reverted':
-      return `${event.member} runs its old version again after ${stepTime(event.duration_ms)}`;
+      return `${event.member} runs its old version again after ${durationText(event.duration_ms)}`;
     case 'note':
       return event.text;
     case 'run-finished':

@@ -1,15 +1,6 @@
-import { momentText } from '../../../core/format.ts';
+import { momentText, durationText, sizeText } from '../../../core/format.ts';
 import type { Report } from '../../engine/model.ts';
-import {
-  durationText,
-  memberTexts,
-  outcomeText,
-  ownerText,
-  runTitle,
-  runWay,
-  sizeText,
-  stepDuration,
-} from './text.ts';
+import { memberTexts, outcomeText, ownerText, runTitle, runWay, stepDuration } from './text.ts';
 
 const cell = (text: string | number | undefined): string =>
   String(text ?? '–')

@@ -1,14 +1,12 @@
 import { escapeHtml } from '../../../core/text.ts';
-import { momentText } from '../../../core/format.ts';
+import { momentText, durationText, sizeText } from '../../../core/format.ts';
 import type { Report } from '../../engine/model.ts';
 import {
-  durationText,
   memberTexts,
   outcomeStyle,
   outcomeText,
   ownerText,
   runTitle,
-  sizeText,
   stepDuration,
   versionNames,
   versionChange,
@@ -82,10 +80,8 @@ const section = (title: string, body: string): string =>
   `<section><h2>${escapeHtml(title)}</h2>${body}</section>`;
 const foldSection = (title: string, body: string): string =>
   `<details><summary>${escapeHtml(title)}</summary>${body}</details>`;
-const cards = (report: Report, { gaps: [gap], pauses }: WholeRun): string => {
+const cards = (report: Report, { pauses }: WholeRun): string => {
   const { canary, members } = report;
-  // The gap of the drawing, so that both show the same value.
-  const longestGapMs = gap === undefined ? canary?.longest_gap_ms : gap.toMs - gap.fromMs;
   const downMs = members.flatMap((member) => member.down_ms ?? []);
   const longest = downMs.length === 0 ? undefined : durationText(Math.max(...downMs));
   const all: readonly (readonly [string | number | undefined, string])[] = [
@@ -97,10 +93,7 @@ const cards = (report: Report, { gaps: [gap], pauses }: WholeRun): string => {
       canary === undefined ? undefined : canary.failed,
       canary === undefined ? '' : `failed of ${canary.writes} canary writes`,
     ],
-    [
-      canary === undefined || longestGapMs === undefined ? undefined : durationText(longestGapMs),
-      'longest gap between writes',
-    ],
+    [canary === undefined ? undefined : durationText(canary.longest_gap_ms), 'longest gap between writes'],
   ];
   return `<div class="cards">${all.map(([value, what]) => (value === undefined ? '' : `<div class="card"><b>${escapeHtml(value)}</b><span>${escapeHtml(what)}</span></div>`)).join('')}</div>`;
 };

@@ -1,9 +1,8 @@
 import { rowOf } from '../../../api-specs/etcd/versions.ts';
-import { durationText } from '../../../core/format.ts';
+import { durationText, sizeText } from '../../../core/format.ts';
 import { cutToWidth } from '../../../core/problem.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { shellLine, wordsOf } from '../../../core/shell.ts';
-import { mebibytes } from '../guards/guard.ts';
 import { crosses, downgradeLimits, kindOf, pathLines } from '../plan-kind.ts';
 import type { Plan, Step } from '../../engine/model.ts';
 import { wrap } from '../../../core/text.ts';
@@ -93,9 +92,9 @@ const sizesText = ({ observation, order, steps }: Plan): string | undefined => {
   });
   if (sizes.length === 0) return undefined;
   const all = sizes.reduce((sum, { bytes }) => sum + bytes, 0);
-  const each = sizes.map(({ name, bytes }) => `${name} ${mebibytes(bytes)}`).join(', ');
+  const each = sizes.map(({ name, bytes }) => `${name} ${sizeText(bytes)}`).join(', ');
   const saved = steps.some(({ kind }) => kind === 'snapshot')
-    ? `; ${mebibytes(all)} of snapshots in total`
+    ? `; ${sizeText(all)} of snapshots in total`
     : '';
   return `Databases: ${each}${saved}`;
 };

@@ -17,39 +17,35 @@ import type {
   Report,
   SnapshotRecord,
   Step,
-  Unstamped,
   UpgradeEvent,
 } from '../../engine/model.ts';
-import { stepId } from '../../engine/steps.ts';
-import { stepIn, stepNumber } from '../decide.ts';
-import { quantilesOf } from '../watch/canary.ts';
+import { stepNumber } from '../decide.ts';
+import { activeMs, journalEvents } from './journal-events.ts';
 import { markdownFrom } from './markdown.ts';
 import { pageFrom } from './page.ts';
-import { type WholeRun, getOwn, memberState, wholeRun } from './run-model.ts';
-import { detailText } from './text.ts';
+import { type WholeRun, canaryReport, getOwn, memberState, wholeRun } from './run-model.ts';
 
 export type ReportInput = {
   readonly run: string;
   readonly plan: Plan;
   readonly owner: Owner;
   readonly events: readonly UpgradeEvent[];
-  readonly startedAt: string;
-  readonly finishedAt: string;
-  readonly durationMs: number;
+  /** The journal: the times of the run, and the snapshots of this run and of the runs that it resumed. */
+  readonly entries: readonly JournalEntry[];
   readonly outcome: Outcome;
   readonly message: string;
   readonly journal: string;
   /** The cluster at the end of the run, if opsctl could observe it. */
   readonly after?: Observation;
   readonly canary?: CanaryReport;
-  /** Snapshots of this run and of the runs that it resumed. */
-  readonly snapshots: readonly SnapshotRecord[];
   readonly next?: readonly Advice[];
 };
-const memberReport = ({ plan, after, snapshots }: ReportInput, run: WholeRun, name: string): MemberReport => {
+const snapshotsIn = (entries: readonly JournalEntry[]): SnapshotRecord[] =>
+  entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : []));
+const memberReport = ({ plan, after, entries }: ReportInput, run: WholeRun, name: string): MemberReport => {
   const before = plan.observation.members.find((member) => member.name === name);
   const seen = after?.members.find((member) => member.name === name);
-  const snapshot = snapshots.findLast((row) => row.member === name);
+  const snapshot = snapshotsIn(entries).findLast((row) => row.member === name);
   const { downMs, dataCopy, checks = [] } = getOwn(run.histories, name) ?? {};
   return {
     name,
@@ -87,7 +83,13 @@ const stepRows = (plan: Plan, run: WholeRun): Report['steps'] =>
       outcome: ended === undefined ? 'skipped' : ended.isDone ? 'done' : 'failed',
     };
   });
-/** Creates the report of a run from its events. Pure. */
+/** The journal has the times, so that the report and the list of runs agree. */
+const timesOf = (entries: readonly JournalEntry[]) => ({
+  started_at: entries[0]?.at ?? '',
+  finished_at: entries.at(-1)?.at ?? '',
+  duration_ms: activeMs(entries),
+});
+/** Creates the report of a run from its events and its journal. Pure. */
 export const reportFrom = (input: ReportInput): Report => {
   const run = wholeRun(input.events);
   return {
@@ -99,15 +101,13 @@ export const reportFrom = (input: ReportInput): Report => {
     outcome: input.outcome,
     message: input.message,
     owner: input.owner,
-    started_at: input.startedAt,
-    finished_at: input.finishedAt,
-    duration_ms: Math.round(input.durationMs),
+    ...timesOf(input.entries),
     plan_digest: input.plan.digest,
     cluster_version_before: input.plan.observation.cluster_version,
     cluster_version_after: input.after?.cluster_version,
     members: input.plan.observation.members.map(({ name }) => memberReport(input, run, name)),
     steps: stepRows(input.plan, run),
-    snapshots: input.snapshots,
+    snapshots: snapshotsIn(input.entries),
     ...(input.canary === undefined ? {} : { canary: input.canary }),
     unexpected_log_lines: run.oddLines,
     journal: input.journal,
@@ -116,111 +116,6 @@ export const reportFrom = (input: ReportInput): Report => {
   };
 };
 
-type Opened = Extract<JournalEntry, { kind: 'opened' }>;
-const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
-/**
- * Converts the journal entries of a step to events. A member counts as unavailable from its stop to the end
- * of its health check, because the journal has no finer times.
- */
-const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): Unstamped[] => {
-  const entry = entries[at] as JournalEntry;
-  if (entry.kind !== 'begin' && entry.kind !== 'end' && entry.kind !== 'failed') return [];
-  const step = stepIn(plan, entry.step);
-  if (step === undefined) return [];
-  const since = (id: string): number => {
-    const began = entries.slice(0, at).findLast((one) => one.kind === 'begin' && one.step === id);
-    return began === undefined ? 0 : ms(entry) - ms(began);
-  };
-  const { member = '' } = step;
-  if (entry.kind === 'begin') {
-    const was_leader = plan.observation.members.some(
-      ({ name, is_leader }) => name === member && is_leader === true,
-    );
-    const started: Unstamped = {
-      event: 'step-started',
-      step,
-      number: stepNumber(plan, step),
-      count: plan.steps.length,
-    };
-    return step.kind === 'stop' ? [started, { event: 'member-down', member, was_leader }] : [started];
-  }
-  if (entry.kind === 'failed') return [{ event: 'step-failed', step, reason: entry.reason }];
-  const ended: Unstamped = {
-    event: 'step-finished',
-    step,
-    duration_ms: since(entry.step),
-    detail: detailText(entry.detail),
-  };
-  return step.kind === 'gate'
-    ? [{ event: 'member-up', member, down_ms: since(stepId(member, 'stop')) }, ended]
-    : [ended];
-};
-const otherEvents = (
-  { run, plan }: Opened,
-  journal: string,
-  entries: readonly JournalEntry[],
-  at: number,
-): Unstamped[] => {
-  const entry = entries[at] as JournalEntry;
-  switch (entry.kind) {
-    case 'opened':
-      return [{ event: 'run-started', run, action: entry.action, plan, journal }];
-    case 'resumed':
-      return [
-        {
-          event: 'run-started',
-          run,
-          action: entry.action === 'rollback' ? 'rollback' : 'resume',
-          plan,
-          journal,
-        },
-      ];
-    case 'snapshot':
-      return [{ event: 'snapshot-saved', snapshot: entry.snapshot }];
-    case 'reverting':
-      return [{ event: 'reverting', member: entry.member, reason: entry.reason }];
-    case 'reverted': {
-      const began = entries
-        .slice(0, at)
-        .findLast((one) => one.kind === 'reverting' && one.member === entry.member);
-      return [
-        {
-          event: 'reverted',
-          member: entry.member,
-          duration_ms: began === undefined ? 0 : ms(entry) - ms(began),
-        },
-      ];
-    }
-    default:
-      return [];
-  }
-};
-/**
- * No process worked on the run between the last entry of one part and the first entry of the next, so this
- * time does not count.
- */
-const pausesOf = (entries: readonly JournalEntry[]): number[] => {
-  let paused = 0;
-  return entries.map((entry, at) => {
-    const last = entries[at - 1];
-    if (entry.kind === 'resumed' && last !== undefined) paused += Math.max(0, ms(entry) - ms(last));
-    return paused;
-  });
-};
-/** Converts the entries of a journal to events. Pure. */
-export const journalEvents = (
-  opened: Opened,
-  entries: readonly JournalEntry[],
-  journal: string,
-): UpgradeEvent[] => {
-  const pauses = pausesOf(entries);
-  return entries.flatMap((entry, at) =>
-    [...otherEvents(opened, journal, entries, at), ...stepEvents(opened.plan, entries, at)].map(
-      (event) =>
-        ({ ...event, at: entry.at, elapsed_ms: ms(entry) - ms(opened) - (pauses[at] ?? 0) }) as UpgradeEvent,
-    ),
-  );
-};
 /** Writes report.json, report.md, report.html and their events to the directory of the run. */
 export const writeReports = async (
   host: Host,
@@ -304,24 +199,15 @@ export const reportFromJournal = (
   const { run, plan } = opened;
   const { owner } = entries.findLast((entry) => entry.kind === 'resumed') ?? opened;
   const events = journalEvents(opened, entries, journal);
-  const times = {
-    startedAt: opened.at,
-    finishedAt: closed.at,
-    durationMs: ms(closed) - ms(opened) - (pausesOf(entries).at(-1) ?? 0),
-  };
-  const snapshots = entries.flatMap((entry) => (entry.kind === 'snapshot' ? [entry.snapshot] : []));
   const { outcome, message } = closed;
-  return {
-    report: reportFrom({ run, plan, owner, events, ...times, outcome, message, journal, snapshots }),
-    events,
-  };
+  return { report: reportFrom({ run, plan, owner, events, entries, outcome, message, journal }), events };
 };
 /** Adds facts to a stored report that came later: the run continued, or the operator gave it up. */
 export const broughtUpToDate = (
   stored: StoredReport,
   entries: readonly JournalEntry[],
 ): StoredReport | undefined => {
-  const later = entries.filter((entry) => ms(entry) > Date.parse(stored.report.finished_at));
+  const later = entries.filter(({ at }) => Date.parse(at) > Date.parse(stored.report.finished_at));
   const closed = later.at(-1);
   if (closed === undefined) return stored;
   if (closed.kind !== 'closed' || later.some(({ kind }) => kind !== 'closed')) return undefined;
@@ -332,29 +218,28 @@ export const broughtUpToDate = (
 /** A part of a run between two interruptions. */
 export type Part = {
   readonly events: readonly UpgradeEvent[];
-  readonly startedAt: string;
-  /** Working time, without the time between the parts. */
-  readonly durationMs: number;
   readonly canary?: CanaryReport | undefined;
 };
+/** The parts before the current part, with their active time. */
+export type EarlierPart = Part & { readonly durationMs: number };
 /** Returns the parts before the current part: from their stored reports, otherwise from the journal. */
 export const partsBefore = async (
   host: Host,
   directory: string,
   entries: readonly JournalEntry[],
   journal: string,
-): Promise<Part | undefined> => {
+): Promise<EarlierPart | undefined> => {
   const [opened] = entries;
   const at = entries.findLastIndex(({ kind }) => kind === 'resumed');
   if (opened?.kind !== 'opened' || at < 0) return undefined;
   const before = entries.slice(0, at);
   const written = await readReport(host, directory).catch(() => undefined);
   if (written !== undefined && broughtUpToDate(written, before) !== undefined) {
-    const { started_at, duration_ms, canary } = written.report;
-    return { events: written.events, startedAt: started_at, durationMs: duration_ms, canary };
+    const { events, report } = written;
+    return { events, canary: report.canary, durationMs: report.duration_ms };
   }
   const events = journalEvents(opened, before, journal);
-  return { events, startedAt: opened.at, durationMs: events.at(-1)?.elapsed_ms ?? 0 };
+  return { events, durationMs: activeMs(before) };
 };
 const together = (
   before: CanaryReport | undefined,
@@ -365,28 +250,26 @@ const together = (
   const latencies = events.flatMap((event) =>
     event.event === 'canary' && event.ok ? [event.latency_ms] : [],
   );
-  return {
+  const counts = {
     writes: before.writes + now.writes,
     failed: before.failed + now.failed,
-    longest_gap_ms: Math.max(before.longest_gap_ms, now.longest_gap_ms),
-    ...quantilesOf(latencies),
+    lastMs: 0,
+    longestGapMs: Math.max(before.longest_gap_ms, now.longest_gap_ms),
   };
+  return canaryReport(counts, latencies);
 };
 /**
  * Joins two parts of a run: the later part starts when the earlier part ended. Steps that the later part only
  * repeats in its output do not count for it.
  */
-export const joinRuns = (before: Part | undefined, now: Part): Part => {
+export const joinRuns = (before: EarlierPart | undefined, now: Part): Part => {
   if (before === undefined) return now;
+  // The events also cover the time before the first line and after the last line of the journal.
+  const startMs = Math.max(before.durationMs, before.events.at(-1)?.elapsed_ms ?? 0);
   const own = now.events.filter((event) => event.event !== 'step-finished' || event.was_done_before !== true);
-  const later = own.map((event) => ({ ...event, elapsed_ms: event.elapsed_ms + before.durationMs }));
+  const later = own.map((event) => ({ ...event, elapsed_ms: event.elapsed_ms + startMs }));
   const events = [...before.events, ...later];
-  return {
-    events,
-    startedAt: before.startedAt,
-    durationMs: before.durationMs + now.durationMs,
-    canary: together(before.canary, now.canary, events),
-  };
+  return { events, canary: together(before.canary, now.canary, events) };
 };
 
 /** Returns the stored report, or a report from the journal if the process ended before it wrote one. */

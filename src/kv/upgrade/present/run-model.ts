@@ -1,4 +1,6 @@
+import { durationText } from '../../../core/format.ts';
 import type {
+  CanaryReport,
   MemberReport,
   MemberStatus,
   Observation,
@@ -7,8 +9,10 @@ import type {
   Report,
   Step,
   StepKind,
+  Unstamped,
   UpgradeEvent,
 } from '../../engine/model.ts';
+import { forgetSteps } from '../../engine/progress.ts';
 import { memberOfStep } from '../../engine/steps.ts';
 
 /**
@@ -19,6 +23,13 @@ import { memberOfStep } from '../../engine/steps.ts';
 /** The value of a member. A member may have the name of an inherited property, such as `constructor`. */
 export const getOwn = <T>(values: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(values, name) ? values[name] : undefined;
+export const revertText = ({
+  member,
+  reason,
+}: {
+  readonly member: string;
+  readonly reason: string;
+}): string => `${member} is rolled back: ${reason}`;
 /** Durations of the members in this run, and the remaining members. */
 export type Timing = {
   readonly plan: Plan;
@@ -39,13 +50,13 @@ const finishStep = (timing: Timing, event: UpgradeEvent & { event: 'step-finishe
 };
 /**
  * Returns the timing after one more event; undefined before a run and in a rollback, whose members are not
- * those of the plan. Pure.
+ * those of the plan. A later part of a run keeps the durations of the members. Pure.
  */
 export const timingAfter = (timing: Timing | undefined, event: UpgradeEvent): Timing | undefined => {
   if (event.event === 'run-started')
     return event.action === 'rollback'
       ? undefined
-      : { plan: event.plan, begunAt: {}, tookMs: [], left: event.plan.order };
+      : { plan: event.plan, begunAt: {}, tookMs: timing?.tookMs ?? [], left: event.plan.order };
   if (timing === undefined) return undefined;
   if (event.event === 'step-finished') return finishStep(timing, event);
   // A member that is reverted starts from the beginning.
@@ -53,7 +64,8 @@ export const timingAfter = (timing: Timing | undefined, event: UpgradeEvent): Ti
     const { [event.member]: _, ...begunAt } = timing.begunAt;
     return { ...timing, begunAt, left: [...new Set([...timing.left, event.member])] };
   }
-  const member = event.event === 'step-started' ? event.step.member : undefined;
+  const member =
+    event.event === 'step-started' && event.step.kind !== 'settle' ? event.step.member : undefined;
   if (member === undefined || getOwn(timing.begunAt, member) !== undefined || !timing.left.includes(member))
     return timing;
   return { ...timing, begunAt: { ...timing.begunAt, [member]: event.elapsed_ms } };
@@ -85,11 +97,79 @@ export const memberState = ({
 }: Pick<MemberStatus, 'is_reachable' | 'is_healthy'>): 'up' | 'unhealthy' | 'down' =>
   !is_reachable ? 'down' : is_healthy ? 'up' : 'unhealthy';
 
+/** A write of the canary. The latency of a failed write is the time until its failure. */
+export type CanaryWrite = { readonly atMs: number; readonly latencyMs: number; readonly ok: boolean };
+const canaryWrite = ({
+  elapsed_ms: atMs,
+  latency_ms: latencyMs,
+  ok,
+}: UpgradeEvent & { event: 'canary' }): CanaryWrite => ({ atMs, latencyMs, ok });
+/** The effect of a run on a client that always writes. */
+export type CanaryCounts = {
+  readonly writes: number;
+  readonly failed: number;
+  /** Latency of the last successful write. */
+  readonly lastMs: number;
+  readonly longestGapMs: number;
+  /** Time since which no write succeeded. */
+  readonly waitingSince?: number;
+};
+export const noWrites: CanaryCounts = { writes: 0, failed: 0, lastMs: 0, longestGapMs: 0 };
+/**
+ * Returns the counts after one more write. A gap lasts from the start of a write until a write succeeds. The
+ * pause between two writes does not count. Pure.
+ */
+export const countWrite = (
+  { waitingSince, ...last }: CanaryCounts = noWrites,
+  { atMs, latencyMs, ok }: CanaryWrite,
+): CanaryCounts => {
+  const since = waitingSince ?? atMs - latencyMs;
+  const longestGapMs = Math.max(last.longestGapMs, Math.round(atMs - since));
+  const counts = { ...last, writes: last.writes + 1, longestGapMs };
+  return ok ? { ...counts, lastMs: latencyMs } : { ...counts, failed: last.failed + 1, waitingSince: since };
+};
+const quantile = (sorted: readonly number[], share: number): number | undefined => {
+  const found = sorted[Math.floor(sorted.length * share)];
+  return found === undefined ? undefined : Math.round(found * 10) / 10;
+};
+/** The stored form of the counts. `latencies`: those of the successful writes. Pure. */
+export const canaryReport = (
+  { writes, failed, longestGapMs }: CanaryCounts,
+  latencies: readonly number[],
+): CanaryReport => {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  return {
+    writes,
+    failed,
+    longest_gap_ms: longestGapMs,
+    median_ms: quantile(sorted, 0.5),
+    p99_ms: quantile(sorted, 0.99),
+  };
+};
+/** Counts the writes of a canary, whose events need not be kept. */
+export const writeCounter = () => {
+  let counts: CanaryCounts | undefined;
+  const latencies: number[] = [];
+  return {
+    take: (event: Unstamped, atMs: number): void => {
+      if (event.event !== 'canary') return;
+      counts = countWrite(counts, { atMs, latencyMs: event.latency_ms, ok: event.ok });
+      if (event.ok) latencies.push(event.latency_ms);
+    },
+    counts: (): CanaryCounts => counts ?? noWrites,
+    /** Undefined without a write. */
+    report: (): CanaryReport | undefined =>
+      counts === undefined ? undefined : canaryReport(counts, latencies),
+  };
+};
+
 export type CellState = 'none' | 'waiting' | 'running' | 'done' | 'failed';
 /** A member now. */
 export type RunMember = {
   readonly name: string;
   readonly version: string;
+  /** The version that a revert restores. */
+  readonly oldVersion: string;
   readonly isLeader: boolean;
   readonly isDown: boolean;
   readonly wasReverted: boolean;
@@ -126,6 +206,10 @@ export type RunModel = {
   /** Its ID; empty before it starts. */
   readonly run: string;
   readonly title: string;
+  /** Number of steps in the plan. */
+  readonly stepCount: number;
+  /** The finished steps, with those of earlier parts. A reverted member starts from its first step. */
+  readonly done: ReadonlySet<string>;
   readonly isRollback: boolean;
   /** The kinds of the steps of members, in order. */
   readonly columns: readonly StepKind[];
@@ -135,14 +219,7 @@ export type RunModel = {
   /** The current action. */
   readonly now: string;
   readonly elapsedMs: number;
-  readonly canary?: {
-    readonly writes: number;
-    readonly failed: number;
-    readonly lastMs: number;
-    readonly longestGapMs: number;
-    /** Time since which no write succeeded. */
-    readonly waitingSince?: number;
-  };
+  readonly canary?: CanaryCounts;
   /** Messages that stay: warnings, notes, unexpected log lines. */
   readonly said: readonly string[];
   readonly outcome?: Outcome;
@@ -161,6 +238,8 @@ export type RunModel = {
 export const emptyRun: RunModel = {
   run: '',
   title: '',
+  stepCount: 0,
+  done: new Set(),
   isRollback: false,
   columns: [],
   members: [],
@@ -186,11 +265,13 @@ const withLeader = (state: RunModel, name: string | undefined, atMs: number): Ru
 };
 /** What the parts of a run before this part contain. Another run starts without it. */
 const earlierParts = (before: RunModel, event: UpgradeEvent & { event: 'run-started' }): RunModel => {
-  if (before.run !== event.run) return { ...emptyRun, said: before.said };
+  if (isOtherRun(before, event)) return { ...emptyRun, said: before.said };
   const forMs = Math.max(0, Date.parse(event.at) - Date.parse(before.at));
-  const { outcome: _, ...state } = before;
+  const { outcome: _, canary, ...state } = before;
   return {
     ...state,
+    // No client waits during the pause for a write that failed before it.
+    ...(canary === undefined ? {} : { canary: { ...canary, waitingSince: undefined } }),
     pauses: [...before.pauses, { atMs: event.elapsed_ms, forMs }],
     gaps: before.gaps.filter(({ toMs }) => toMs < event.elapsed_ms),
   };
@@ -201,9 +282,9 @@ const startPart = (before: RunModel, event: UpgradeEvent & { event: 'run-started
     const seen = plan.observation.members.find((member) => member.name === name);
     const kinds = plan.steps.filter((step) => step.member === name).map((step) => step.kind);
     const cells = Object.fromEntries(kinds.map((kind) => [kind, 'waiting' as const]));
+    const version = seen?.server_version ?? '?';
     return {
-      name,
-      version: seen?.server_version ?? '?',
+      ...{ name, version, oldVersion: version },
       isLeader: plan.observation.leader === name,
       isDown: seen?.is_reachable === false,
       wasReverted: false,
@@ -220,6 +301,7 @@ const startPart = (before: RunModel, event: UpgradeEvent & { event: 'run-started
       action === 'rollback'
         ? `rollback of ${plan.cluster} to ${plan.from}`
         : `${action} of ${plan.cluster} from ${plan.from} to ${plan.to}`,
+    stepCount: plan.steps.length,
     isRollback: action === 'rollback',
     columns: order.filter((kind) => plan.steps.some((step) => step.kind === kind)),
     members: plan.observation.members.map(({ name }) => memberOf(name)),
@@ -269,7 +351,8 @@ const historyAfter = (before: StepHistory | undefined, event: StepEvent): StepHi
 const cellAfter = { 'step-started': 'running', 'step-finished': 'done', 'step-failed': 'failed' } as const;
 /** Records the event of a step. A step that an earlier part has finished keeps its times. */
 const stepAfter = (before: RunModel, event: StepEvent): RunModel => {
-  const state = setCell(before, event, cellAfter[event.event]);
+  const done = event.event === 'step-finished' ? new Set([...before.done, event.step.id]) : before.done;
+  const state = { ...setCell(before, event, cellAfter[event.event]), done };
   if (event.event === 'step-finished' && event.was_done_before === true) return state;
   const { id } = event.step;
   const steps = { ...state.steps, [id]: historyAfter(state.steps[id], event) };
@@ -286,25 +369,17 @@ const stepAfter = (before: RunModel, event: StepEvent): RunModel => {
 /** A gap of this length or longer is visible in the drawing. */
 const leastGapMs = 150;
 const mostGaps = 12;
-/**
- * A gap lasts from the start of a write until a write succeeds. The pause between two canary writes does not
- * count.
- */
 const canaryAfter = (state: RunModel, event: UpgradeEvent & { event: 'canary' }): Partial<RunModel> => {
-  const { elapsed_ms: toMs, latency_ms, ok } = event;
-  const last = state.canary ?? { writes: 0, failed: 0, lastMs: 0, longestGapMs: 0 };
-  const since = last.waitingSince ?? toMs - latency_ms;
-  const longestGapMs = Math.max(last.longestGapMs, Math.round(toMs - since));
-  const writes = last.writes + 1;
-  if (!ok) return { canary: { ...last, writes, failed: last.failed + 1, longestGapMs, waitingSince: since } };
-  const canary = { writes, failed: last.failed, lastMs: latency_ms, longestGapMs };
-  return { canary, gaps: gapsAfter(state, { fromMs: Math.max(0, since), toMs }) };
+  const write = canaryWrite(event);
+  const canary = countWrite(state.canary, write);
+  const since = state.canary?.waitingSince ?? write.atMs - write.latencyMs;
+  return write.ok
+    ? { canary, gaps: gapsAfter(state.gaps, { fromMs: Math.max(0, since), toMs: write.atMs }) }
+    : { canary };
 };
-/** The pauses of a run do not count as gaps. */
-const gapsAfter = ({ gaps, pauses }: RunModel, gap: Period): RunModel['gaps'] => {
+const gapsAfter = (gaps: RunModel['gaps'], gap: Period): RunModel['gaps'] => {
   const length = ({ fromMs, toMs }: Period): number => toMs - fromMs;
-  const isRest = pauses.some(({ atMs }) => atMs >= gap.fromMs && atMs <= gap.toMs);
-  if (length(gap) < leastGapMs || isRest) return gaps;
+  if (length(gap) < leastGapMs) return gaps;
   return [...gaps, gap].sort((a, b) => length(b) - length(a)).slice(0, mostGaps);
 };
 const versionIn = (text: string): string | undefined => /\d+\.\d+\.\d+/.exec(text)?.[0];
@@ -325,6 +400,16 @@ const withObserved = (state: RunModel, { members, leader }: Observation): RunMod
   }),
 });
 
+/** Updates every member from the last observation of the run. A member that did not respond keeps its values. */
+const withReported = (state: RunModel, { members = [] }: Partial<Pick<Report, 'members'>>): RunModel => ({
+  ...state,
+  members: state.members.map((one) => {
+    const { version_after, state: condition } = members.find(({ name }) => name === one.name) ?? {};
+    if (version_after === undefined) return one;
+    return { ...one, version: version_after, isDown: condition === 'down' };
+  }),
+});
+
 /** The program of a member stopped, started, or is the old one again. */
 const programAfter = (
   before: RunModel,
@@ -339,11 +424,18 @@ const programAfter = (
   }));
   if (event.event === 'member-down')
     return changeMember(state, member, (one) => ({ ...one, isDown: true, isLeader: false }));
-  const version = event.event === 'member-up' ? event.version : undefined;
-  return changeMember(state, member, (one) => ({
+  if (event.event === 'member-up')
+    return changeMember(state, member, (one) => ({
+      ...one,
+      isDown: false,
+      version: event.version ?? one.version,
+    }));
+  const done = new Set(state.done);
+  forgetSteps(done, { kind: 'reverted', member });
+  return changeMember({ ...state, done }, member, (one) => ({
     ...one,
     isDown: false,
-    version: version ?? one.version,
+    version: one.oldVersion,
   }));
 };
 const memberEvent = (state: RunModel, event: UpgradeEvent): RunModel => {
@@ -359,7 +451,7 @@ const memberEvent = (state: RunModel, event: UpgradeEvent): RunModel => {
           ...changeMember(state, event.member, (one) => ({ ...one, wasReverted: true })),
           now: `${event.member} is rolled back`,
         },
-        `${event.member} is rolled back: ${event.reason}`,
+        revertText(event),
       );
     case 'snapshot-saved':
       return changeHistory(state, event.snapshot.member, ({ snapshotsAt }) => ({
@@ -408,7 +500,7 @@ const factsAfter = (state: RunModel, event: UpgradeEvent): RunModel => {
     case 'waiting':
       return {
         ...state,
-        now: `${event.step.title}: ${Math.ceil(event.remaining_ms / 1000)} s left (${event.reason})`,
+        now: `${event.step.title}: ${durationText(event.remaining_ms)} left (${event.reason})`,
       };
     case 'gate-check':
       return checkAfter(state, event);
@@ -417,11 +509,13 @@ const factsAfter = (state: RunModel, event: UpgradeEvent): RunModel => {
     case 'note':
       return log(state, event.text);
     case 'run-finished':
-      return { ...state, outcome: event.outcome, now: event.message };
+      return { ...withReported(state, event.report), outcome: event.outcome, now: event.message };
     default:
       return memberEvent(state, event);
   }
 };
+const isOtherRun = ({ run }: RunModel, event: UpgradeEvent): boolean =>
+  event.event === 'run-started' && event.run !== run;
 /** Returns the model after one more event. Pure. */
 export const runAfter = (before: RunModel, event: UpgradeEvent): RunModel => {
   // Nearly all events of a long run are writes of the canary, which change two fields.
@@ -431,12 +525,10 @@ export const runAfter = (before: RunModel, event: UpgradeEvent): RunModel => {
     ...(isWrite ? canaryAfter(before, event) : {}),
     at: event.at,
     elapsedMs: event.event === 'run-started' ? 0 : Math.max(before.elapsedMs, event.elapsed_ms),
-    timing: timingAfter(before.timing, event),
+    timing: timingAfter(isOtherRun(before, event) ? undefined : before.timing, event),
   };
 };
 
-/** A write of the canary. The latency of a failed write is the time until its failure. */
-export type CanaryWrite = { readonly atMs: number; readonly latencyMs: number; readonly ok: boolean };
 /** The model of a run with every write, which only a drawing needs. */
 export type WholeRun = RunModel & { readonly writes: readonly CanaryWrite[]; readonly endMs?: number };
 /** Folds all events of a run. Pure. */
@@ -444,9 +536,7 @@ export const wholeRun = (events: readonly UpgradeEvent[]): WholeRun => {
   const last = events.at(-1);
   return {
     ...events.reduce(runAfter, emptyRun),
-    writes: events.flatMap((event) =>
-      event.event === 'canary' ? [{ atMs: event.elapsed_ms, latencyMs: event.latency_ms, ok: event.ok }] : [],
-    ),
+    writes: events.flatMap((event) => (event.event === 'canary' ? [canaryWrite(event)] : [])),
     ...(last === undefined ? {} : { endMs: last.elapsed_ms }),
   };
 };

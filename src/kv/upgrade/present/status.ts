@@ -1,6 +1,6 @@
 import { cutToWidth } from '../../../core/problem.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import { momentText } from '../../../core/format.ts';
+import { durationText, momentText, sizeText } from '../../../core/format.ts';
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
 import { wrapMessage } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -16,20 +16,16 @@ import { observe } from '../observe/observe.ts';
 import { nextHopOf } from '../plan-kind.ts';
 import { startCanary } from '../watch/canary.ts';
 import { withHexIds } from '../../engine/journal.ts';
-import { memberState } from './run-model.ts';
+import { type Cell, paint, tableLines } from './live.ts';
+import { type CanaryCounts, canaryReport, memberState, writeCounter } from './run-model.ts';
+import { canaryText } from './text.ts';
 
-type TopCanary = {
-  readonly writes: number;
-  readonly failed: number;
-  readonly lastMs: number;
-  readonly longestMs: number;
-};
 export type TopState = {
   readonly observation: Observation;
   readonly run?: FoundRun;
   /** The process that works on the run now, if any. */
   readonly worker?: string;
-  readonly canary?: TopCanary;
+  readonly canary?: CanaryCounts;
   /** The result of the last key press. */
   readonly message?: string;
   /** True while the list of keys replaces the table. */
@@ -41,20 +37,6 @@ export type TopLook = {
   readonly isColored: boolean;
   readonly hasKeys: boolean;
 };
-const codes = { green: [32, 39], red: [31, 39], yellow: [33, 39], bold: [1, 22], dim: [2, 22] } as const;
-type Paint = keyof typeof codes;
-const ESCAPE = String.fromCharCode(27);
-const paint = (look: TopLook, color: Paint | undefined, text: string): string =>
-  color === undefined || !look.isColored
-    ? text
-    : `${ESCAPE}[${codes[color][0]}m${text}${ESCAPE}[${codes[color][1]}m`;
-const size = (bytes: number | undefined): string =>
-  bytes === undefined
-    ? '?'
-    : bytes < 1024 * 1024
-      ? `${Math.round(bytes / 1024)} KiB`
-      : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
-type Cell = { readonly text: string; readonly color?: Paint };
 const roleOf = (member: MemberStatus): Cell => {
   const state = memberState(member);
   if (state !== 'up') return { text: state, color: 'red' };
@@ -72,21 +54,12 @@ const cellsOf = (member: MemberStatus, furthest: number): Cell[] => [
   roleOf(member),
   { text: member.server_version ?? '?' },
   { text: member.raft_index === undefined ? '?' : String(furthest - member.raft_index) },
-  { text: member.latency_ms === undefined ? '?' : `${Math.round(member.latency_ms)} ms` },
-  { text: size(member.db_size_bytes) },
+  { text: member.latency_ms === undefined ? '?' : durationText(member.latency_ms) },
+  { text: member.db_size_bytes === undefined ? '?' : sizeText(member.db_size_bytes) },
   quotaOf(member),
   { text: member.raft_term === undefined ? '?' : String(member.raft_term) },
 ];
 const heads = ['member', 'role', 'version', 'lag', 'latency', 'size', 'quota', 'term'];
-/** The columns that fit, from the left. */
-const countFitting = (widths: readonly number[], columns: number): number => {
-  let [room, shown] = [columns + 2, 0];
-  while (shown < widths.length && room - (widths[shown] as number) - 2 >= 0) {
-    room -= (widths[shown] as number) + 2;
-    shown += 1;
-  }
-  return Math.max(1, shown);
-};
 const tableOf = ({ members }: Observation, look: TopLook) => {
   const furthest = Math.max(0, ...members.map(({ raft_index }) => raft_index ?? 0));
   const rows = [
@@ -94,20 +67,8 @@ const tableOf = ({ members }: Observation, look: TopLook) => {
     ...members.map((one) => cellsOf(one, furthest)),
   ];
   const widths = heads.map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)));
-  // On a narrow terminal the last columns are cut, never lines.
-  const shown = countFitting(widths, look.columns);
-  const lines = rows.map((row) =>
-    row
-      .slice(0, shown)
-      .map(
-        ({ text, color }, i) =>
-          paint(look, color, cutToWidth(text, look.columns)) +
-          ' '.repeat((widths[i] as number) - text.length),
-      )
-      .join('  ')
-      .trimEnd(),
-  );
-  return { lines, hidden: heads.slice(shown) };
+  const { lines, count } = tableLines(rows, widths, look);
+  return { lines, hidden: heads.slice(count) };
 };
 const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   if (!members.some(({ is_reachable }) => is_reachable))
@@ -150,7 +111,7 @@ const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
 };
 const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
   if (canary === undefined) return [];
-  const text = `canary writes ${canary.writes}, failed ${canary.failed}, last ${Math.round(canary.lastMs)} ms, longest ${Math.round(canary.longestMs)} ms`;
+  const text = canaryText(canaryReport(canary, []), canary.lastMs);
   return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cutToWidth(text, look.columns))];
 };
 const keys = ['c check', 'p plan', 'u upgrade', 'h hold', 'r rollback'];
@@ -208,24 +169,16 @@ const runOf = async ({ host, state, cluster }: TopWatched): Promise<Pick<TopStat
 };
 /** Counts its writes from the first write on. */
 const countedCanary = ({ host, cluster, access }: TopWatched) => {
-  let seen: TopCanary = { writes: 0, failed: 0, lastMs: 0, longestMs: 0 };
+  const writes = writeCounter();
   const canary = startCanary(
     host,
     cluster,
     access,
     `top-${host.pid}`,
-    (event) => {
-      if (event.event !== 'canary') return;
-      seen = {
-        writes: seen.writes + 1,
-        failed: seen.failed + (event.ok ? 0 : 1),
-        lastMs: event.latency_ms,
-        longestMs: Math.max(seen.longestMs, event.latency_ms),
-      };
-    },
+    (event) => writes.take(event, host.elapsed()),
     () => 1000,
   );
-  return { now: () => seen, stop: () => canary.stop() };
+  return { now: writes.counts, stop: () => canary.stop() };
 };
 export type TopWatch = { readonly look: () => Promise<TopState>; readonly stop: () => Promise<unknown> };
 /** Observes the members and the run. With a canary, writes test keys until it is stopped. */
@@ -240,11 +193,14 @@ export const topWatch = (watched: TopWatched, withCanary: boolean): TopWatch => 
     stop: async () => canary?.stop(),
   };
 };
+const topCanary = ({ writes, failed, lastMs, longestGapMs }: CanaryCounts) => ({
+  ...{ writes, failed, lastMs, longestMs: longestGapMs },
+});
 /** One observation as data. */
 export const topData = ({ observation, run, worker, canary }: TopState) => ({
   ...withHexIds(observation),
   last_run: run === undefined ? null : { run: run.run, entries: run.entries.length, worker: worker ?? null },
-  ...(canary === undefined ? {} : { canary }),
+  ...(canary === undefined ? {} : { canary: topCanary(canary) }),
 });
 
 /** Requests the current run to stop after its step, like Ctrl-C in its terminal. */

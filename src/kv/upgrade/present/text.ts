@@ -1,9 +1,10 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
+import { type Advice, type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
 import { wrap, wrapMessage } from '../../../core/text.ts';
 import { hexId } from '../../client/messages.ts';
 import type {
+  CanaryReport,
   Detail,
   Finding,
   MemberReport,
@@ -13,7 +14,8 @@ import type {
   Report,
 } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';
-import { acceptable, mebibytes } from '../guards/guard.ts';
+import { acceptable } from '../guards/guard.ts';
+import { countText, durationText, sizeText } from '../../../core/format.ts';
 import { dirname, join } from 'node:path';
 import { memberState } from './run-model.ts';
 
@@ -96,7 +98,7 @@ const statusColumns: readonly (readonly [string, (member: Shown) => string])[] =
   ['CLUSTER', ({ cluster_version }) => cluster_version ?? '-'],
   ['ROLE', ({ is_leader, is_learner }) => (is_leader ? 'leader' : is_learner ? 'learner' : '')],
   ['RAFT INDEX', ({ raft_index }) => (raft_index === undefined ? '-' : String(raft_index))],
-  ['DB', ({ db_size_bytes }) => (db_size_bytes === undefined ? '-' : mebibytes(db_size_bytes))],
+  ['DB', ({ db_size_bytes }) => (db_size_bytes === undefined ? '-' : sizeText(db_size_bytes))],
   ['ID', ({ member_id }) => (member_id === undefined ? '-' : hexId(member_id))],
 ];
 export const observationText = (observation: Observation, columns = Number.POSITIVE_INFINITY): string => {
@@ -134,7 +136,7 @@ const word = (key: string, value: unknown): string => {
   if (key === 'took_ms') return `its process exited after ${value} ms`;
   if (key.endsWith('_ms')) return `${name('_ms')} ${value} ms`;
   if (key.endsWith('_seconds')) return `${name('_seconds')} ${value} s`;
-  if (key.endsWith('_bytes')) return mebibytes(value);
+  if (key.endsWith('_bytes')) return sizeText(value);
   return `${name('')} ${value}`;
 };
 /** A short description of a step's result; undefined if the result has no details. */
@@ -155,14 +157,13 @@ export const membersText = (
     )
     .join(' · ');
 
-const some = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 const countOf = (findings: readonly Finding[], level: Finding['level']): number =>
   findings.filter((one) => one.level === level).length;
 /** The warnings and the unknown facts, each with its own count: `, with 1 warning and 2 unknown`. */
 const reservations = (findings: readonly Finding[]): string => {
   const [warnings, unknown] = [countOf(findings, 'warn'), countOf(findings, 'unknown')];
   const counts = [
-    ...(warnings === 0 ? [] : [some(warnings, 'warning')]),
+    ...(warnings === 0 ? [] : [countText(warnings, 'warning')]),
     ...(unknown === 0 ? [] : [`${unknown} unknown`]),
   ];
   return counts.length === 0 ? '' : `, with ${counts.join(' and ')}`;
@@ -172,7 +173,7 @@ export const healthClosing = (findings: readonly Finding[], version: string): st
   const failures = countOf(findings, 'fail');
   return failures === 0
     ? `Healthy${reservations(findings)}. The cluster already runs ${version}.`
-    : `Not healthy: ${some(failures, 'finding')}${reservations(findings)}. The cluster already runs ${version}.`;
+    : `Not healthy: ${countText(failures, 'finding')}${reservations(findings)}. The cluster already runs ${version}.`;
 };
 /**
  * The overall result of the findings, and the next command. `options`: the flags of the check, for the
@@ -191,7 +192,7 @@ export const closing = (
     ];
   const failed = [...new Set(failures.map(({ guard }) => guard))];
   return [
-    `${some(failures.length, 'finding')} against an upgrade now; no changes were made.`,
+    `${countText(failures.length, 'finding')} against an upgrade now; no changes were made.`,
     // If one of them can never be accepted, accepting the others does not help.
     ...(failed.every((guard) => acceptable.includes(guard))
       ? [`To continue and accept the risk: ${failed.map((guard) => `--accept ${guard}`).join(' ')}`]
@@ -203,25 +204,6 @@ const titles: Readonly<Record<PlanKind, string>> = {
   upgrade: 'Upgrade',
   downgrade: 'Downgrade',
   restart: 'Rolling restart',
-};
-/** `412 ms`, `8.3 s`, `4 min 05 s`, `9 h 30 min`. */
-export const durationText = (ms: number): string => {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
-  const minutes = Math.round(seconds / 60);
-  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
-};
-/** `49 kB`, `1.2 MB`: powers of 1000, as the ctl program writes them. */
-export const sizeText = (bytes: number): string => {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  let [value, at] = [bytes, 0];
-  while (value >= 1000 && at < units.length - 1) {
-    value /= 1000;
-    at += 1;
-  }
-  return `${value < 10 && at > 0 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
 };
 export const outcomeText: Readonly<Record<Outcome, string>> = {
   done: 'done',
@@ -246,7 +228,7 @@ export const gateText = (gate: Report['members'][number]['gate']): string => {
   const count = (wanted: boolean | null): number =>
     new Set(gate.filter(({ ok }) => ok === wanted).map(({ check }) => check)).size;
   const skipped = count(null);
-  return `${count(true)} checks passed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
+  return `${countText(count(true), 'check')} passed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
 };
 /** The facts of a member as the report shows them; undefined for a fact that the run does not have. Pure. */
 export const memberTexts = ({ down_ms, gate, snapshot }: Omit<MemberReport, 'name'>) => ({
@@ -291,30 +273,38 @@ export const versionChange = (report: Parameters<typeof versionNames>[0]): strin
   return after.startsWith(`${before},`) ? after : `${before} → ${after}`;
 };
 
-const nextLines = ({ next = [] }: Report, show: ShowAdvice): string[] =>
+/** `canary writes 9, failed 1, longest gap 30 ms`. `lastMs`: latency of the last write, while a run is shown. Pure. */
+export const canaryText = (
+  { writes, failed, longest_gap_ms }: Pick<CanaryReport, 'writes' | 'failed' | 'longest_gap_ms'>,
+  lastMs?: number,
+): string => {
+  const last = lastMs === undefined ? '' : `, last ${durationText(lastMs)}`;
+  return `canary writes ${writes}, failed ${failed}${last}, longest gap ${durationText(longest_gap_ms)}`;
+};
+/** `n1 310 ms, n2 1.2 s`; empty if no member was unavailable. Pure. */
+export const unavailableText = (members: readonly Pick<MemberReport, 'name' | 'down_ms'>[]): string =>
+  members
+    .flatMap(({ name, down_ms }) => (down_ms === undefined ? [] : [`${name} ${durationText(down_ms)}`]))
+    .join(', ');
+/** The commands that can follow, the best first. Pure. */
+export const nextLines = (next: readonly Advice[], show: ShowAdvice): string[] =>
   next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${show(line)}`);
 /** A summary of a run's end for logs and for the terminal below the table. */
 export const endingText = (report: Report, columns: number, show: ShowAdvice = showPlain): string => {
   const { canary, members, snapshots, duration_ms } = report;
-  const downs = members.flatMap(({ name, down_ms }) =>
-    down_ms === undefined ? [] : [`${name} ${down_ms} ms`],
-  );
+  const away = unavailableText(members);
   return [
     wrap(
-      `${report.message} (${(duration_ms / 1000).toFixed(1)} s, ${snapshots.length} verified snapshot${snapshots.length === 1 ? '' : 's'})`,
+      `${report.message} (${durationText(duration_ms)}, ${countText(snapshots.length, 'verified snapshot')})`,
       columns,
       '  ',
     ),
-    ...(downs.length === 0 ? [] : [`members unavailable: ${downs.join(', ')}`]),
-    ...(canary === undefined
-      ? []
-      : [
-          `canary writes: ${canary.writes}, failed ${canary.failed}, longest gap ${canary.longest_gap_ms} ms`,
-        ]),
+    ...(away === '' ? [] : [`members unavailable: ${away}`]),
+    ...(canary === undefined ? [] : [canaryText(canary)]),
     `members: ${membersText(members)}`,
     `report ${join(dirname(report.journal), 'report.html')}`,
     `journal ${report.journal}`,
-    ...nextLines(report, show),
+    ...nextLines(report.next ?? [], show),
   ].join('\n');
 };
 /** Adds the final state of each member to the error of a run, because scripts and users need it first. */

@@ -10,7 +10,8 @@ import {
   type RunModel,
   type WholeRun,
 } from './run-model.ts';
-import { durationText, versionNames } from './text.ts';
+import { versionNames } from './text.ts';
+import { durationText } from '../../../core/format.ts';
 
 /** Times are milliseconds since the start of the run. */
 type Lane = Pick<MemberHistory, 'snapshotsAt' | 'revertedAt'> & {

@@ -1,10 +1,12 @@
 import { join, resolve } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
+import { durationText } from '../../../core/format.ts';
 import { AppError } from '../../../core/problem.ts';
 import { recordResult, type Result } from '../../../core/result.ts';
 import type { Host } from '../../../platform/host.ts';
 import { assertTrustedProgram } from '../../../platform/trust.ts';
 import { openStore } from '../../client/etcd-client.ts';
+import { canaryText, unavailableText } from '../present/text.ts';
 import { readKeys, type SnapshotKeys } from '../../client/snapshot-content.ts';
 import { saveSnapshot, verifySnapshot, readSnapshot } from '../../client/snapshot.ts';
 import { type Access, accessWith } from '../../engine/access.ts';
@@ -266,27 +268,20 @@ export const rehearsalEnding = (result: RehearsalResult, kept: string): Result =
   const { report } = result;
   const isWhole = result.keys_after === undefined || result.keys_after >= result.keys_before;
   const isGood = result.outcome === 'done' && isWhole;
-  const away =
-    report?.members.flatMap(({ name, down_ms }) =>
-      down_ms === undefined ? [] : [`${name} ${down_ms} ms`],
-    ) ?? [];
   const text = [
     isGood
       ? `The rehearsal succeeded on ${result.mode}: ${result.message}.`
       : `The rehearsal failed (${result.mode}): ${result.message}`,
     ...(result.hops ?? []).map(
-      ({ from, to, outcome, duration_ms }) =>
-        `  ${from} → ${to}: ${outcome} in ${(duration_ms / 1000).toFixed(1)} s`,
+      ({ from, to, outcome, duration_ms }) => `  ${from} → ${to}: ${outcome} in ${durationText(duration_ms)}`,
     ),
     `keys: ${result.keys_before} before, ${result.keys_after ?? 'not readable'} after`,
     ...(report === undefined
       ? []
-      : [`took ${(report.duration_ms / 1000).toFixed(1)} s; members unavailable for: ${away.join(', ')}`]),
-    ...(report?.canary === undefined
-      ? []
       : [
-          `canary writes ${report.canary.writes}, failed ${report.canary.failed}, longest gap ${report.canary.longest_gap_ms} ms`,
+          `took ${durationText(report.duration_ms)}; members unavailable for: ${unavailableText(report.members)}`,
         ]),
+    ...(report?.canary === undefined ? [] : [canaryText(report.canary)]),
     ...(report === undefined ? [] : [`report ${kept}/report.html`]),
   ].join('\n');
   return recordResult(

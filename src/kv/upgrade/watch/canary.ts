@@ -2,7 +2,7 @@ import { messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { canaryKey } from '../../client/etcd-client.ts';
 import type { Access } from '../../engine/access.ts';
-import type { CanaryReport, ClusterFile, Unstamped } from '../../engine/model.ts';
+import type { ClusterFile, Unstamped } from '../../engine/model.ts';
 import type { Replacing, Run } from '../run.ts';
 
 /** Current interval between two writes, in milliseconds. */
@@ -27,15 +27,8 @@ export const paceOf =
 const restAfter = (tookMs: number): number => Math.min(3 * tookMs, 200);
 /** How soon a change of the interval takes effect. */
 const sliceMs = 50;
-export type Canary = { stop(): Promise<CanaryReport> };
+export type Canary = { stop(): Promise<void> };
 const tenths = (ms: number): number => Math.round(ms * 10) / 10;
-const quantile = (sorted: readonly number[], share: number): number | undefined =>
-  sorted.length === 0 ? undefined : tenths(sorted[Math.floor(sorted.length * share)] as number);
-/** The median and the 99th percentile of the latencies of successful writes. Pure. */
-export const quantilesOf = (latencies: readonly number[]): Pick<CanaryReport, 'median_ms' | 'p99_ms'> => {
-  const sorted = latencies.toSorted((a, b) => a - b);
-  return { median_ms: quantile(sorted, 0.5), p99_ms: quantile(sorted, 0.99) };
-};
 /**
  * Writes one key at a time to the member that accepted the last write, otherwise to the next member. Reports
  * each write.
@@ -48,19 +41,16 @@ const writerThrough = (
   emit: (event: Unstamped) => void,
 ) => {
   const stores = cluster.members.map(({ name, client_url }) => ({ name, store: access.store(client_url) }));
-  const latencies: number[] = [];
   let at = 0;
-  const write = async (value: string): Promise<{ ok: boolean }> => {
+  const write = async (value: string): Promise<boolean> => {
     const began = host.elapsed();
     let message = '';
     for (let tries = 0; tries < stores.length; tries += 1) {
       const { name, store } = stores[at] as (typeof stores)[number];
       try {
         await store.put(key, value);
-        const latency_ms = tenths(host.elapsed() - began);
-        latencies.push(latency_ms);
-        emit({ event: 'canary', ok: true, latency_ms, member: name });
-        return { ok: true };
+        emit({ event: 'canary', ok: true, latency_ms: tenths(host.elapsed() - began), member: name });
+        return true;
       } catch (error) {
         message = messageOf(error);
         at = (at + 1) % stores.length;
@@ -73,11 +63,14 @@ const writerThrough = (
       member: stores[at]?.name ?? '',
       error: message,
     });
-    return { ok: false };
+    return false;
   };
-  return { write, latencies, remove: async () => stores[at]?.store.del(key).catch(() => {}) };
+  return { write, remove: async () => stores[at]?.store.del(key).catch(() => {}) };
 };
-/** Writes continuously, like a client that knows every member, to measure the effect of a run on users. */
+/**
+ * Writes continuously, like a client that knows every member, to measure the effect of a run on users. The
+ * events are its only result.
+ */
 export const startCanary = (
   host: Host,
   cluster: ClusterFile,
@@ -86,20 +79,13 @@ export const startCanary = (
   emit: (event: Unstamped) => void,
   pace: Pace = () => 1000 / defaultPerSecond,
 ): Canary => {
-  const { write, latencies, remove } = writerThrough(host, cluster, access, canaryKey(run), emit);
-  let [writes, failed, longestGapMs, isOver] = [0, 0, 0, false];
+  const { write, remove } = writerThrough(host, cluster, access, canaryKey(run), emit);
+  let isOver = false;
   const work = (async () => {
-    // Time since which no write succeeded. The canary's own pause does not count.
-    let waiting: number | undefined;
-    while (!isOver) {
+    for (let count = 0; !isOver; count += 1) {
       const began = host.elapsed();
-      waiting ??= began;
-      const { ok } = await write(String(writes));
-      writes += 1;
+      const ok = await write(String(count));
       const wroteAt = host.elapsed();
-      longestGapMs = Math.max(longestGapMs, wroteAt - waiting);
-      if (ok) waiting = undefined;
-      else failed += 1;
       const pause = (): number => Math.max(pace(), ok ? restAfter(wroteAt - began) : 0);
       for (let left = pause(); left > 0 && !isOver; left = pause() - (host.elapsed() - wroteAt))
         await host.sleep(Math.min(left, sliceMs));
@@ -110,7 +96,6 @@ export const startCanary = (
       isOver = true;
       await work;
       await remove();
-      return { writes, failed, longest_gap_ms: Math.round(longestGapMs), ...quantilesOf(latencies) };
     },
   };
 };

@@ -1,7 +1,6 @@
 import { limits } from '../../../core/limits.ts';
 import { cutText, invalidArguments, messageOf, problem } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import type { JournalEntry } from '../../engine/model.ts';
 
 /** A source that reports whether the upgrade affects users now. */
 export type ImpactProbe =
@@ -228,33 +227,6 @@ export type Window = {
   readonly earlierMs: readonly number[];
 };
 
-const stepOf = (step: string): { readonly member: string; readonly kind: string } => {
-  const at = step.lastIndexOf('.');
-  return { member: step.slice(0, at), kind: step.slice(at + 1) };
-};
-/**
- * The time of each member from its first step to the end of its health check. Interrupted members are left
- * out. Pure.
- */
-export const memberDurations = (entries: readonly JournalEntry[]): number[] => {
-  const begun = new Map<string, number>();
-  const found: number[] = [];
-  const note = (entry: Extract<JournalEntry, { kind: 'begin' | 'end' }>): void => {
-    const { member, kind } = stepOf(entry.step);
-    if (member === '' || kind === 'settle') return;
-    const at = Date.parse(entry.at);
-    if (entry.kind === 'begin' && !begun.has(member)) begun.set(member, at);
-    const since = begun.get(member);
-    if (entry.kind !== 'end' || kind !== 'gate' || since === undefined) return;
-    found.push(at - since);
-    begun.delete(member);
-  };
-  for (const entry of entries) {
-    if (entry.kind === 'closed' || entry.kind === 'resumed') begun.clear();
-    if (entry.kind === 'begin' || entry.kind === 'end') note(entry);
-  }
-  return found;
-};
 const margin = 1.25;
 /**
  * Time that the next member needs: the longest duration in this run, otherwise in earlier runs, plus 25 %.

@@ -52,11 +52,13 @@ describe('a window', () => {
   });
   it('counts what this run has learned before what earlier ones had', async () => {
     const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+    const { run } = runWith({ until: endsIn(10_000) });
+    const opened = { kind: 'opened', at: at(0), run: 'r', action: 'upgrade', plan: run.plan };
     const entries: JournalEntry[] = [
+      opened as JournalEntry,
       { kind: 'begin', at: at(0), step: 'n3.stop' },
       { kind: 'end', at: at(8), step: 'n3.gate' },
     ];
-    const { run } = runWith({ until: endsIn(10_000) });
     expect(await beforeMember({ ...run, journal: { ...run.journal, entries } }, 'n2', false)).toBeUndefined();
   });
   it('an unknown member is estimated by its limits: its stop, and its health check twice', async () => {

@@ -96,7 +96,7 @@ describe('a stop', () => {
     const { ended, small } = await stopped('n2', { driver, options: { copy_data: true } });
     expect(ended).toMatchObject({
       ...{ category: 'stopped', detail: { code: 'DISK', tryThis: [naming('space')] } },
-      message: naming('n2', '0 KiB', '64 MiB', 'disk', 'data directory', 'not stopped'),
+      message: naming('n2', '1 byte', '64 MiB', 'disk', 'data directory', 'not stopped'),
     });
     expect([wanted, small.done]).toEqual([[{ sizes: true, isPatient: true }], []]);
   });

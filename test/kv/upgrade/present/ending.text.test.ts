@@ -40,7 +40,7 @@ describe('how a run ended', () => {
     const more = { ...report, members: [member('n2')], snapshots: [], canary, next: ['a', 'b'] };
     expect(endingText(more, 200).split('\n')).toEqual([
       'it went well (1.3 s, 0 verified snapshots)',
-      'canary writes: 9, failed 1, longest gap 30 ms',
+      'canary writes 9, failed 1, longest gap 30 ms',
       'members: n2 not checked',
       ...['report /runs/r/report.html', 'journal /runs/r/journal.jsonl', 'next: a', '  or: b'],
     ]);

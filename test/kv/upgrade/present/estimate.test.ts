@@ -19,7 +19,7 @@ it('without history the plan shows sizes, and the share of the waits', () => {
 it('with history it shows the remaining members, and the waits', covers('defect/U-61'), () => {
   expect(estimateMs(plan, plan.order, [10_000, 20_000])).toBe(3 * 15_000 + 15_000);
   expect(planText(plan, { tookMs: [10_000, 20_000] })).toContain(
-    'Duration: about 1 min 0 s, based on 15.0 s per member in earlier runs',
+    'Duration: about 1 min 00 s, based on 15.0 s per member in earlier runs',
   );
   expect(estimateMs(plan, ['n1'], [])).toBeUndefined();
 });

@@ -157,7 +157,7 @@ describe('a run that is watched', () => {
     });
     const access = { ...small.access, store } as unknown as typeof small.access;
     const watch = topWatch({ host: small.host, state: '/state', cluster: small.cluster, access }, true);
-    expect((await watch.look()).canary).toEqual({ writes: 0, failed: 0, lastMs: 0, longestMs: 0 });
+    expect(topData(await watch.look()).canary).toEqual({ writes: 0, failed: 0, lastMs: 0, longestMs: 0 });
     answer(undefined);
     await watch.stop();
   });

@@ -32,8 +32,8 @@ const check = (member: string, name: GateCheck, ok: boolean | null) =>
 
 const made = (events: readonly UpgradeEvent[], patch: Partial<ReportInput> = {}) =>
   reportFrom({
-    ...{ run: 'r', plan, owner: { host: 'h', pid: 1 } as never, startedAt: 's', finishedAt: 'f' },
-    ...{ durationMs: 1.6, outcome: 'done', message: 'm', journal: '/j', snapshots: [], events },
+    ...{ run: 'r', plan, owner: { host: 'h', pid: 1 } as never, outcome: 'done', message: 'm' },
+    ...{ journal: '/j', entries: [], events },
     ...patch,
   } as ReportInput);
 const memberOf = (name: string, events: readonly UpgradeEvent[], patch: Partial<ReportInput> = {}) =>
@@ -43,7 +43,7 @@ describe('the report of a run', () => {
   it('the report of an unknown run has the members of its plan', () =>
     expect(made([])).toEqual({
       ...{ run: 'r', cluster: 'test', from: '3.3', to: '3.4', outcome: 'done', message: 'm' },
-      ...{ owner: { host: 'h', pid: 1 }, started_at: 's', finished_at: 'f', duration_ms: 2 },
+      ...{ owner: { host: 'h', pid: 1 }, started_at: '', finished_at: '', duration_ms: 0 },
       ...{ plan_digest: plan.digest, cluster_version_before: '3.3.0', cluster_version_after: undefined },
       members: ['n1', 'n2', 'n3'].map((name) => ({
         ...{ name, client_url: seen(name).client_url, version_before: '3.3.25', version_after: undefined },
@@ -76,10 +76,10 @@ describe('the report of a run', () => {
   });
   it('the report has for each member its last downtime, its snapshot and its copy', () => {
     const up = (member: string, down_ms: number) => at(9, { event: 'member-up', member, down_ms });
-    const snapshots = [
-      { member: 'n2', revision: 1 },
-      { member: 'n2', revision: 2 },
-      { member: 'n3', revision: 3 },
+    const entries = [
+      { kind: 'snapshot', snapshot: { member: 'n2', revision: 1 } },
+      { kind: 'snapshot', snapshot: { member: 'n2', revision: 2 } },
+      { kind: 'snapshot', snapshot: { member: 'n3', revision: 3 } },
     ] as never;
     const events = [
       up('n2', 7),
@@ -90,7 +90,7 @@ describe('the report of a run', () => {
       finished(9, 'n3.copy-data'),
     ];
     const about = (name: string) => {
-      const { down_ms, snapshot, data_copy } = memberOf(name, events, { snapshots });
+      const { down_ms, snapshot, data_copy } = memberOf(name, events, { entries });
       return [down_ms, snapshot?.revision, data_copy];
     };
     expect(['n1', 'n2', 'n3'].map(about)).toEqual([

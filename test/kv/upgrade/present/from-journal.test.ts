@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  broughtUpToDate,
-  journalEvents,
-  reportFromJournal,
-} from '../../../../src/kv/upgrade/present/report.ts';
+import { broughtUpToDate, reportFromJournal } from '../../../../src/kv/upgrade/present/report.ts';
+import { journalEvents } from '../../../../src/kv/upgrade/present/journal-events.ts';
 import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';

@@ -5,6 +5,7 @@ import type { Outcome } from '../../../../src/kv/engine/model.ts';
 
 const member = {
   ...{ name: 'n1', version: '3.3.25', isLeader: false, isDown: false, wasReverted: false },
+  oldVersion: '3.3.25',
   cells: { snapshot: 'done', stop: 'running', start: 'waiting', gate: 'failed' },
 } as const;
 const base: RunModel = {
@@ -32,7 +33,7 @@ describe('a line of a member', () => {
         members: [{ ...member, sizeBytes }],
         histories: { n1: { changes: [], snapshotsAt: [], revertedAt: [], checks: [], downMs } },
       })[2];
-    expect(down(0, 0)).toMatch(/✗ {7}0 ms {6}0 KiB$/);
+    expect(down(0, 0)).toMatch(/✗ {7}0 ms {6}0 bytes$/);
     expect(down(250, 2 ** 21)).toMatch(/250 ms {4}2\.0 MiB$/);
   });
   it('turns the mark of the step under way', () => {
@@ -53,7 +54,7 @@ describe('the width of the table', () => {
   it('loses its last columns where even that is too wide', () => {
     expect(lines({}, { columns: 49 })[1]).toBe('  member  version            steps  down for');
     expect(lines({}, { columns: 30 })[1]).toBe('  member  version');
-    expect(lines({}, { columns: 3 })[1]).toBe('');
+    expect(lines({}, { columns: 3 })[1]).toBe('  …');
   });
 });
 
@@ -72,10 +73,9 @@ describe('lines below the table', () => {
     expect(lines({ canary }, { columns: 20 })[3]).toBe('  canary writes 7, …');
   });
   it.each([
-    [0, '0.0 s'],
-    [59_999, '60.0 s'],
-    [60_000, '1 min 00 s'],
-    [125_999, '2 min 05 s'],
+    [0, '0 ms'],
+    [1500, '1.5 s'],
+    [125_499, '2 min 05 s'],
   ])('the current action is shown after %i ms', (elapsedMs, text) => {
     expect(lines({ elapsedMs }).at(-1)).toBe(`◐ stop n1  ${text}`);
   });

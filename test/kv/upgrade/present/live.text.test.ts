@@ -25,7 +25,7 @@ describe('the live table', () => {
       '  n1      3.2.32   leader    ·         ·     ·      ·',
       '  n2      3.2.32             ·         ·     ·      ·',
       '  every member reports the new cluster version  ·',
-      '◐ inspecting the members  0.0 s',
+      '◐ inspecting the members  0 ms',
     ]);
   });
   it('the live table truncates only lines wider than the terminal', () => {
@@ -33,9 +33,9 @@ describe('the live table', () => {
     const at = (columns: number): string[] => shown(state, columns);
     expect(at(15)[0]).toBe('upgrade of shop');
     expect(at(14)[0]).toBe('upgrade of sh…');
-    expect(at(22).at(-1)).toBe('◐ start n2  0.0 s');
-    expect(at(21).at(-1)).toBe('◐ start …  0.0 s');
-    expect(at(10).at(-1)).toBe('◐ …  0.0 s');
+    expect(at(22).at(-1)).toBe('◐ start n2  0 ms');
+    expect(at(21).at(-1)).toBe('◐ start …  0 ms');
+    expect(at(10).at(-1)).toBe('◐ …  0 ms');
   });
   it('the live table shows the latest database size of each member', () => {
     const [begin] = goodRun as [UpgradeEvent & { event: 'run-started' }];

@@ -31,6 +31,7 @@ describe('initial state of the live table', () => {
     expect(state.members).toEqual([
       {
         ...{ name: 'n1', version: '3.3.25', isLeader: true, isDown: false, wasReverted: false },
+        oldVersion: '3.3.25',
         cells: {
           snapshot: 'waiting',
           'move-leader': 'waiting',
@@ -43,6 +44,7 @@ describe('initial state of the live table', () => {
       expect.objectContaining({ name: 'n2', isLeader: false, isDown: false }),
       {
         ...{ name: 'n3', version: '?', isLeader: false, isDown: true, wasReverted: false },
+        oldVersion: '?',
         cells: { start: 'waiting', gate: 'waiting' },
       },
     ]);
@@ -127,8 +129,8 @@ describe('effects of events on the live table', () => {
   });
   it('a wait event shows its duration', () => {
     const waiting = { event: 'waiting', ...step('settle', 'n2'), reason: 'the rule' };
-    expect(stateOf({ ...waiting, remaining_ms: 1001 }).now).toBe('settle of n2: 2 s left (the rule)');
-    expect(stateOf({ ...waiting, remaining_ms: 1000 }).now).toBe('settle of n2: 1 s left (the rule)');
+    expect(stateOf({ ...waiting, remaining_ms: 1001 }).now).toBe('settle of n2: 1.0 s left (the rule)');
+    expect(stateOf({ ...waiting, remaining_ms: 1000 }).now).toBe('settle of n2: 1.0 s left (the rule)');
   });
   it('an event changes the version of a member, and shows a failed check', () => {
     const check = { event: 'gate-check', member: 'n2', check: 'version', ok: true, detail: 'runs 3.4.45' };

@@ -152,9 +152,11 @@ describe('gaps and pauses', () => {
     const note = at(0, { event: 'note', level: 'warn', text: 'the lease lock could not be set' });
     expect(drawn([note, begun]).pauses).toEqual([]);
     expect(drawn([begun, wrote(100, 10), resumed(300, '2025-01-01T00:00:00.000Z')]).pauses[0]?.forMs).toBe(0);
-    expect(gaps(...events, wrote(600, 400))).toEqual([]);
-    expect(gaps(...events, wrote(600, 300))).toEqual([]);
-    expect(gaps(...events, wrote(600, 299))).toEqual([[301, 600]]);
+    // A write that failed before the pause keeps no client waiting during it.
+    const failed = [begun, wrote(100, 10, false), resumed(300, '2026-01-01T01:00:00.100Z')];
+    expect(gaps(...failed, wrote(310, 5))).toEqual([]);
+    expect(gaps(...failed, wrote(600, 200))).toEqual([[400, 600]]);
+    expect(wholeRun([...failed, wrote(600, 200)]).canary).toMatchObject({ writes: 2, longestGapMs: 200 });
     expect(gaps(begun, wrote(300, 250), resumed(300, '2026-01-01T01:00:00.100Z'))).toEqual([]);
     expect(gaps(begun, wrote(299, 250), resumed(300, '2026-01-01T01:00:00.100Z'))).toEqual([[49, 299]]);
   });

@@ -44,6 +44,7 @@ describe('a member in kv top', () => {
     [1024 * 1024 - 1, '1024 KiB'],
     [1024 * 1024, '1.0 MiB'],
     [1.55 * 1024 * 1024, '1.6 MiB'],
+    [340 * 1024 * 1024, '340 MiB'],
   ])('a member of %i bytes has %s', (db_size_bytes, text) => {
     expect(cells(seen('n1', { db_size_bytes }))[5]).toBe(text);
   });
@@ -87,8 +88,8 @@ describe('below the members', () => {
     expect(topOf({}).join('\n')).toContain('\nno alarm is raised\nno run yet');
   });
   it('stand the writes of a canary, which warn when one failed', () => {
-    const canary = { writes: 7, failed: 0, lastMs: 2.6, longestMs: 9.4 };
-    expect(topOf({ canary })).toContain('canary writes 7, failed 0, last 3 ms, longest 9 ms');
+    const canary = { writes: 7, failed: 0, lastMs: 2.6, longestGapMs: 9 };
+    expect(topOf({ canary })).toContain('canary writes 7, failed 0, last 3 ms, longest gap 9 ms');
     const colored = (failed: number) =>
       topOf({ canary: { ...canary, failed } }, { isColored: true }).find((line) => line.includes('canary'));
     expect(colored(0)).toContain('\u001b[2m');

@@ -55,7 +55,7 @@ describe('kv top', () => {
     expect(dark).not.toContain('no alarm is raised');
   });
   it.each([40, 60, 80, 120, 200])('fits into %i columns and keeps name and role', (columns) => {
-    const canary = { writes: 123_456, failed: 2, lastMs: 3, longestMs: 900 };
+    const canary = { writes: 123_456, failed: 2, lastMs: 3, longestGapMs: 900 };
     const lines = topLines({ ...state, canary, message: 'x'.repeat(300) }, look(columns));
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
     expect(lines.join('\n')).toMatch(/n2 +follower/);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AppError } from '../../../../src/core/problem.ts';
 import { probesOf, untilOf } from '../../../../src/kv/upgrade/window/window.ts';
-import { withListeners } from '../../../../src/kv/upgrade/window/notify.ts';
+import { withListeners } from '../../../../src/kv/upgrade/present/notify.ts';
 import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { planned } from '../../../support/observations.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withListeners } from '../../../../src/kv/upgrade/window/notify.ts';
+import { withListeners } from '../../../../src/kv/upgrade/present/notify.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { covers } from '../../../support/covers.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { noticeBody, noticeOf, notifier, type Webhook } from '../../../../src/kv/upgrade/window/notify.ts';
+import { noticeBody, noticeOf, notifier, type Webhook } from '../../../../src/kv/upgrade/present/notify.ts';
 import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { naming } from '../../../support/facts.ts';

@@ -7,12 +7,12 @@ import { historyRow } from '../../../../src/kv/operations/record.ts';
 import {
   askImpact,
   impactOf,
-  memberDurations,
   neededMs,
   parseUntil,
   untilText,
   type Window,
 } from '../../../../src/kv/upgrade/window/window.ts';
+import { memberDurations } from '../../../../src/kv/upgrade/present/journal-events.ts';
 import {
   metricsFile,
   metricsText,
@@ -20,7 +20,7 @@ import {
   noticeOf,
   notifier,
   signature,
-} from '../../../../src/kv/upgrade/window/notify.ts';
+} from '../../../../src/kv/upgrade/present/notify.ts';
 import type { JournalEntry, JournalStepId, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { nodeHost } from '../../../../src/platform/node/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { metricsFile, metricsText, type Progress } from '../../../../src/kv/upgrade/window/notify.ts';
+import { metricsFile, metricsText, type Progress } from '../../../../src/kv/upgrade/present/notify.ts';
 import type { Outcome, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
-import { observed, planned, seen } from '../../../support/observations.ts';
+import { away, observed, planned, seen } from '../../../support/observations.ts';
 import { naming } from '../../../support/facts.ts';
 
 const named = { cluster: 'prod', run: 'r1', action: 'upgrade', from: '3.3', to: '3.4' };
@@ -74,7 +74,13 @@ const metricsOf = async (events: readonly object[]) => {
 };
 const plan = planned();
 const begun = { event: 'run-started', run: 'r', action: 'upgrade', plan, journal: '/j' };
-const gate = (member: string, kind = 'gate') => ({ event: 'step-finished', step: { kind, member } });
+const gate = (member: string, kind = 'gate') => ({
+  ...{ event: 'step-finished', step: { id: `${member}.${kind}`, kind, member } },
+});
+const up = (member: string) => [
+  { event: 'member-up', member, down_ms: 1 },
+  { event: 'gate-check', member, check: 'version', ok: true, detail: 'runs 3.4.45' },
+];
 const ended = (outcome: Outcome, report: object = {}) => ({
   ...{ event: 'run-finished', outcome, message: '', report },
 });
@@ -89,11 +95,14 @@ describe('the metrics file', () => {
     expect(value('steps_done')).toEqual(['cluster="prod"} 0']);
     expect(value('members')).toEqual(['cluster="prod",version="3.3"} 3']);
     expect(host.files.mode('/m.prom')).toBe(0o644);
-    const { server_version: _, ...silent } = seen('n3');
-    const observation = observed([seen('n1', { server_version: '3.4.1' }), seen('n2'), silent]);
+    const observation = observed([seen('n1', { server_version: '3.4.1' }), seen('n2'), away('n3')]);
     expect((await metricsOf([begun, { event: 'observed', observation }])).value('members')).toEqual([
       'cluster="prod",version="3.3"} 1',
       'cluster="prod",version="3.4"} 1',
+      'cluster="prod",version="unknown"} 1',
+    ]);
+    const silent = { ...plan, observation: observed([seen('n1', { server_version: undefined })]) };
+    expect((await metricsOf([{ ...begun, plan: silent }])).value('members')).toEqual([
       'cluster="prod",version="unknown"} 1',
     ]);
   });
@@ -102,13 +111,26 @@ describe('the metrics file', () => {
     expect((await metricsOf([begun, down])).value('members')).toEqual([
       ...['cluster="prod",version="3.3"} 2', 'cluster="prod",version="none"} 1'],
     ]);
-    const up = await metricsOf([begun, down, gate('n2', 'stop'), gate('n2')]);
-    expect(up.value('members')).toEqual([
+    const after = await metricsOf([begun, down, gate('n2', 'stop'), ...up('n2'), gate('n2')]);
+    expect(after.value('members')).toEqual([
       ...['cluster="prod",version="3.3"} 2', 'cluster="prod",version="3.4"} 1'],
     ]);
-    expect(up.value('steps_done')).toEqual(['cluster="prod"} 2']);
-    const back = await metricsOf([begun, down, { event: 'reverted', member: 'n2', duration_ms: 1 }]);
+    expect(after.value('steps_done')).toEqual(['cluster="prod"} 2']);
+    const reverted = { event: 'reverted', member: 'n2', duration_ms: 1 };
+    const back = await metricsOf([
+      begun,
+      down,
+      gate('n2', 'stop'),
+      gate('n3', 'stop'),
+      ...up('n2'),
+      reverted,
+    ]);
     expect(back.value('members')).toEqual(['cluster="prod",version="3.3"} 3']);
+    expect(back.value('steps_done')).toEqual(['cluster="prod"} 1']);
+    const again = { ...gate('n2', 'stop'), was_done_before: true };
+    expect((await metricsOf([begun, again, gate('n2', 'stop')])).value('steps_done')).toEqual([
+      'cluster="prod"} 1',
+    ]);
   });
   it('the metrics file ends with the last observation; an unresponsive member keeps its previous one', async () => {
     const members = [{ name: 'n1', version_after: '3.4.9' }, { name: 'n2' }];

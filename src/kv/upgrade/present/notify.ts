@@ -2,9 +2,11 @@ import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { refuseLongSecret } from '../../../core/field.ts';
 import { writeFailureReason } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import type { Observation, Outcome, Plan, Report, Sink, UpgradeEvent } from '../../engine/model.ts';
+import type { Outcome, Plan, Sink, UpgradeEvent } from '../../engine/model.ts';
+import { type RunMember, type RunModel, emptyRun, getOwn, revertText, runAfter } from './run-model.ts';
 import { createHmac } from 'node:crypto';
 import { resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 
 /** The metrics of a run for a scraper. */
 export type Progress = {
@@ -15,7 +17,7 @@ export type Progress = {
   readonly steps: number;
   /** Versions by member. */
   readonly versions: Readonly<Record<string, string>>;
-  readonly outcome?: Outcome;
+  readonly outcome?: Outcome | undefined;
 };
 
 const outcomes: readonly Outcome[] = [
@@ -116,46 +118,18 @@ export const metricsText = (progress: Progress): string => {
   ].join('\n');
 };
 
-const versionsOf = ({ members }: Pick<Observation, 'members'>): Record<string, string> =>
-  Object.fromEntries(members.map(({ name, server_version }) => [name, minorOf(server_version) ?? 'unknown']));
-
-/** Versions at the end of the run. A member that did not respond keeps its last known version. */
-const versionsAfter = ({ members = [] }: Pick<Report, 'members'>): Record<string, string> =>
-  Object.fromEntries(
-    members.flatMap(({ name, version_after }) => {
-      const version = minorOf(version_after);
-      return version === undefined ? [] : [[name, version]];
-    }),
-  );
-
-/** Updates the metrics for an event. Pure. */
-const progressAfter = (progress: Progress, event: UpgradeEvent): Progress => {
-  const versions = (more: Readonly<Record<string, string>>): Progress => ({
-    ...progress,
-    versions: { ...progress.versions, ...more },
-  });
-  switch (event.event) {
-    case 'run-started':
-      return { ...versions(versionsOf(event.plan.observation)), steps: event.plan.steps.length };
-    case 'observed':
-      return versions(versionsOf(event.observation));
-    case 'member-down':
-      return versions({ [event.member]: 'none' });
-    case 'step-finished': {
-      const done = { ...progress, stepsDone: progress.stepsDone + 1 };
-      const { kind, member } = event.step;
-      return kind === 'gate'
-        ? { ...done, versions: { ...done.versions, [member]: progress.named.to } }
-        : done;
-    }
-    case 'reverted':
-      return versions({ [event.member]: progress.named.from });
-    case 'run-finished':
-      return { ...versions(versionsAfter(event.report)), outcome: event.outcome };
-    default:
-      return progress;
-  }
+/** `none` for a member that the run has stopped, `unknown` for another member that does not respond. */
+const versionOf = ({ histories }: RunModel, { name, version, isDown }: RunMember): string => {
+  if (!isDown) return minorOf(version) ?? 'unknown';
+  return getOwn(histories, name)?.changes.at(-1)?.to === 'down' ? 'none' : 'unknown';
 };
+/** The metrics of the members and steps, from the model of the run. Pure. */
+const metricsOf = (run: RunModel) => ({
+  steps: run.stepCount,
+  stepsDone: run.done.size,
+  versions: Object.fromEntries(run.members.map((member) => [member.name, versionOf(run, member)])),
+  outcome: run.outcome,
+});
 
 /** Writes the newest text, one write after the other, each as a whole file by rename. */
 const newestOnly = (write: () => Promise<void>): { mark(): void; finish(): Promise<void> } => {
@@ -184,11 +158,11 @@ export const metricsFile = (
   named: RunSummary,
   warn: (text: string) => void,
 ): { readonly take: Sink; finish(): Promise<void> } => {
-  const times = { startedMs: host.now(), updatedMs: host.now() };
-  let progress: Progress = { named, ...times, stepsDone: 0, steps: 0, versions: {} };
+  const startedMs = host.now();
+  let run = emptyRun;
   let hasWarned = false;
   const writer = newestOnly(async () => {
-    progress = { ...progress, updatedMs: host.now() };
+    const progress = { named, startedMs, updatedMs: host.now(), ...metricsOf(run) };
     // The collector runs as a different user.
     await host.files.replace(path, metricsText(progress), 0o644).catch((error: Error) => {
       if (!hasWarned)
@@ -198,17 +172,15 @@ export const metricsFile = (
   });
   return {
     take: (event) => {
-      const next = progressAfter(progress, event);
-      if (next === progress) return;
-      progress = next;
-      writer.mark();
+      const before = run;
+      run = runAfter(run, event);
+      if (!isDeepStrictEqual(metricsOf(before), metricsOf(run))) writer.mark();
     },
     finish: writer.finish,
   };
 };
 
-export const noticeShapes = ['json', 'slack'] as const;
-export type NoticeShape = (typeof noticeShapes)[number];
+export type NoticeShape = 'json' | 'slack';
 /** A notice for a user who does not watch the run: start, each member, a pause, a rollback, the end. */
 export type Notice = {
   readonly event: 'run-started' | 'member-upgraded' | 'note' | 'reverting' | 'reverted' | 'run-finished';
@@ -241,7 +213,7 @@ const bodyOf = (event: UpgradeEvent): Pick<Notice, 'event' | 'text' | 'member' |
       return {
         event: 'reverting',
         member: event.member,
-        text: `${event.member} is rolled back: ${event.reason}`,
+        text: revertText(event),
       };
     case 'reverted':
       return { event: 'reverted', member: event.member, text: `${event.member} runs its old version again` };

@@ -1,0 +1,131 @@
+import type { JournalEntry, Plan, Unstamped, UpgradeEvent } from '../../engine/model.ts';
+import { stepId } from '../../engine/steps.ts';
+import { stepIn, stepNumber } from '../decide.ts';
+import { type Timing, timingAfter } from './run-model.ts';
+import { detailText } from './text.ts';
+
+/** A journal as the events of its run: the facts of a run whose process did not record its events. */
+
+type Opened = Extract<JournalEntry, { kind: 'opened' }>;
+const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
+/**
+ * Converts the journal entries of a step to events. A member counts as unavailable from its stop to the end
+ * of its health check, because the journal has no finer times.
+ */
+const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): Unstamped[] => {
+  const entry = entries[at] as JournalEntry;
+  if (entry.kind !== 'begin' && entry.kind !== 'end' && entry.kind !== 'failed') return [];
+  const step = stepIn(plan, entry.step);
+  if (step === undefined) return [];
+  const since = (id: string): number => {
+    const began = entries.slice(0, at).findLast((one) => one.kind === 'begin' && one.step === id);
+    return began === undefined ? 0 : ms(entry) - ms(began);
+  };
+  const { member = '' } = step;
+  if (entry.kind === 'begin') {
+    const was_leader = plan.observation.members.some(
+      ({ name, is_leader }) => name === member && is_leader === true,
+    );
+    const started: Unstamped = {
+      event: 'step-started',
+      step,
+      number: stepNumber(plan, step),
+      count: plan.steps.length,
+    };
+    return step.kind === 'stop' ? [started, { event: 'member-down', member, was_leader }] : [started];
+  }
+  if (entry.kind === 'failed') return [{ event: 'step-failed', step, reason: entry.reason }];
+  const ended: Unstamped = {
+    event: 'step-finished',
+    step,
+    duration_ms: since(entry.step),
+    detail: detailText(entry.detail),
+  };
+  return step.kind === 'gate'
+    ? [{ event: 'member-up', member, down_ms: since(stepId(member, 'stop')) }, ended]
+    : [ended];
+};
+const otherEvents = (
+  { run, plan }: Opened,
+  journal: string,
+  entries: readonly JournalEntry[],
+  at: number,
+): Unstamped[] => {
+  const entry = entries[at] as JournalEntry;
+  switch (entry.kind) {
+    case 'opened':
+      return [{ event: 'run-started', run, action: entry.action, plan, journal }];
+    case 'resumed':
+      return [
+        {
+          event: 'run-started',
+          run,
+          action: entry.action === 'rollback' ? 'rollback' : 'resume',
+          plan,
+          journal,
+        },
+      ];
+    case 'snapshot':
+      return [{ event: 'snapshot-saved', snapshot: entry.snapshot }];
+    case 'reverting':
+      return [{ event: 'reverting', member: entry.member, reason: entry.reason }];
+    case 'reverted': {
+      const began = entries
+        .slice(0, at)
+        .findLast((one) => one.kind === 'reverting' && one.member === entry.member);
+      return [
+        {
+          event: 'reverted',
+          member: entry.member,
+          duration_ms: began === undefined ? 0 : ms(entry) - ms(began),
+        },
+      ];
+    }
+    default:
+      return [];
+  }
+};
+type Line = { readonly kind: string; readonly at: string };
+/**
+ * The active time of the run at each line. No process worked on it between the last line of one part and the
+ * first line of the next, so this time does not count.
+ */
+const activeTimes = (entries: readonly Line[]): number[] => {
+  let active = 0;
+  return entries.map((entry, at) => {
+    const last = entries[at - 1];
+    if (last !== undefined && entry.kind !== 'resumed') active += Math.max(0, ms(entry) - ms(last));
+    return active;
+  });
+};
+/** The active time of a run or an operation: the one source of its duration. Pure. */
+export const activeMs = (entries: readonly Line[]): number => activeTimes(entries).at(-1) ?? 0;
+/** Converts the entries of a journal to events. Pure. */
+export const journalEvents = (
+  opened: Opened,
+  entries: readonly JournalEntry[],
+  journal: string,
+): UpgradeEvent[] => {
+  const times = activeTimes(entries);
+  return entries.flatMap((entry, at) =>
+    [...otherEvents(opened, journal, entries, at), ...stepEvents(opened.plan, entries, at)].map(
+      (event) => ({ ...event, at: entry.at, elapsed_ms: times[at] ?? 0 }) as UpgradeEvent,
+    ),
+  );
+};
+
+/**
+ * The time of each member from its first step to the end of its health check. Interrupted members are left
+ * out. Pure.
+ */
+export const memberDurations = (entries: readonly JournalEntry[]): readonly number[] => {
+  const [opened] = entries;
+  if (opened?.kind !== 'opened') return [];
+  let timing: Timing | undefined;
+  let tookMs: readonly number[] = [];
+  for (const event of journalEvents(opened, entries, '')) {
+    timing = timingAfter(timing, event);
+    if (timing !== undefined) tookMs = timing.tookMs;
+  }
+  return tookMs;
+};
