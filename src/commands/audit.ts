@@ -56,7 +56,7 @@ const audit = defineCommand({
       .toSorted((a, b) => a.at.localeCompare(b.at))
       .filter((one) => (service === undefined || one.service === service) && Date.parse(one.at) >= from);
     return rowsResult(limit === undefined ? found : found.slice(-limit), {
-      columns: ['at', 'command', 'method', 'url', 'outcome', 'status'],
+      columns: ['at', 'command', 'outcome', 'method', 'status', 'url'],
       wideColumns: ['profile', 'mock', 'duration_ms', 'body'],
       name: 'at',
     });

@@ -137,7 +137,16 @@ export const clusters = defineCommand({
         return own.length === 0 ? [row] : own.map((one) => ({ ...row, ...one }));
       }),
     );
-    const columns = ['cluster', 'version', 'state', 'action', 'simulated', 'last_activity', 'last_run'];
+    const columns = [
+      'cluster',
+      'version',
+      'state',
+      'action',
+      'simulated',
+      'last_activity',
+      'last_run',
+      'cluster_file',
+    ];
     return rowsResult(rows.flat(), { columns, name: 'cluster', ifEmpty: next(['kv', 'init', '--help']) });
   },
 });
