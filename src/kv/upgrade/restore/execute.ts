@@ -1,5 +1,5 @@
 import { type Advice, adviceText, after, next, type ShowAdvice, showPlain } from '../../../core/next.ts';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { shapeBy } from '../../../core/shape.ts';
@@ -36,13 +36,28 @@ export type Restoring = {
 };
 /** Absent from the journal of an earlier version. */
 type Bump = number | undefined;
-const restoreCommand = (snapshot: string, to: string, bump: Bump): string[] => [
+/** What the command line of a restore contains. `bump_revision` is absent from the journal of an earlier version. */
+type RestoreWords = {
+  readonly snapshot: string;
+  readonly to: string;
+  readonly has_no_checksum?: boolean | undefined;
+  readonly bump_revision?: number | undefined;
+};
+/** The command that repeats a restore. A file without a checksum is accepted again only by its name. */
+const restoreCommand = ({ snapshot, to, has_no_checksum, bump_revision }: RestoreWords): string[] => [
   ...['kv', 'restore', '--snapshot', snapshot, '--to', to],
-  ...(bump === undefined ? [] : ['--bump-revision', String(bump)]),
+  ...(has_no_checksum === true ? ['--skip-hash-check', '--accept-unverified', basename(snapshot)] : []),
+  ...(bump_revision === undefined ? [] : ['--bump-revision', String(bump_revision)]),
 ];
 /** Members that are built with different values have different revisions forever. */
 const bumpOf = ({ bump_revision = 0 }: Pick<RestorePlan, 'bump_revision'>): number => bump_revision;
-const commandOf = (plan: RestorePlan): string[] => restoreCommand(plan.snapshot.path, plan.to, bumpOf(plan));
+const wordsOf = (plan: RestorePlan): RestoreWords => ({
+  snapshot: plan.snapshot.path,
+  to: plan.to,
+  bump_revision: bumpOf(plan),
+  ...(plan.snapshot.has_no_checksum === true ? { has_no_checksum: true } : {}),
+});
+const commandOf = (plan: RestorePlan): string[] => restoreCommand(wordsOf(plan));
 /** While every member still runs, nothing has to be finished. */
 const stopOnRequest = ({ signal, plan, progress }: Restoring): void => {
   if (!signal.aborted || progress.wasStopping) return;
@@ -56,20 +71,22 @@ const exitText = (reason: unknown): string =>
   reason instanceof AppError && reason.detail.code === 'MAX_TIME'
     ? ' after --max-time. A second Ctrl-C exits'
     : '. Another Ctrl-C exits';
-/** A stop would leave the cluster down, so the restore continues and reports how it can be interrupted. */
-const announceStop = ({ signal, plan, warn }: Restoring): void =>
-  signal.addEventListener(
-    'abort',
-    () => {
-      const exit = exitText(signal.reason);
-      const advice = after(
-        `the restore has stopped members, so it continues to its end${exit} immediately and leaves them as they are; then`,
-        commandOf(plan),
-      );
-      warn(adviceText(advice));
-    },
-    { once: true },
-  );
+/**
+ * A stop would leave the cluster down, so the restore continues and reports how it can be interrupted. Returns a
+ * function that ends this: after the restore, the message would be wrong.
+ */
+const announceStop = ({ signal, plan, warn }: Restoring): (() => void) => {
+  const announce = (): void => {
+    const exit = exitText(signal.reason);
+    const advice = after(
+      `the restore has stopped members, so it continues to its end${exit} immediately and leaves them as they are; then`,
+      commandOf(plan),
+    );
+    warn(adviceText(advice));
+  };
+  signal.addEventListener('abort', announce, { once: true });
+  return () => signal.removeEventListener('abort', announce);
+};
 const memberOf = ({ cluster }: Restoring, name: string): MemberSpec =>
   cluster.members.find((member) => member.name === name) as MemberSpec;
 /** Checks programs that a driver starts by a command line: after the stop it would be too late. */
@@ -89,12 +106,12 @@ const refuseWrongBinary = async ({ cluster, driver, plan }: Restoring, member: M
     { code: 'WRONG_BINARY', tryThis: [`old_binary: PATH of the ${plan.to} server in the cluster file`] },
   );
 };
-const stopAll = async ({ cluster, driver, log }: Restoring): Promise<void> => {
+const stopAll = async ({ cluster, driver, plan, log }: Restoring): Promise<void> => {
   for (const member of cluster.members) {
     if (!(await driver.stop(member, stopGraceMs(cluster))))
       throw new AppError('stopped', `${member.name} did not end`, {
         code: 'STOP_IGNORED',
-        tryThis: ['stop it by hand, then run kv restore again'],
+        tryThis: [after('stop it by hand, then', commandOf(plan))],
       });
     log(`${member.name}: stopped`);
   }
@@ -126,7 +143,7 @@ const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs:
         `${bad.join(', ')} did not become healthy on ${plan.to}; a majority needs ${quorumOf(stores.length)}`,
         {
           code: 'RESTORE_UNHEALTHY',
-          tryThis: ['read its log', 'run kv restore again: the kept directories stay'],
+          tryThis: ['read its log', next(commandOf(plan), 'restores again and keeps the directories')],
         },
       );
     }
@@ -179,21 +196,9 @@ const swapAll = async (
   }
   return kept;
 };
-/**
- * Builds, stops, swaps, starts, waits. Returns the current revision of the cluster, and the paths of the
- * previous directories.
- */
-export const restore = async (restoring: Restoring): Promise<Restored> => {
-  const { cluster, access, plan, shellFor, progress } = restoring;
-  const steps = plan.members.map((step) => ({ step, member: memberOf(restoring, step.name) }));
-  for (const { member } of steps) {
-    await refuseWrongCtl(shellFor(member), plan);
-    await configOn({ ...restoring, plan: { from: plan.to } }, member);
-    await refuseWrongBinary(restoring, member);
-  }
-  await buildAll(restoring, steps);
-  stopOnRequest(restoring);
-  announceStop(restoring);
+/** Stops every member, puts the new directories in place, and starts the members. */
+const replaceAll = async (restoring: Restoring, steps: readonly Step[]): Promise<Restored['kept']> => {
+  const { cluster, progress } = restoring;
   progress.write({ kind: 'stopping' });
   await stopAll(restoring);
   const kept = await swapAll(restoring, steps);
@@ -203,18 +208,44 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
     progress.write({ kind: 'failed', reason: messageOf(error) });
     throw error;
   });
+  return kept;
+};
+/** Removes the keys of the earlier run. Returns the revision of the cluster. */
+const concludeRestore = async ({ host, cluster, access, plan, progress }: Restoring): Promise<number> => {
   // A token of the previous cluster contains a raft index that the new cluster has not reached: the server
   // would wait for that index (seen on 3.3).
-  const fresh = accessWith(restoring.host, access.tls, access.user);
+  const fresh = accessWith(host, access.tls, access.user);
   const store = fresh.store(cluster.members[0]?.client_url as string, FIRST_READ_MS);
   const { revision } = await store.range('opsctl/none');
   await dropLock([store], plan.run);
   await removeOwnKeys([store], plan.run);
   // The snapshot was taken during a run and contains the shared keys of that run.
-  await removeShared({ host: restoring.host, cluster, stores: [store] });
+  await removeShared({ host, cluster, stores: [store] });
   progress.write({ kind: 'closed', revision });
   progress.close();
-  return { revision, kept };
+  return revision;
+};
+/**
+ * Builds, stops, swaps, starts, waits. Returns the current revision of the cluster, and the paths of the
+ * previous directories.
+ */
+export const restore = async (restoring: Restoring): Promise<Restored> => {
+  const { plan, shellFor } = restoring;
+  const steps = plan.members.map((step) => ({ step, member: memberOf(restoring, step.name) }));
+  for (const { member } of steps) {
+    await refuseWrongCtl(shellFor(member), plan);
+    await configOn({ ...restoring, plan: { from: plan.to } }, member);
+    await refuseWrongBinary(restoring, member);
+  }
+  await buildAll(restoring, steps);
+  stopOnRequest(restoring);
+  const endAnnouncements = announceStop(restoring);
+  try {
+    const kept = await replaceAll(restoring, steps);
+    return { revision: await concludeRestore(restoring), kept };
+  } finally {
+    endAnnouncements();
+  }
 };
 
 /**
@@ -230,6 +261,8 @@ export type RestoreEntry =
       readonly file_sha256: string;
       /** 0: the revisions were not raised. Absent in journals of earlier versions. */
       readonly bump_revision?: number;
+      /** The snapshot was accepted without a checksum. */
+      readonly has_no_checksum?: boolean;
       readonly members: readonly string[];
     }
   | { readonly kind: 'built'; readonly at: string; readonly member: string }
@@ -277,14 +310,14 @@ export type RestoreJournal = {
 };
 type Opened = Extract<RestoreEntry, { kind: 'opened' }>;
 const refuseOtherBump = (opened: Opened, plan: RestorePlan): void => {
-  const { snapshot, to, bump_revision: bump } = opened;
+  const { bump_revision: bump } = opened;
   if (bump === undefined || bump === bumpOf(plan)) return;
   throw new AppError(
     'unsafe',
     `no changes were made: an interrupted restore has built every member with --bump-revision ${bump}, so it cannot continue with ${bumpOf(plan)}`,
     {
       code: 'OTHER_BUMP_REVISION',
-      tryThis: [next(restoreCommand(snapshot, to, bump), 'continues that restore')],
+      tryThis: [next(restoreCommand(opened), 'continues that restore')],
     },
   );
 };
@@ -327,10 +360,8 @@ export const openRestore = async (host: Host, state: string, plan: RestorePlan):
   if (!goesOn)
     write({
       kind: 'opened',
-      to: plan.to,
-      snapshot: plan.snapshot.path,
+      ...wordsOf(plan),
       file_sha256: plan.snapshot.file_sha256,
-      bump_revision: bumpOf(plan),
       members: plan.members.map(({ name }) => name),
     });
   return {
@@ -359,7 +390,7 @@ export const restoreLine = (
       at: last.at,
       text: `restored to ${first.to} at revision ${last.revision} from ${first.snapshot}`,
     };
-  const command = restoreCommand(first.snapshot, first.to, first.bump_revision);
+  const command = restoreCommand(first);
   const interruptedResult = (advice: Advice) => ({
     outcome: 'interrupted' as const,
     at: last.at,

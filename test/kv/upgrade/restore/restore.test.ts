@@ -145,6 +145,24 @@ describe('a restore', () => {
     ]);
     expect((await journal()).at(-1)).toBe('closed');
   });
+  it('a Ctrl-C after a restore has ended prints nothing', async () => {
+    const { run, stop, warned } = await scene();
+    await run();
+    stop.abort();
+    expect(warned).toEqual([]);
+  });
+  it('the commands of a file without a checksum accept it by its name', async () => {
+    const { run, stop, warned, planWith, small } = await scene();
+    const plan = planWith();
+    const unverified = { ...plan, snapshot: { ...plan.snapshot, has_no_checksum: true as const } };
+    const named = naming('--snapshot /s.db', '--skip-hash-check --accept-unverified s.db');
+    const log = (text: string): void => {
+      if (text === 'n2: stopped') stop.abort();
+    };
+    await run({ log, plan: unverified });
+    expect(warned).toEqual([named]);
+    expect(restoreLine((await readRestore(small.host, STATE, 'test')).slice(0, -1))?.text).toEqual(named);
+  });
   it('an interrupted restore with other revisions builds every member again', async () => {
     const { run, stop, planWith, bumps } = await scene();
     const log = (text: string): void => {
