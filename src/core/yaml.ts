@@ -388,6 +388,60 @@ export const documentFrom = <E extends YamlFault, D extends Parsed<E>>(
   { parse, ...rest }: Omit<Parser<E, D>, 'parse'> & { readonly parse: (text: string) => D },
 ): D => documentsFrom(text, { ...rest, parse: (given) => [parse(given)] })[0] as D;
 
+const switches: ReadonlyMap<string, boolean> = new Map([
+  ...['y', 'Y', 'yes', 'Yes', 'YES', 'on', 'On', 'ON'].map((word) => [word, true] as const),
+  ...['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
+]);
+const octal = /^([-+]?)0[oO]?([0-7]+)$/;
+const whole = /^([-+]?)((?:0[xX][\da-fA-F]+)|(?:0[bB][01]+)|\d+)$/;
+const fraction = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/;
+/**
+ * Returns the value of a plain scalar in YAML 1.1 as programs in Go read it, if it differs from YAML 1.2
+ * (measured with servers of 3.3, 3.4 and 3.5). Pure.
+ */
+export const goScalar = (source: string, value: unknown): unknown => {
+  const isOn = switches.get(source);
+  if (isOn !== undefined) return isOn;
+  const digits = source.replaceAll('_', '');
+  if (!/^[-+.\d]/.test(source) || digits === '') return value;
+  const [, minus, eight] = octal.exec(digits) ?? [];
+  if (eight !== undefined) return parseInt(`${minus}${eight}`, 8);
+  const [, sign, number] = whole.exec(digits) ?? [];
+  if (number !== undefined) return sign === '-' ? -Number(number) : Number(number);
+  return fraction.test(digits) ? Number(digits) : value;
+};
+type PlainScalar = {
+  value: unknown;
+  readonly type?: string;
+  readonly source?: string;
+  readonly tag?: string;
+};
+/** The values of the maps, and the items of the lists, of a document. */
+function* valuesOf(root: unknown): Generator {
+  for (const node of nodesOf(root))
+    for (const item of isCollection(node) ? node.items : [])
+      yield typeof item === 'object' && item !== null && 'key' in item
+        ? (item as { readonly value?: unknown }).value
+        : item;
+}
+/** Gives each plain scalar of a document the value that programs in Go read. Keys stay texts. */
+export const resolveGoScalars = (root: unknown): void => {
+  for (const value of valuesOf(root)) {
+    const node: PlainScalar | undefined = isScalar(value) ? value : undefined;
+    if (node?.type === 'PLAIN' && node.tag === undefined && node.source !== undefined)
+      node.value = goScalar(node.source, node.value);
+  }
+};
+/** Returns whether a map of a document has a key that JSON cannot have: a list, a map or null. */
+export const hasOddKey = (root: unknown): boolean => {
+  for (const node of nodesOf(root))
+    for (const item of isCollection(node) ? node.items : []) {
+      if (typeof item !== 'object' || item === null || !('key' in item)) continue;
+      if (isCollection(item.key) || (isScalar(item.key) && item.key.value === null)) return true;
+    }
+  return false;
+};
+
 type ParsedYaml = { toJS(options?: { maxAliasCount: number }): unknown };
 /**
  * Returns the value of a YAML document, or the reason for the failure: an alias without an anchor, or too

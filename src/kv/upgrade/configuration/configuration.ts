@@ -4,12 +4,12 @@ import {
   refusedValues,
   settingNames,
 } from '../../../api-specs/etcd/server-settings.ts';
-import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
+import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
-import { yamlValue } from '../../../core/yaml.ts';
+import { hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
-import { wordsOf } from '../../../core/shell.ts';
-import type { ClusterFile, HostFacts, MemberStatus, Observation } from '../../engine/model.ts';
+import { argvOf, wordsOf } from '../../../core/shell.ts';
+import type { ClusterFile, HostFacts, MemberSpec, MemberStatus, Observation } from '../../engine/model.ts';
 import { accessInEnvironment, accessInFile, accessInFlags, type ConfigFinding, finding } from './access.ts';
 import {
   MODE,
@@ -42,13 +42,17 @@ export type ServerStart = {
   readonly file?: Readonly<Record<string, unknown>>;
   /** The variable ETCD_CONFIG_FILE names the file. Versions before 3.4 do not read it (seen on real servers). */
   readonly isFileOfVariable?: true;
+  /** Path of a configuration file that could not be read. */
+  readonly unreadFile?: string;
   /** Position of each flag (`--name`), variable (`ETCD_NAME`) or key (`section.key`). */
   readonly origins: ReadonlyMap<string, Origin>;
   /** Files or values that the server reads but opsctl could not read. */
   readonly unread: readonly string[];
-  /** Problems of the file itself, independent of a version. */
-  readonly notes?: readonly { readonly key: string; readonly message: string; readonly hint: string }[];
+  /** Problems of the source itself, and of its configuration file, independent of a version. */
+  readonly notes?: readonly Note[];
+  readonly fileNotes?: readonly Note[];
 };
+type Note = { readonly key: string; readonly message: string; readonly hint: string };
 /** Reads the files that a file refers to. */
 export type SourceReader = {
   readonly read: (path: string) => Promise<string | undefined>;
@@ -238,6 +242,47 @@ const settingsOf = (env: Readonly<Record<string, string>>): Map<string, string> 
       .filter(([name, value]) => name.startsWith('ETCD_') && value !== '')
       .map(([name, value]) => [name.slice(5).toLowerCase().replaceAll('_', '-'), value]),
   );
+/** The start of a server, as far as it was read. `file`: the content of the configuration file that it reads. */
+export type KnownStart = Pick<ServerStart, 'words' | 'env'> & {
+  readonly file: Settings | undefined;
+  readonly minor: Minor | undefined;
+};
+/** Returns the value of a flag. In the configuration file, it may have another name, and a section. */
+export type ReadSetting = (flag: string, key?: readonly [section: string, key: string]) => unknown;
+/**
+ * Reads settings as the server does: only the configuration file if it reads one, otherwise flags before
+ * variables (seen on 3.3, 3.4 and 3.5). Undefined if the settings were not read: neither the file, nor any flag
+ * or variable. Pure.
+ */
+export const readSettings = ({ words, env, file, minor }: KnownStart): ReadSetting | undefined => {
+  if (file !== undefined) {
+    const keys = normalizeKeys(file);
+    return (flag, key) => {
+      if (key === undefined) return keys[flag];
+      const section = keys[key[0]];
+      return typeof section === 'object' && section !== null ? (section as Settings)[key[1]] : undefined;
+    };
+  }
+  const [flags, variables] = [flagsOf(words), settingsOf(env)];
+  const isFileUnread = findServerFile(flags, env[FILE_VARIABLE], minor) !== undefined;
+  // A script of the operator may contain the flags or set the variables.
+  const isScript = flags.size + variables.size === 0 && !isServer(words[0] ?? '');
+  return isFileUnread || isScript ? undefined : (flag) => flags.get(flag) ?? variables.get(flag);
+};
+/** The start of a running member: its process, or the cluster file if the process could not be inspected. */
+export const runningStart = (
+  spec: MemberSpec | undefined,
+  seen: Pick<MemberStatus, 'host' | 'server_version'>,
+): KnownStart => {
+  const { command, environment, config: file } = seen.host ?? {};
+  const minor = minorOf(seen.server_version);
+  if (command === undefined && environment === undefined)
+    return { words: argvOf(spec?.old_command, spec?.old_binary) ?? [], env: spec?.env ?? {}, file, minor };
+  // One of both could not be read, and it may contain any setting.
+  return command === undefined || environment === undefined
+    ? { words: [], env: {}, file, minor }
+    : { words: command, env: environment, file, minor };
+};
 /** Checks a command line and its variables for version `to` (spec/store#measured-configuration). Pure. */
 export const lintFlags = (
   words: readonly string[],
@@ -353,6 +398,9 @@ export const parseConfig = async (
   // The servers use the last value of a repeated key.
   const error = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
   if (error !== undefined) return { broken: error.message.trimEnd() };
+  if (/^%YAML[ \t]+(?!1\.1\s)/m.test(first)) return { broken: 'the servers read only YAML 1.1 (%YAML 1.1)' };
+  if (hasOddKey(document.contents)) return { broken: 'a key is a list, a map or null' };
+  resolveGoScalars(document.contents);
   const parsed = yamlValue(document);
   if ('problem' in parsed) return { broken: parsed.problem };
   const file = parsed.value ?? {};

@@ -37,9 +37,13 @@ const fileOfVariable = (to: Minor): ConfigFinding => ({
   hint: 'name the file with --config-file',
 });
 const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
-  const { words, env, notes, unread, isFileOfVariable } = start;
-  const isUnread = isFileOfVariable === true && !readsFileOfVariable(to);
-  const file = isUnread ? undefined : start.file;
+  const { words, env, notes = [], fileNotes = [], isFileOfVariable, unreadFile } = start;
+  const isIgnored = isFileOfVariable === true && !readsFileOfVariable(to);
+  const file = isIgnored ? undefined : start.file;
+  const unread =
+    unreadFile === undefined || isIgnored
+      ? start.unread
+      : [...start.unread, `configuration file ${unreadFile}`];
   const flags = flagsOf(words);
   const hasFile = file !== undefined || findServerFile(flags, env[FILE_VARIABLE], to) !== undefined;
   const own = hasPrefix(env);
@@ -59,9 +63,9 @@ const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
   return [
     ...known,
     ...unknown.filter(({ key }) => !known.some((one) => one.key === key)),
-    ...(isUnread || (isFileOfVariable === true && to === '3.4') ? [fileOfVariable(to)] : []),
+    ...(isIgnored || (isFileOfVariable === true && to === '3.4') ? [fileOfVariable(to)] : []),
     ...changedDefaults(isSet, to),
-    ...(notes ?? []).map((note): ConfigFinding => ({ level: 'warn', ...note })),
+    ...[...notes, ...(isIgnored ? [] : fileNotes)].map((note): ConfigFinding => ({ level: 'warn', ...note })),
     ...unread.map(
       (what): ConfigFinding => ({
         level: 'warn',

@@ -140,19 +140,28 @@ const expandWords = (line: string, env: Readonly<Record<string, string>>, unread
   });
 const repeatNotes = (repeats: readonly RepeatedKey[] = []) =>
   repeats.map((one) => ({ key: one.key, ...repeatText(one) }));
-const withConfigFile = async (start: ServerStart, reader: SourceReader): Promise<ServerStart> => {
+/** A container has a separate file system, so the file of this path on the host is another one. */
+const runsContainer = (words: readonly string[]): boolean =>
+  words.some((word) => /^(docker|podman|nerdctl|ctr|crictl)$/.test(word.split('/').at(-1) ?? ''));
+/** Adds the configuration file that the server reads, or its path if it cannot be read here. */
+const withConfigFile = async (
+  start: ServerStart,
+  reader: SourceReader,
+  isContained: boolean,
+): Promise<ServerStart> => {
   const { flags } = parseWords(start.words);
   const path = findServerFile(flags, start.env[FILE_VARIABLE], undefined);
   if (path === undefined) return start;
-  const text = await reader.read(path);
+  const isOfVariable = findServerFile(flags, undefined, undefined) === undefined;
+  const found: ServerStart = isOfVariable ? { ...start, isFileOfVariable: true } : start;
+  // A relative path depends on the working directory of the server.
+  const isHere = !isContained && path.startsWith('/');
+  const text = isHere ? await reader.read(path) : undefined;
   const parsed = text === undefined ? undefined : await parseConfig(text);
   if (text === undefined || parsed === undefined || !('file' in parsed))
-    return { ...start, unread: [...start.unread, `configuration file ${path}`] };
+    return { ...found, unreadFile: path };
   const origins = new Map([...start.origins, ...keyOrigins(text, path)]);
-  const notes = [...(start.notes ?? []), ...repeatNotes(parsed.repeats)];
-  return findServerFile(flags, undefined, undefined) !== undefined
-    ? { ...start, file: parsed.file, origins, notes }
-    : { ...start, file: parsed.file, origins, notes, isFileOfVariable: true };
+  return { ...found, file: parsed.file, origins, fileNotes: repeatNotes(parsed.repeats) };
 };
 /** Positions of the flags of a line, including flags inside its variables. */
 const flagOrigins = (
@@ -191,7 +200,7 @@ const readUnit = async (text: string, path: string, reader: SourceReader): Promi
     const content = line.path === path ? text : ((await reader.read(line.path)) ?? '');
     const found = flagOrigins(content, line, [...parseWords(words).flags.keys()], environment);
     const start = { name: '', words, env, origins: new Map([...origins, ...found]), unread };
-    starts.push(await withConfigFile(start, reader));
+    starts.push(await withConfigFile(start, reader, line.section === 'Container' || runsContainer(expanded)));
   }
   for (const name of insertedOnly(lines)) delete env[name];
   const isSet = Object.keys(env).some((name) => name.startsWith('ETCD_'));
@@ -496,7 +505,21 @@ export const readSource = async (
   reader: SourceReader,
   format?: SourceFormat,
 ): Promise<Source> => {
-  const source = await readFormat(text, path, reader, format);
+  const found = await readFormat(text, path, reader, format);
+  const isContained =
+    found.format === 'pod' ||
+    found.format === 'compose' ||
+    (found.format === 'command' && runsContainer(text.split(/\s+/)));
+  const source = {
+    ...found,
+    starts: await Promise.all(
+      found.starts.map((start) =>
+        start.file === undefined && start.unreadFile === undefined
+          ? withConfigFile(start, reader, isContained)
+          : start,
+      ),
+    ),
+  };
   const isKnown = ({ file, words, env }: ServerStart): boolean =>
     file !== undefined || words.length > 0 || Object.keys(env).some((name) => name.startsWith('ETCD_'));
   if (!source.starts.some(isKnown)) throw notServer(path);

@@ -22,11 +22,6 @@ const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll
 const hasOwnRules = new Set(['auto-compaction-retention', 'log-output', 'log-outputs', 'feature-gates']);
 const stops = 'the server would not start';
 
-// The servers read YAML 1.1: `yes` is true and 1_000 is a number. An ambiguous text is accepted.
-const mayBeNumber = (value: unknown): boolean =>
-  typeof value === 'string' && /^[-+]?(0[xob]|\d+_)/i.test(value);
-const mayBeSwitch = (value: unknown): boolean =>
-  typeof value === 'string' && /^(y|n|yes|no|on|off)$/i.test(value);
 const isInteger = (value: unknown): boolean => typeof value === 'number' && Number.isInteger(value);
 type FileRule = { readonly fits: (value: unknown) => boolean; readonly what: string; readonly hint: string };
 const digits = 'write digits, without quotes';
@@ -40,18 +35,18 @@ const fileRules: Readonly<Record<SettingKind, FileRule>> = {
   urls: text,
   'bind-urls': text,
   whole: {
-    fits: (value) => (isInteger(value) && (value as number) >= 0) || mayBeNumber(value),
+    fits: (value) => isInteger(value) && (value as number) >= 0,
     what: 'a whole number',
     hint: digits,
   },
-  signed: { fits: (value) => isInteger(value) || mayBeNumber(value), what: 'a whole number', hint: digits },
+  signed: { fits: (value) => isInteger(value), what: 'a whole number', hint: digits },
   switch: {
-    fits: (value) => typeof value === 'boolean' || mayBeSwitch(value),
+    fits: (value) => typeof value === 'boolean',
     what: 'true or false',
     hint: 'write true or false, without quotes',
   },
   duration: {
-    fits: (value) => isInteger(value) || mayBeNumber(value),
+    fits: (value) => isInteger(value),
     what: 'a number of nanoseconds',
     hint: 'write nanoseconds: 5000000000 for 5 s',
   },
@@ -90,7 +85,7 @@ const sectionValues = (section: string, value: unknown, to: Minor): ConfigFindin
       ),
     ];
   return Object.entries(value).flatMap(([name, inner]) => {
-    const setting = findSectionKey(section, name, to);
+    const setting = findSectionKey(section, name.toLowerCase(), to);
     return setting === undefined ? [] : fileValue(setting, `${section}.${name}`, inner);
   });
 };
@@ -100,7 +95,9 @@ export const typeFindings = (file: Settings, to: Minor): ConfigFinding[] =>
     const section = fileSections[key];
     if (section !== undefined)
       return compareVersions(to, section.since) >= 0 ? sectionValues(key, value, to) : [];
-    const setting = hasOwnRules.has(key) ? undefined : findSetting(key, to, 'file');
+    // The servers read a second key in another case as well.
+    const name = key.toLowerCase();
+    const setting = hasOwnRules.has(name) ? undefined : findSetting(name, to, 'file');
     return setting === undefined ? [] : fileValue(setting, key, value);
   });
 

@@ -6,12 +6,12 @@ import type { GateCheck, MemberSpec, Step } from '../../engine/model.ts';
 import { stepId } from '../../engine/steps.ts';
 import { v2BytesOf } from '../guards/store.ts';
 import {
-  type PeerLinks,
   linksInLog,
   mostPeerErrors,
   openedInLog,
   peerErrors,
-  readLinks,
+  type PeerMetrics,
+  readPeerMetrics,
 } from '../observe/see-member.ts';
 import { kindOf } from '../plan-kind.ts';
 import { type Checking, type Run, type StartedProcess, memberOf, getMemberStatus } from '../run.ts';
@@ -84,6 +84,8 @@ export type Verdict = {
   readonly isUnknown?: true;
   /** Waiting gives this check a result, at the latest after `noticeMs`. */
   readonly isPending?: true;
+  /** Waiting cannot give this check a result. */
+  readonly isHopeless?: true;
   /** The process is not running yet: this has no effect on other checks. */
   readonly isStarting?: true;
   /** Present if the check failed because the process has ended. */
@@ -272,7 +274,8 @@ const noticeMs = 6000;
  * server would have noticed a blocked direction.
  */
 type Works = boolean | 'active' | 'pending' | undefined;
-type Pages = ReadonlyMap<string, { readonly links: PeerLinks | undefined; readonly log: Log }>;
+type Page = { readonly metrics: PeerMetrics | undefined; readonly log: Log };
+type Pages = ReadonlyMap<string, Page>;
 /** A direction that was blocked before this run was noticed long ago, so only a start is a reason to wait. */
 const hasStarted = ({ run, member, exited, isStarted }: Gate, name: string): boolean =>
   run.state?.logMark(name) !== undefined ||
@@ -284,11 +287,16 @@ const hasStarted = ({ run, member, exited, isStarted }: Gate, name: string): boo
  */
 const works = (gate: Gate, { from, to }: Link, pages: Pages): Works => {
   const { run, linksSeenAt = 0 } = gate;
-  const { links, log = { lines: [], isComplete: false } } = pages.get(from.name) ?? {};
+  const { metrics, log = { lines: [], isComplete: false } } = pages.get(from.name) ?? {};
+  const { links, reached } = metrics ?? {};
   const id = hexId(to.status.member_id);
+  // A start is followed by new connections, and the process has none of an earlier time.
+  const isReached = hasStarted(gate, from.name) ? reached?.get(id) : undefined;
   const isActive = links === undefined ? linksInLog(log.lines).get(id) : (links.get(id) ?? false);
   const isOpened = openedInLog(log.lines, log.isComplete).get(id);
-  if (isActive !== true || isOpened === true) return isActive;
+  if (isActive === false) return false;
+  if (isActive === true && isOpened === true) return true;
+  if (isReached !== undefined || isActive === undefined) return isReached;
   const isNew = [from, to].some(({ name }) => hasStarted(gate, name));
   if (isNew && run.host.elapsed() - linksSeenAt < noticeMs) return 'pending';
   return isOpened === false ? false : 'active';
@@ -312,7 +320,16 @@ const isCutOff = (own: Member, { status }: Member): boolean =>
   own.status.leader_id !== undefined &&
   own.status.leader_id !== own.status.member_id;
 const formatValue = ({ from, to }: Link): string => `${from.name} to ${to.name}`;
-type State = { readonly link: Link; readonly ok: Works };
+/**
+ * Returns whether waiting may show an unseen connection. A member writes its metrics after its own start, and
+ * lines into its log after a start of one of both members.
+ */
+const mayAppear = (gate: Gate, { from, to }: Link, pages: Pages): boolean => {
+  const { metrics, log } = pages.get(from.name) ?? {};
+  const hasLog = (log?.lines.length ?? 0) > 0;
+  return metrics === undefined || hasStarted(gate, from.name) || (hasLog && hasStarted(gate, to.name));
+};
+type State = { readonly link: Link; readonly ok: Works; readonly isHopeless: boolean };
 const verdictOf = (
   state: readonly State[],
   errors: readonly string[],
@@ -336,9 +353,12 @@ const verdictOf = (
       isPending: true,
     };
   if (unseen !== '')
-    return unknownVerdict(
-      `neither metrics nor logs show the connections ${unseen}; a leader transfer cannot show them, because it also succeeds through connections that only the other members opened`,
-    );
+    return {
+      ...unknownVerdict(
+        `neither metrics nor logs show the connections ${unseen}; a leader transfer cannot show them, because it also succeeds through connections that only the other members opened`,
+      ),
+      ...(state.every(({ ok, isHopeless }) => ok !== undefined || isHopeless) ? { isHopeless: true } : {}),
+    };
   const reached = others.map(({ name }) => name).join(', ');
   return passVerdict(
     names('active') === ''
@@ -359,8 +379,8 @@ export const peerLinksWork: Check = async (gate) => {
   const pages = new Map(
     await Promise.all(
       [own, ...others].map(async ({ name, store }) => {
-        const [links, log] = await Promise.all([readLinks(store), logOf(gate, name)]);
-        return [name, { links, log }] as const;
+        const [metrics, log] = await Promise.all([readPeerMetrics(store), logOf(gate, name)]);
+        return [name, { metrics, log }] as const;
       }),
     ),
   );
@@ -369,7 +389,11 @@ export const peerLinksWork: Check = async (gate) => {
     { from: own, to: other },
     { from: other, to: own },
   ]);
-  const state = links.map((link) => ({ link, ok: works(gate, link, pages) }));
+  const state = links.map((link) => ({
+    link,
+    ok: works(gate, link, pages),
+    isHopeless: !mayAppear(gate, link, pages),
+  }));
   const ignored = answered
     .filter((other) => isCutOff(own, other))
     .map(({ status }) => hexId(status.member_id));

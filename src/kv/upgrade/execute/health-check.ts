@@ -417,8 +417,10 @@ const alarmsEveryMs = 1000;
  * without a result reports this.
  */
 const unknownPatienceMs = 5000;
-const isOver = ({ ok, isFinal, isUnknown, isPending }: Verdict, isPatient: boolean): boolean =>
-  isUnknown === true ? !isPatient && isPending !== true : ok !== false || isFinal === true;
+const isOver = ({ ok, isFinal, isUnknown, isPending, isHopeless }: Verdict, isPatient: boolean): boolean =>
+  isUnknown === true
+    ? isHopeless === true || (!isPatient && isPending !== true)
+    : ok !== false || isFinal === true;
 /**
  * Repeats one check until it passes, fails, or the time is over; `first` is the verdict of its first attempt.
  * Each attempt also checks the process.

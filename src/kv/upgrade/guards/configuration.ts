@@ -3,7 +3,13 @@ import { resolve } from 'node:path';
 import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
-import { flagsOf, lintEnvironment, lintFile, lintFlags } from '../configuration/configuration.ts';
+import {
+  flagsOf,
+  lintEnvironment,
+  lintFile,
+  lintFlags,
+  readSettings,
+} from '../configuration/configuration.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { changedDefaults } from '../configuration/values.ts';
@@ -170,25 +176,16 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
   }
 };
 
-/**
- * If a configuration file exists, only the file counts, otherwise flags and variables. Undefined: no
- * configuration was read.
- */
+/** Undefined: no configuration was read. */
 const isKeySet = (
   start: Start | undefined,
   host: MemberHost,
   key: string,
   to: Minor,
 ): boolean | undefined => {
-  if (host?.config !== undefined) return host.config[key] !== undefined;
-  const flags = flagsOf(start?.words ?? []);
-  if (
-    start === undefined ||
-    findServerFile(flags, start.env[FILE_VARIABLE], to) !== undefined ||
-    (flags.size === 0 && Object.keys(start.env).length === 0)
-  )
-    return undefined;
-  return flags.has(key) || start.env[`ETCD_${key.toUpperCase().replaceAll('-', '_')}`] !== undefined;
+  const { words, env } = start ?? { words: [], env: {} };
+  const read = readSettings({ words, env, file: host?.config, minor: to });
+  return read === undefined ? undefined : read(key) !== undefined;
 };
 /**
  * Reports settings without an explicit value whose default changes in the new version: one finding for all

@@ -1,12 +1,10 @@
 import { type Advice, after, next } from '../../../core/next.ts';
-import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
-import { compareVersions, type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
+import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
-import { argvOf } from '../../../core/shell.ts';
 import { isOn } from '../configuration/access.ts';
-import { flagsOf } from '../configuration/configuration.ts';
+import { readSettings, runningStart } from '../configuration/configuration.ts';
 import { compareHashes } from '../observe/observe.ts';
 import { guard, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
@@ -228,12 +226,10 @@ export const v2CheckLine = (
   { utl_binary = 'etcdutl' }: ClusterFile,
   dataDir: string,
 ): [string, ...string[]] => [utl_binary, 'check', 'v2store', '--data-dir', dataDir];
-const servesV2 = (spec: MemberSpec | undefined, host: MemberStatus['host']): boolean => {
-  const flags = flagsOf(argvOf(spec?.old_command, spec?.old_binary) ?? []);
-  const flag = flags.get('enable-v2');
-  return (
-    flag === '' || [flag, spec?.env?.['ETCD_ENABLE_V2'], host?.config?.['enable-v2']].some((one) => isOn(one))
-  );
+/** Undefined if the configuration of the member was not read. */
+const servesV2 = (spec: MemberSpec | undefined, seen: MemberStatus): boolean | undefined => {
+  const read = readSettings(runningStart(spec, seen));
+  return read === undefined ? undefined : isOn(read('enable-v2'));
 };
 /**
  * 3.6 does not start if its snapshot or its log contains v2 data. Even a read through /v2 is stored in the
@@ -243,18 +239,24 @@ export const noV2Data = guard(
   'no-v2-data',
   'the v2 interface is off on every member',
   ({ observation, cluster, from, to }, log) => {
-    for (const { name, host } of observation.members)
-      if (
-        servesV2(
-          cluster.members.find((spec) => spec.name === name),
-          host,
-        )
-      )
+    for (const seen of observation.members) {
+      const { name } = seen;
+      const isServed = servesV2(
+        cluster.members.find((spec) => spec.name === name),
+        seen,
+      );
+      if (isServed === undefined)
+        log.noteUnknown({
+          member: name,
+          message: `${name}: cannot determine whether it serves the v2 interface: its flags, variables or configuration file could not be read`,
+        });
+      if (isServed === true)
         log.fail({
           member: name,
           message: `${name} serves the v2 interface (enable-v2): 3.6 does not have it and does not start with v2 data`,
           hint: 'move the clients to v3, remove the v2 data, and restart every member without enable-v2 first',
         });
+    }
     if (!checksV2(cluster, { from, to }))
       log.noteUnknown({
         message: 'cannot determine whether the data directories contain v2 data: 3.6 does not start with it',
@@ -284,19 +286,22 @@ const revokeWarning = {
  * reaches a 3.3 member can corrupt data.
  */
 /** The value of `auth-token` with which a member runs; undefined if its configuration was not read. */
-const tokenOf = ({ host, server_version }: MemberStatus): string | undefined => {
-  const simple = 'simple';
-  if (host?.config !== undefined) return String(host.config['auth-token'] ?? simple);
-  if (host?.command === undefined) return undefined;
-  const flags = flagsOf(host.command.slice(1));
-  // If the configuration file was not read, it may contain the setting.
-  const file = findServerFile(flags, host.environment?.[FILE_VARIABLE], minorOf(server_version));
-  if (file !== undefined) return undefined;
-  return flags.get('auth-token') ?? host.environment?.['ETCD_AUTH_TOKEN'] ?? simple;
+const tokenOf = (spec: MemberSpec | undefined, seen: MemberStatus): string | undefined => {
+  const read = readSettings(runningStart(spec, seen));
+  return read === undefined ? undefined : String(read('auth-token') ?? 'simple');
 };
 /** A member keeps simple tokens in its memory. Signed tokens are valid on every member, and a certificate needs no token. */
-const warnAboutTokens = (members: readonly MemberStatus[], log: Log): void => {
-  const tokens = members.map(tokenOf);
+const warnAboutTokens = (
+  members: readonly MemberStatus[],
+  { members: specs }: ClusterFile,
+  log: Log,
+): void => {
+  const tokens = members.map((seen) =>
+    tokenOf(
+      specs.find(({ name }) => name === seen.name),
+      seen,
+    ),
+  );
   if (tokens.every((token) => token?.startsWith('jwt') === true)) return;
   const isKnown = tokens.some((token) => token?.startsWith('simple') === true);
   log.warn({
@@ -349,7 +354,7 @@ export const authAndLeases = guard(
         hint: `upgrade every member to ${safePatch} or later first`,
       });
     }
-    warnAboutTokens(members, log);
+    warnAboutTokens(members, cluster, log);
   },
   memberFacts.answer,
   {

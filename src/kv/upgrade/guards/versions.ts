@@ -1,4 +1,3 @@
-import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import { after, next } from '../../../core/next.ts';
 import { countText } from '../../../core/format.ts';
 import {
@@ -16,7 +15,7 @@ import {
 import type { Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { minorsBetween, missingRows } from '../plan-kind.ts';
 import { isOn } from '../configuration/access.ts';
-import { flagsOf } from '../configuration/configuration.ts';
+import { readSettings } from '../configuration/configuration.ts';
 import { isStartedHere, startOf } from './configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 
@@ -223,14 +222,9 @@ const startsV2 = (input: GuardInput, name: string): boolean => {
   const spec = input.cluster.members.find((member) => member.name === name);
   const host = input.observation.members.find((member) => member.name === name)?.host;
   if (rowOf(input.to)?.v2 !== 'enable-v2' || spec === undefined) return false;
-  const start = startOf(spec, host, isStartedHere(input.cluster));
-  // If a configuration file exists, only the file counts.
-  if (host?.config !== undefined) return isOn(host.config['enable-v2']);
-  // A flag overrides the variable, a flag without a value is true, and servers ignore an empty variable.
-  const flags = flagsOf(start?.words ?? []);
-  if (findServerFile(flags, start?.env[FILE_VARIABLE], input.to) !== undefined) return false;
-  const flag = flags.get('enable-v2');
-  return flag === '' || isOn(flag ?? start?.env['ETCD_ENABLE_V2']);
+  const { words, env } = startOf(spec, host, isStartedHere(input.cluster)) ?? { words: [], env: {} };
+  const read = readSettings({ words, env, file: host?.config, minor: input.to });
+  return isOn(read?.('enable-v2'));
 };
 const mostAddresses = 5;
 /**

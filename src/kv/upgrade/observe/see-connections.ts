@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Access } from '../../engine/access.ts';
 import { argvOf } from '../../../core/shell.ts';
@@ -9,9 +10,9 @@ import type {
   MemberSpec,
   Observation,
 } from '../../engine/model.ts';
-import { flagsOf } from '../configuration/configuration.ts';
+import { readSettings } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
-import { linksInLog, readLinks, type InspectedMember, unreachedBy } from './see-member.ts';
+import { linksInLog, readPeerMetrics, type InspectedMember, unreachedBy } from './see-member.ts';
 
 /** Access to the connections of a cluster. `driver`: includes logs and certificate files. */
 export type Looking = {
@@ -29,7 +30,8 @@ const specOf = ({ cluster }: Looking, name: string): MemberSpec | undefined =>
  * written since the last change.
  */
 const linksOf = async (looking: Looking, { name, client_url }: InspectedMember) => {
-  const links = await readLinks(looking.access.store(client_url)).catch(() => undefined);
+  const metrics = await readPeerMetrics(looking.access.store(client_url)).catch(() => undefined);
+  const links = metrics?.links;
   const spec = specOf(looking, name);
   if (links !== undefined || looking.driver === undefined || spec === undefined) return links;
   const lines = await looking.driver.logTail(spec, tailLines).catch(() => []);
@@ -114,27 +116,22 @@ const fileKeys = [
   ['client', 'client-cert-file', 'client-transport-security', 'client-cert-file'],
   ['peer', 'peer-client-cert-file', 'peer-transport-security', 'client-cert-file'],
 ] as const;
-const inSection = (
-  config: Readonly<Record<string, unknown>> | undefined,
-  section: string,
-  key: string,
-): unknown => {
-  const part = config?.[section];
-  return typeof part === 'object' && part !== null ? (part as Record<string, unknown>)[key] : undefined;
-};
 /**
  * Returns the absolute paths of the certificate files that the next start reads: from the running command
  * line, the cluster file or the configuration file. Pure.
  */
 export const certificateFiles = (
   spec: MemberSpec,
-  host: MemberStatus['host'],
+  { host, server_version }: Pick<MemberStatus, 'host' | 'server_version'>,
 ): readonly (readonly [CertificateStatus['role'], string])[] => {
-  const flags = flagsOf(host?.command ?? argvOf(spec.new_command, spec.new_binary) ?? []);
-  const environment = { ...host?.environment, ...spec.env };
+  const read = readSettings({
+    words: host?.command ?? argvOf(spec.new_command, spec.new_binary) ?? [],
+    env: { ...host?.environment, ...spec.env },
+    file: host?.config,
+    minor: minorOf(server_version),
+  });
   return fileKeys.flatMap(([role, flag, section, key]) => {
-    const variable = `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
-    const path = flags.get(flag) ?? inSection(host?.config, section, key) ?? environment[variable];
+    const path = read?.(flag, [section, key]);
     return typeof path === 'string' && path.startsWith('/') ? [[role, path] as const] : [];
   });
 };
@@ -143,7 +140,7 @@ const filesOf = async (looking: Looking, member: MemberStatus): Promise<Certific
   const { driver } = looking;
   if (spec === undefined || driver === undefined) return [];
   const found = await Promise.all(
-    certificateFiles(spec, member.host).map(async ([role, path]) =>
+    certificateFiles(spec, member).map(async ([role, path]) =>
       certificateIn(role, path, await driver.readFile(spec, path).catch(() => undefined)),
     ),
   );

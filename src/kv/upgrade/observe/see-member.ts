@@ -10,7 +10,6 @@ import {
   type Store,
 } from '../../client/etcd-client.ts';
 import { type Access, busyTimeoutMs } from '../../engine/access.ts';
-import { argvOf } from '../../../core/shell.ts';
 import type {
   ClientRequests,
   ClusterFile,
@@ -18,7 +17,7 @@ import type {
   MemberSpec,
   V2DataStatus,
 } from '../../engine/model.ts';
-import { flagsOf } from '../configuration/configuration.ts';
+import { readSettings, runningStart } from '../configuration/configuration.ts';
 
 export type InspectedMember = MemberStatus & {
   readonly listed?: readonly ListedMember[];
@@ -130,13 +129,16 @@ export const seeMember = async (
 const defaultQuota = 2 * 1024 ** 3;
 const metric = /^etcd_server_quota_backend_bytes\s+(\S+)/m;
 /**
- * The quota from the configuration of the server: flag, environment or file. 0 or no value is the store's
- * default. Pure.
+ * The quota from the configuration of the server. 0 or no value is the store's default. Undefined if its
+ * configuration was not read. Pure.
  */
-export const configuredQuota = (spec: MemberSpec, host: MemberStatus['host']): number => {
-  const flag = flagsOf(argvOf(spec.old_command, spec.old_binary) ?? []).get('quota-backend-bytes');
-  const named = [flag, spec.env?.['ETCD_QUOTA_BACKEND_BYTES'], host?.config?.['quota-backend-bytes']];
-  const bytes = Number(named.find((value) => value !== undefined) ?? 0);
+export const configuredQuota = (
+  spec: MemberSpec,
+  seen: Pick<MemberStatus, 'host' | 'server_version'>,
+): number | undefined => {
+  const read = readSettings(runningStart(spec, seen));
+  if (read === undefined) return undefined;
+  const bytes = Number(read('quota-backend-bytes') ?? 0);
   return bytes > 0 ? bytes : defaultQuota;
 };
 /** A counter with at most one label, by the value of the label; `''` without a label. */
@@ -211,7 +213,7 @@ const metricsOf = async (
     ...(clients === undefined || clients.v2_requests < 0 ? {} : { clients }),
   };
 };
-export type MemberMetrics = Required<Pick<MemberStatus, 'quota_bytes'>> & Pick<MemberStatus, 'clients'>;
+export type MemberMetrics = Pick<MemberStatus, 'quota_bytes' | 'clients'>;
 /**
  * Reads the metrics of all members that respond. `seeV2` must not run at the same time, because members count
  * its requests.
@@ -226,7 +228,8 @@ export const seeMetrics = async (
     cluster.members.map(async (spec): Promise<readonly [string, MemberMetrics]> => {
       const member = seen.find(({ name }) => name === spec.name);
       const found = member?.is_reachable === true ? await metricsOf(host, access, spec) : {};
-      return [spec.name, { quota_bytes: configuredQuota(spec, member?.host), ...found }];
+      const quota = member === undefined ? undefined : configuredQuota(spec, member);
+      return [spec.name, { ...(quota === undefined ? {} : { quota_bytes: quota }), ...found }];
     }),
   );
   return new Map(rows);
@@ -296,10 +299,25 @@ export const linksIn = (page: string): PeerLinks | undefined => {
   }
   return found.size === 0 ? undefined : found;
 };
-/** Connections that a member reports; undefined if its metrics could not be read or do not contain them. */
-export const readLinks = async (store: Store): Promise<PeerLinks | undefined> => {
+const roundTrips = /^\w+_network_peer_round_trip_time_seconds_(sum|count)\{To="([0-9a-f]+)"\}\s+(\S+)/gm;
+/**
+ * Whether a member has ever reached each peer through a connection that it opened itself. From five seconds
+ * after its start on, a server records the time of its own requests to a peer, and 0 until one has succeeded.
+ * A server that was reached earlier keeps its time, so this shows only a direction that was never open. Pure.
+ */
+export const reachedIn = (page: string): PeerLinks => {
+  const found = new Map<string, boolean>();
+  const counts = new Map<string, number>();
+  for (const [, what, remote = '', value] of page.matchAll(roundTrips))
+    if (what === 'count') counts.set(withoutZeros(remote), Number(value));
+    else found.set(withoutZeros(remote), Number(value) > 0);
+  return new Map([...found].filter(([id, isReached]) => isReached || (counts.get(id) ?? 0) > 0));
+};
+export type PeerMetrics = { readonly links: PeerLinks | undefined; readonly reached: PeerLinks };
+/** What a member reports about its peers; undefined if its metrics could not be read. */
+export const readPeerMetrics = async (store: Store): Promise<PeerMetrics | undefined> => {
   const page = await store.connection.get('/metrics').catch(() => undefined);
-  return page?.status === 200 ? linksIn(page.text) : undefined;
+  return page?.status === 200 ? { links: linksIn(page.text), reached: reachedIn(page.text) } : undefined;
 };
 const became = /peer ([0-9a-f]+) became (in)?active|\bpeer became (in)?active\b/;
 /**

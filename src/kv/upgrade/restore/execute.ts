@@ -34,8 +34,6 @@ export type Restoring = {
   log(text: string): void;
   warn(text: string): void;
 };
-/** Absent from the journal of an earlier version. */
-type Bump = number | undefined;
 /** What the command line of a restore contains. `bump_revision` is absent from the journal of an earlier version. */
 type RestoreWords = {
   readonly snapshot: string;

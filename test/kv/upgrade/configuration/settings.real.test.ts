@@ -229,7 +229,13 @@ const valueCases: readonly Case[] = [
     ...(how === 'variable' ? [{ how, key: 'snapshot-count', value: '' }] : []),
   ]),
   ...repeated.map(([key, earlier, value]): Case => ({ how: 'flag', key, value, earlier })),
+  // Plain scalars of YAML 1.1, which differ from YAML 1.2.
+  ...['on', 'n', '08', '1_000', '12:30', 'oN'].flatMap((value) =>
+    ['initial-cluster-token', 'pre-vote', 'snapshot-count'].map((key): Case => ({ how: 'file', key, value })),
+  ),
+  ...['off', '"off"'].map((value): Case => ({ how: 'file', key: 'proxy', value })),
   ...Object.keys(fileSections).flatMap((section): Case[] => [
+    { how: 'file', key: section, value: '{Auto-TLS: "true"}' },
     { how: 'file', key: section, value: 'x' },
     { how: 'file', key: section, value: '{cert-file: 1}' },
     { how: 'file', key: section, value: '{allowed-cn: x}' },

@@ -212,6 +212,42 @@ describe('settings of a file keep their place', () => {
     expect(rows('3.4')).toEqual(['fail snapshot-count', 'warn ETCD_CONFIG_FILE']);
     expect(rows('3.5')).toEqual(['fail snapshot-count']);
   });
+  /** Keys of findings about files that opsctl could not read. */
+  const unreadFiles = async (text: string, to: Minor, files: Record<string, string> = {}) =>
+    lintStarts((await read(text, files)).starts, to)
+      .map(({ key }) => key)
+      .filter((key) => key.startsWith('configuration file'));
+  const named = ['configuration file /e.yml'];
+  const onHost = { '/e.yml': 'name: n1\n' };
+  it.each([
+    ['a unit', '[Service]\nExecStart=/usr/bin/etcd --config-file /e.yml\n'],
+    ['an environment file', 'ETCD_CONFIG_FILE=/e.yml\n'],
+    ['a command', 'etcd --config-file=/e.yml --name n1\n'],
+  ])('a configuration file of %s is read, or reported', async (_, text) => {
+    expect(await unreadFiles(text, '3.5')).toEqual(named);
+    expect(await unreadFiles(text, '3.5', onHost)).toEqual([]);
+    expect(await findings(text, '3.5', { '/e.yml': 'name: 5\n' })).toEqual(['name /e.yml:1']);
+  });
+  it.each([
+    ['a pod', pod('    command: [etcd, --config-file=/e.yml]')],
+    ['a compose file', 'services:\n  etcd:\n    command: etcd --config-file /e.yml\n'],
+    ['a unit that runs docker', '[Service]\nExecStart=/usr/bin/docker run x etcd --config-file /e.yml\n'],
+    ['a unit of podman', '[Container]\nImage=x\nExec=etcd --config-file /e.yml\n'],
+    ['docker run', 'docker run x etcd --config-file /e.yml\n'],
+  ])('%s: a configuration file of the host is not the one of the container', async (_, text) => {
+    expect(await unreadFiles(text, '3.5', onHost)).toEqual(named);
+  });
+  it('a relative configuration file is reported, because the working directory is unknown', async () => {
+    const unit = '[Service]\nExecStart=/usr/bin/etcd --config-file e.yml\n';
+    expect(await unreadFiles(unit, '3.5', { 'e.yml': 'name: n1\n' })).toEqual(['configuration file e.yml']);
+  });
+  it('versions before 3.4 do not need the file of the variable, and its repeated keys do not matter', async () => {
+    const unit = '[Service]\nEnvironment=ETCD_CONFIG_FILE=/e.yml\nExecStart=/usr/bin/etcd --name n1\n';
+    expect([await unreadFiles(unit, '3.3'), await unreadFiles(unit, '3.4')]).toEqual([[], named]);
+    const { starts } = await read(unit, { '/e.yml': 'name: n1\nname: n2\n' });
+    const keys = (to: Minor) => lintStarts(starts, to).map(({ key }) => key);
+    expect([keys('3.3').includes('name'), keys('3.4').includes('name')]).toEqual([false, true]);
+  });
   it('systemd ignores a line with export', async () => {
     const files = { '/env': 'export ETCD_SNAPSHOT_COUNT=x\n' };
     const unit = '[Service]\nEnvironmentFile=/env\nExecStart=/usr/bin/etcd\n';

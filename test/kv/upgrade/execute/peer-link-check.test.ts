@@ -235,6 +235,53 @@ describe('the connections of a member', () => {
     expect(run.told).toContainEqual(expect.objectContaining({ check: 'peer-links', ok: true }));
     expect(run.told.filter(({ event }) => event === 'note')).toEqual([]);
   });
+  /** The metrics of a version before 3.4, with the round trips of this member to its peers. */
+  const withTrips = async (sum: number | undefined, isActive = false) => {
+    const { small, run, gate } = await gateOn();
+    small.state.log = [];
+    const text = ['3e9', '3ea', '3eb']
+      .flatMap((id) => [
+        ...(sum === undefined
+          ? []
+          : ['sum', 'count'].map(
+              (what) =>
+                `etcd_network_peer_round_trip_time_seconds_${what}{To="${id}"} ${what === 'sum' ? sum : 2}`,
+            )),
+        ...(isActive ? [`etcd_network_active_peers{Local="a",Remote="${id}"} 1`] : []),
+      ])
+      .join('\n');
+    const asked = <T extends { store: object }>(one: T): T => ({
+      ...one,
+      store: { ...one.store, connection: { get: async () => ({ status: 200, text }) } },
+    });
+    return { run, gate: { ...asked(gate), others: gate.others.map(asked) } };
+  };
+  it.each([
+    ['that reached all peers itself, works', 0.0002, true, 'pass', undefined],
+    ['that reached no peer itself, fails', 0, true, 'fail', 'n2 to n1, n2 to n3'],
+    ['that reached no peer and reports no active connections, fails', 0, false, 'fail', 'n2 to n1, n2 to n3'],
+  ])('a started member %s, without any line in its log', async (_, sum, isActive, verdict, shown) => {
+    const { run, gate } = await withTrips(sum, isActive);
+    for (const name of verdict === 'pass' ? ['n1', 'n2', 'n3'] : ['n2']) run.state.markLog(name, []);
+    expect(await peerLinksWork(gate)).toMatchObject({
+      ok: verdict === 'pass',
+      ...(shown === undefined ? {} : { detail: naming(shown) }),
+    });
+  });
+  it('round trips of a member that has not been started prove nothing', async () => {
+    const { run, gate } = await withTrips(0);
+    const began = run.host.elapsed();
+    // No line and no metric can follow, so the check does not wait for one.
+    expect(await peerLinksWork(gate)).toMatchObject({ ok: null, isHopeless: true });
+    await passGate(gate, 60_000);
+    expect(run.host.elapsed() - began).toBeLessThan(1000);
+  });
+  it('a started member without any evidence is watched for some seconds', async () => {
+    const { run, gate } = await withTrips(undefined);
+    const began = run.host.elapsed();
+    await passGate({ ...gate, isStarted: true }, 60_000);
+    expect(run.host.elapsed() - began).toBeGreaterThan(4000);
+  });
   it('connections with repeated errors are a finding', async () => {
     const line =
       '2026 W | rafthttp: health check for peer 3e9 could not connect: x509: certificate relies on legacy Common Name field';

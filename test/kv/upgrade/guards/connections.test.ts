@@ -201,10 +201,10 @@ describe('certificates', () => {
     ]);
     expect(certificateIn('peer', 'x', 'no certificate')).toBeUndefined();
     const config = { 'peer-transport-security': { 'cert-file': '/a.pem' } };
-    expect(certificateFiles({ ...spec, env: { ETCD_CERT_FILE: '/b.pem' } }, { config })).toEqual([
-      ['server', '/b.pem'],
-      ['peer', '/a.pem'],
-    ]);
+    const env = { ETCD_CERT_FILE: '/b.pem' };
+    expect(certificateFiles({ ...spec, env }, {})).toEqual([['server', '/b.pem']]);
+    // With a configuration file, the servers ignore flags and variables.
+    expect(certificateFiles({ ...spec, env }, { host: { command, config } })).toEqual([['peer', '/a.pem']]);
   });
 });
 

@@ -24,6 +24,18 @@ const levels = (cluster: Partial<ClusterFile>, member = at35(), from = '3.5', to
     .map(({ level }) => level);
 
 describe('v2 data on the way to 3.6', () => {
+  it('the process decides about the interface, and an unread start is unknown', () => {
+    const started = (command: string[] | undefined, environment: Record<string, string> | undefined) =>
+      levels(
+        { utl_binary: 'etcdutl' },
+        at35({ host: { ...(command && { command }), ...(environment && { environment }) } }),
+      );
+    expect(started(['etcd', '--enable-v2'], {})).toEqual(['fail']);
+    expect(started(['etcd'], { ETCD_ENABLE_V2: 'true' })).toEqual(['fail']);
+    expect(started(['etcd'], {})).toEqual(['pass']);
+    expect(started(['etcd', '--config-file', '/e.yml'], {})).toEqual(['unknown']);
+    expect(started(['etcd', '--name', 'n1'], undefined)).toEqual(['unknown']);
+  });
   it('v2 data cannot be detected without its program', () => expect(levels({})).toEqual(['unknown']));
   it('v2 data cannot be detected on other hosts', () =>
     expect(levels({ utl_binary: 'etcdutl', driver: 'ssh' } as never)).toEqual(['unknown']));

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { gateMs } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
 import { findingsOf, guards } from '../../../../src/kv/upgrade/guards/all.ts';
-import { configuredQuota, seeV2 } from '../../../../src/kv/upgrade/observe/see-member.ts';
+import { seeV2 } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { accessWith } from '../../../../src/kv/engine/access.ts';
 import type { MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
@@ -32,17 +32,6 @@ describe('the quota', () => {
   });
   it('an unread quota is unknown', () =>
     expect(levels('quota', { quota_bytes: undefined } as never)).toEqual(['unknown']));
-  it('the quota is that of the server, otherwise the default of the store', () => {
-    const [spec] = clusterFile().members;
-    expect(
-      configuredQuota({ ...spec!, old_command: ['etcd', '--quota-backend-bytes=5000'] }, undefined),
-    ).toBe(5000);
-    expect(configuredQuota({ ...spec!, env: { ETCD_QUOTA_BACKEND_BYTES: '6000' } }, undefined)).toBe(6000);
-    expect(configuredQuota(spec!, { config: { 'quota-backend-bytes': 7000 } })).toBe(7000);
-    expect(
-      configuredQuota({ ...spec!, old_command: ['etcd', '--quota-backend-bytes', '0'] }, undefined),
-    ).toBe(2 ** 31);
-  });
 });
 
 describe('versions that must not be run or left', () => {

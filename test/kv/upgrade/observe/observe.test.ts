@@ -290,25 +290,43 @@ it('read-only inspection of a cluster requests no hashes', async () => {
 describe('the quota of a member', () => {
   const spec = clusterFile(1).members[0] as ClusterFile['members'][number];
   const GiB = 1024 ** 3;
-  it('the quota is the first configured one; missing and 0 mean two GiB', () => {
-    const flag = {
-      ...spec,
-      old_command: ['etcd', '--quota-backend-bytes', '1'],
-      env: { ETCD_QUOTA_BACKEND_BYTES: '2' },
-    };
-    expect(configuredQuota(flag, { config: { 'quota-backend-bytes': 3 } })).toBe(1);
-    expect(
-      configuredQuota(
-        { ...spec, env: { ETCD_QUOTA_BACKEND_BYTES: '2' } },
-        { config: { 'quota-backend-bytes': 3 } },
-      ),
-    ).toBe(2);
-    expect(configuredQuota(spec, { config: { 'quota-backend-bytes': 3 } })).toBe(3);
+  const flag = {
+    ...spec,
+    old_command: ['etcd', '--quota-backend-bytes', '1'],
+    env: { ETCD_QUOTA_BACKEND_BYTES: '2' },
+  };
+  const file = { 'quota-backend-bytes': 3 };
+  it('a flag replaces the variable, and the file replaces both', () => {
+    expect(configuredQuota(flag, {})).toBe(1);
+    expect(configuredQuota({ ...spec, env: flag.env }, {})).toBe(2);
+    expect(configuredQuota(flag, { host: { config: file } })).toBe(3);
+    expect(configuredQuota(flag, { host: { config: { 'Quota-Backend-Bytes': 4 } } })).toBe(4);
+    expect(configuredQuota(flag, { host: { config: { name: 'n1' } } })).toBe(2 * GiB);
     for (const none of [0, -1, 'odd'])
-      expect(configuredQuota(spec, { config: { 'quota-backend-bytes': none } })).toBe(2 * GiB);
-    expect(configuredQuota(spec, undefined)).toBe(2 * GiB);
-    expect(configuredQuota({ name: 'n1', client_url: '' }, undefined)).toBe(2 * GiB);
+      expect(configuredQuota(spec, { host: { config: { 'quota-backend-bytes': none } } })).toBe(2 * GiB);
   });
+  it('the process replaces the cluster file', () => {
+    const host = { command: ['etcd', '--quota-backend-bytes=5'], environment: {} };
+    expect(configuredQuota(flag, { host })).toBe(5);
+    expect(configuredQuota(flag, { host: { command: ['etcd'], environment: {} } })).toBe(2 * GiB);
+  });
+  it.each([
+    ['no command', { name: 'n1', client_url: '' }, {}],
+    ['a script without flags', { ...spec, old_command: ['/opt/start.sh'] }, {}],
+    ['a file that was not read', { ...spec, old_command: ['etcd', '--config-file', '/e.yml'] }, {}],
+    [
+      'a file of the variable that was not read',
+      { ...flag, env: { ETCD_CONFIG_FILE: '/e.yml' } },
+      { server_version: '3.4.23' },
+    ],
+    ['a process without readable variables', flag, { host: { command: ['etcd', '--name', 'n1'] } }],
+  ])('the quota of %s is unknown', (_, member, seen) =>
+    expect(configuredQuota(member, seen)).toBeUndefined(),
+  );
+  it('a version before 3.4 ignores the file of the variable', () =>
+    expect(
+      configuredQuota({ ...flag, env: { ETCD_CONFIG_FILE: '/e.yml' } }, { server_version: '3.3.25' }),
+    ).toBe(1));
   it('the quota is the reported one if the member can be queried', async () => {
     const quota = async (
       answer: { status: number; text: string } | Error,
@@ -343,7 +361,7 @@ describe('the quota of a member', () => {
       expect(await quota(answer)).toEqual([2 * GiB, 1]);
     expect(await quota({ status: 200, text: line('1') }, away('n1'))).toEqual([2 * GiB, 0]);
     const other = seen('n2');
-    expect(await quota({ status: 200, text: line('1') }, other)).toEqual([2 * GiB, 0]);
+    expect(await quota({ status: 200, text: line('1') }, other)).toEqual([undefined, 0]);
   });
 });
 
