@@ -159,15 +159,17 @@ const note = (auth: Auth, id: string, result: Attempt, most: number): Delivery |
 
 /**
  * Sends one event until it is accepted, rejected, or has reached the configured number of attempts; always
- * with the same `jti`.
+ * with the same `jti`. A server that stops makes no further attempt: the event stays pending for the next server.
  */
 export const deliver = async (auth: Auth, id: string): Promise<void> => {
+  const { host, stopping } = auth.env;
   const { event_attempts: most, event_backoff_ms: backoffMs } = auth.settings();
   for (let tries = 0; tries < most; tries++) {
     const delivery = auth.deliveries.get(id);
     if (delivery === undefined || delivery.state !== 'pending') return;
     const next = note(auth, id, await attempt(auth, delivery), most);
     if (next?.state !== 'pending') return;
-    await auth.env.host.sleep(backoffMs * 2 ** tries);
+    await host.sleep(backoffMs * 2 ** tries, stopping).catch(() => undefined);
+    if (stopping?.aborted === true) return;
   }
 };

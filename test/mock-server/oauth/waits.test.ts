@@ -98,6 +98,14 @@ describe('a security event', () => {
     const { event_backoff_ms: first } = auth.settings();
     expect(pauses.filter((_, i) => i < 2)).toEqual([first, 2 * first]);
   });
+  it('is not sent again by a server that stops, and stays pending for the next server', async () => {
+    const { auth, settle } = open([{ status: 503 }, { status: 202 }]);
+    const ended = put(auth);
+    while (!steps.includes('sleep 500')) await pause();
+    await settle();
+    expect(await ended).toMatchObject({ state: 'pending', attempts: 1, done_at: null });
+    expect(steps).toEqual([send, 'sleep 500']);
+  });
   it('is sent once if it is refused, and its response is noted', async () => {
     const { auth } = open([{ status: 400, body: 'no' }]);
     expect(await put(auth)).toMatchObject({
