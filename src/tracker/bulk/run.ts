@@ -185,8 +185,8 @@ const noteFound = async (run: Run, { line, hash }: Marked, change: Change, id: u
     own === undefined || run.journal === undefined
       ? undefined
       : await run.keys.forUndo(change.resource, { ...change.input.params, [own]: id }, [], true);
-  await run.keys.note(change.resource, record);
   run.journal?.noteDone(line, hash, id, markAfter(change, record));
+  await run.keys.note(change.resource, record);
 };
 /** A row of an earlier run that was sent without a response but did arrive. */
 const findExisting = async (
@@ -241,8 +241,9 @@ const sendOnce = async (
     const change = await callerFor(run, update);
     answer = await lost.call(() => change({ params: { ...input.params, [own]: id }, body: afterwards }));
   }
-  await run.keys.note(resource, answer);
+  // The note may wait for a list. A row whose response arrived must not look unanswered to a resumed run in that time.
   journal.noteDone(line, hash, id, markAfter(sent, answer));
+  await run.keys.note(resource, answer);
   if (op === 'update' && input.body?.name !== undefined) await trackerNames.forget(run.context);
   return { line, status: 'done', op, resource, id };
 };

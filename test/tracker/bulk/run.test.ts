@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Line } from '../../../src/tracker/bulk/csv.ts';
+import { type Journal, lineMark, type Past } from '../../../src/tracker/bulk/journal.ts';
 import {
   type Counts,
   Lost,
@@ -13,7 +14,7 @@ import { AppError } from '../../../src/core/problem.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 import { RecordKeys } from '../../../src/tracker/bulk/external-keys.ts';
 import { naming } from '../../support/facts.ts';
-import { contextWith } from '../../support/context.ts';
+import { contextWith, partlyMade } from '../../support/context.ts';
 import { pause } from '../../support/slow-host.ts';
 import { type Host, NetworkError } from '../../../src/platform/host.ts';
 
@@ -516,6 +517,41 @@ describe('processing of one row', () => {
     ] as const)
       await expect(failing(new AppError(category, 'ends'))).rejects.toThrow('ends');
     await expect(failing(new Error('bug'))).rejects.toThrow('bug');
+  });
+  test.each<readonly [Outcome['status'], readonly string[]]>([
+    ['done', ['journal sent 1', 'send', 'journal done 1', 'index labels']],
+    ['found', ['journal done 1', 'index labels']],
+  ])('a row that is %s is in the journal before it waits for a list of records', async (status, order) => {
+    const effects: string[] = [];
+    const note = (entry: string): void => void effects.push(entry);
+    let readList = (): void => undefined;
+    const list = new Promise<void>((resolve) => {
+      readList = resolve;
+    });
+    const keys = Object.assign(new RecordKeys(context), {
+      forUndo: async () => undefined,
+      note: (resource: string) => {
+        note(`index ${resource}`);
+        return list;
+      },
+    });
+    const past = new Map(status === 'found' ? [[1, { state: 'sent', hash: lineMark('1') }]] : []);
+    const journal = partlyMade<Journal>({
+      past: { lines: past } as Past,
+      noteSent: async (n: number) => note(`journal sent ${n}`),
+      noteDone: (n: number) => note(`journal done ${n}`),
+    });
+    const caller = async () => async () => {
+      note('send');
+      return { id: 7 };
+    };
+    const observe = Object.assign(async () => 7, { take: () => undefined });
+    const sends = contextWith({ log: {}, caller });
+    const outcome = runLine(runOf({ context: sends, keys, journal, observe }), line(1, { name: 'a' }));
+    await pause(5);
+    expect(effects).toEqual(order);
+    readList();
+    expect(await outcome).toMatchObject({ status, id: 7 });
   });
   test('a row is counted by its outcome', () => {
     const counts: Counts = createCounts();
