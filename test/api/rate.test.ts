@@ -98,6 +98,12 @@ test(
   },
 );
 
+const lineOf = (host: ReturnType<typeof fakeHost>): string[] =>
+  Object.entries(host.files.all())
+    .filter(([path]) => path.startsWith('/state/rate-'))
+    .flatMap(([, text]) => text.split('\n').filter((line) => line !== ''))
+    .map((line) => line[0] ?? '');
+
 test('a bucket in a directory: the third request of two a minute waits for the rest of the minute', async () => {
   const host = fakeHost();
   const bucket = makeBucket(host, '/state', 'k', 2);
@@ -188,6 +194,25 @@ test('a file that can be written but not read limits no request', async () => {
   const start = host.now();
   for (let i = 0; i < 3; i++) await makeBucket(own, '/state', 'k', 1).admit();
   expect(host.now()).toBe(start);
+  // Each request gave up after its fourth ticket.
+  expect(lineOf(host).filter((word) => word === 't')).toHaveLength(3 * 4);
+});
+
+test.each([
+  ['after another boot', { bootId: 'boot-2', pidNamespace: 'pid:[1]' }],
+  ['in another container', { bootId: 'boot-1', pidNamespace: 'pid:[2]' }],
+])('a process ID %s does not identify the owner of a ticket', async (_, scope) => {
+  const host = fakeHost();
+  await makeBucket(host, '/state', 'k', 1).admit();
+  const start = host.now();
+  const processes = {
+    ...host.processes,
+    isAlive: () => false,
+    scope: () => ({ machineId: 'machine-1', ...scope }),
+  };
+  await makeBucket({ ...host, processes, pid: host.pid + 1 }, '/state', 'k', 1).admit();
+  // Of a process of this machine that has ended, the place is free after two windows.
+  expect(host.now() - start).toBeGreaterThan(2 * WINDOW_MS);
 });
 
 testInDirectory(
@@ -305,12 +330,6 @@ test('a refusal holds back who would pass because there was no limit, too', () =
   expect(turnOf(lines, 'a', 10, rule(1))).toBe(900);
   expect(turnOf(lines, 'b', 901, rule(1))).toBe(901);
 });
-
-const lineOf = (host: ReturnType<typeof fakeHost>): string[] =>
-  Object.entries(host.files.all())
-    .filter(([path]) => path.startsWith('/state/rate-'))
-    .flatMap(([, text]) => text.split('\n').filter((line) => line !== ''))
-    .map((line) => line[0] ?? '');
 
 test('only the user can read the files of a bucket; a request leaves a ticket and its end', async () => {
   const host = fakeHost();

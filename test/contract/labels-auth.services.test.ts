@@ -131,3 +131,13 @@ test(
     expect((await server.send('GET', `/labels/${unknown}`, undefined, ana)).status).toBe(404);
   },
 );
+
+// source: choice
+test('a token is issued for JSON only; a body that is not JSON is rejected', async () => {
+  const ask = async (body: string, type = 'application/json') => {
+    const url = `${server.mock.origin}/__opsctl/labels/token`;
+    return (await fetch(url, { method: 'POST', body, headers: { 'content-type': type } })).status;
+  };
+  expect(await ask('{')).toBe(400);
+  expect(await ask('{}', 'text/plain')).toBe(415);
+});

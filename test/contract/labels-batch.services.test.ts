@@ -39,6 +39,13 @@ test('every call of a batch gets its response by its ID, and a rejected call doe
   expect(answers[2]).toContain('{"labels":[{"properties":{"title":"Batched"}}]}');
 });
 
+// source: rule
+test('a header of a call may follow its colon without a space', async () => {
+  const request = 'GET /v2beta/labels HTTP/1.1\r\n';
+  const reply = await post([`Content-Type:application/http\r\nContent-ID:7\r\n\r\n${request}`]);
+  expect(/Content-ID: .*response-(.*?)>?\r/.exec(reply.text)?.[1]).toBe('7');
+});
+
 // source: rule, choice
 test.each([
   ['no multipart', ['x'], 'application/json'],

@@ -110,6 +110,12 @@ test(
     const answer = await ask('PUT', at, { description: 'mine' }, { 'If-Match': tag });
     expect([answer.status, answer.body.error]).toEqual([409, 'data-conflict-error']);
     expect((await ask('PUT', at, { description: 'mine' }, { 'If-Match': '*' })).status).toBe(200);
+    // Two values of one length in one second differ as well.
+    const tagOf = async (description: string) => {
+      await ask('PUT', at, { description });
+      return (await ask('GET', at)).headers.get('etag');
+    };
+    expect(await tagOf('a')).not.toBe(await tagOf('b'));
   },
 );
 test.each([

@@ -51,7 +51,7 @@ describe('groups', () => {
       (await ask('PUT', at, { archived: true, default_workflow_id: 1, display_icon_id: icon })).body,
     ).toMatchObject({
       archived: true,
-      display_icon: { id: icon },
+      display_icon: { id: icon, created_at: expect.stringMatching(/^\d{4}-/) },
     });
     expect(
       (

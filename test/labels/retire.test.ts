@@ -82,13 +82,17 @@ describe('labels retire', () => {
   });
   test('a locked label stays for every caller', async () => {
     const at = await made();
-    const locked = ({ path }: Asked) =>
-      path.includes('/locks')
+    const paths: string[] = [];
+    const locked = ({ path }: Asked) => {
+      paths.push(path);
+      return path.includes('/locks')
         ? { status: 200, json: { labelLocks: [{ name: 'locks/1' }, { name: 'locks/2' }] } }
         : undefined;
+    };
     const ran = await at.run(['retire', 'A', ...yes], { meanwhile: locked });
     expect([ran.code, ran.writes, ran.error().code]).toEqual([10, [], 'LOCKED']);
     expect(ran.error().message).toContain('label A is locked (locks/1, locks/2)');
+    expect(paths.filter((path) => path.includes('/permissions'))).toEqual([]);
   });
   test('wants the title: of a script with --yes, of a person at the prompt', async () => {
     const at = await made();

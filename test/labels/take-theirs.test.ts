@@ -169,6 +169,16 @@ describe('--take theirs of fields', () => {
       { kind: 'published' },
     ]);
   });
+  test('--take theirs removes the only field that the service had', async () => {
+    const { ran, value } = await taken(
+      (id) => [
+        { disableField: { id: id('N'), disabledPolicy: {}, updateMask: '*' } },
+        { deleteField: { id: id('N') } },
+      ],
+      { before: 'title: A\nstate: published\nfields: [{name: N, type: text}]\n' },
+    );
+    expect([ran.code, value.fields]).toEqual([0, []]);
+  });
   test('takes the order', async () => {
     const { ran, value } = await taken((id) => [updateField(id('Who'), { insertBeforeField: id('Note') })]);
     expect([ran.code, namesOf(value.fields)]).toEqual([0, ['Who', 'Note', 'Status']]);

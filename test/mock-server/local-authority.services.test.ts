@@ -50,8 +50,13 @@ describe('the local authority', () => {
     expect(await identityIn(host, tls)).toMatchObject({ ca: first.ca, cert: first.cert });
     expect(readFileSync(first.caFile, 'utf8')).toBe(first.ca);
     expect((await host.files.info(join(tls, 'tls.json')))?.mode).toBe(0o600);
-    const later = Object.create(host, { now: { value: () => Date.now() + 380 * 86_400_000 } });
-    expect((await identityIn(later, tls)).cert).not.toBe(first.cert);
+    const dayMs = 86_400_000;
+    const { validFrom, validTo } = new X509Certificate(first.cert);
+    expect((Date.parse(validTo) - Date.parse(validFrom)) / dayMs).toBe(1 + 397);
+    const certAfter = async (days: number) =>
+      (await identityIn(Object.create(host, { now: { value: () => Date.now() + days * dayMs } }), tls)).cert;
+    expect(await certAfter(366)).toBe(first.cert);
+    expect(await certAfter(368)).not.toBe(first.cert);
     await close();
   });
 

@@ -3,6 +3,7 @@ import { limits } from '../../src/core/limits.ts';
 import { awaitBody } from '../../src/mock-server/server.ts';
 import type { Bytes, Incoming } from '../../src/platform/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { pause } from '../support/slow-host.ts';
 import { covers } from '../support/covers.ts';
 
 /** Creates a request whose body arrives in these pieces; `between` runs after each piece. */
@@ -50,6 +51,17 @@ test.each([
   expect(made).toEqual(Array(count).fill(0o600));
   expect(await host.files.list(host.files.temporaryDirectory())).toEqual([]);
   expect(body.read().length).toBe(size);
+});
+
+test('a body is received when its file has no name, so nothing stays behind', async () => {
+  const host = fakeHost();
+  const { remove } = host.files;
+  host.files.remove = async (path) => {
+    await pause(20);
+    await remove(path);
+  };
+  await awaitBody(host, coming([filled(n + 1, 1)]), Number.POSITIVE_INFINITY);
+  expect(await host.files.list(host.files.temporaryDirectory())).toEqual([]);
 });
 
 test('a full disk is reported, other failures are thrown, and both files are closed', async () => {

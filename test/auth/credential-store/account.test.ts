@@ -3,10 +3,13 @@ import {
   type Account,
   accountFrom,
   accountNameFrom,
+  describeAccount,
   endedAccount,
   freeName,
   isFresh,
+  isSamePerson,
   mergeTokens,
+  personOf,
   secretsOf,
   withAccount,
   withoutAccount,
@@ -119,4 +122,26 @@ test('a name that another server has gets the name of its server; the same serve
   expect(freeName(data, 'ben', 'https://b.example')).toBe('ben');
   expect(freeName(data, 'ada', 'https://b.example:8443/r m')).toBe('ada@b.example-8443-r-m');
   expect(freeName(data, 'ada', 'http://b.example')).toBe('ada@b.example');
+});
+
+test.each([
+  ['the same subject of the same issuer', { sub: 'a', iss: 'i' }, { sub: 'a', iss: 'i' }, true],
+  ['the same subject of another issuer', { sub: 'a', iss: 'i' }, { sub: 'a', iss: 'j' }, false],
+  ['another subject of the same issuer', { sub: 'a', iss: 'i' }, { sub: 'b', iss: 'i' }, false],
+  ['the same subject of an unknown issuer', { sub: 'a', iss: 'i' }, { sub: 'a', iss: undefined }, true],
+])('%s: same person or not', (_, left, right, isSame) => {
+  expect([isSamePerson(left, right), isSamePerson(right, left)]).toEqual([isSame, isSame]);
+});
+test('the issuer of a person is the stored one, else that of the id_token', () => {
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const idToken = `${part({ alg: 'RS256' })}.${part({ iss: 'https://token.example', sub: 'a' })}.c2ln`;
+  const of = (more: Partial<Account>) => personOf(account({ subject: 'a', ...more }));
+  expect(of({ subjectIssuer: 'https://stored.example' }).iss).toBe('https://stored.example');
+  expect(of({ subjectIssuer: 'https://stored.example', idToken }).iss).toBe('https://stored.example');
+  expect(of({ idToken }).iss).toBe('https://token.example');
+  expect(of({}).iss).toBeUndefined();
+});
+test('the description of an account names its token type, Bearer if the service named none', () => {
+  const typeOf = (more: Partial<Account>) => describeAccount(account(more), { wallMs: now }).token_type;
+  expect([typeOf({ tokenType: 'DPoP' }), typeOf({})]).toEqual(['DPoP', 'Bearer']);
 });

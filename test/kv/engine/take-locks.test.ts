@@ -249,6 +249,22 @@ describe('the check of locks before a plan', () => {
     await lock.release();
     expect(await refused(small)).toBeUndefined();
   });
+  it('the lock of this machine decides before the store is asked, and names its owner', async () => {
+    const small = smallCluster();
+    const lock = await locking(small);
+    held(small);
+    let calls = 0;
+    const store: typeof small.access.store = (url) => {
+      calls += 1;
+      return small.access.store(url);
+    };
+    const access = { ...small.access, store };
+    await expect(refuseOther(small.host, STATE, small.cluster, access, urlsOf(small))).rejects.toMatchObject({
+      detail: { code: 'LOCKED', data: { owner: ownerOf(small.host) } },
+    });
+    expect(calls).toBe(0);
+    await lock.release();
+  });
   it('one responding member is enough, and exited processes are ignored', async () => {
     const small = smallCluster();
     held(small);

@@ -4,7 +4,8 @@ import type { OperationPlan, OperationRefusal } from '../../../src/kv/operations
 import type { Access } from '../../../src/kv/engine/access.ts';
 import type { Observation } from '../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../support/fake-host.ts';
-import { clusterFile } from '../../support/observations.ts';
+import type { Driver } from '../../../src/kv/upgrade/supervisors/driver.ts';
+import { clusterFile, seen } from '../../support/observations.ts';
 import { naming } from '../../support/facts.ts';
 import { pause } from '../../support/slow-host.ts';
 import { partlyMade } from '../../support/context.ts';
@@ -15,7 +16,7 @@ type Sick = { readonly leaderless?: boolean; readonly alarm?: boolean; readonly 
  * n2 is unhealthy for `looks` observations before the plan succeeds. Resolves with the number of observations
  * and the elapsed time.
  */
-const planned = async (looks: number, sick: Sick = {}) => {
+const planned = async (looks: number, sick: Sick = {}, driver?: Driver) => {
   const base = fakeHost();
   const overlaps: string[] = [];
   let isAsleep = false;
@@ -28,19 +29,19 @@ const planned = async (looks: number, sick: Sick = {}) => {
   const host = { ...base, sleep };
   const ids = new Set<string>();
   const cluster = clusterFile(3);
-  let seen = 0;
-  const isSick = (url: string): boolean => url === cluster.members[1]?.client_url && seen <= looks;
+  let looked = 0;
+  const isSick = (url: string): boolean => url === cluster.members[1]?.client_url && looked <= looks;
   const store = (url: string) => ({
     versions: async () => {
-      if (isAsleep) overlaps.push(`look ${seen + 1} began before the end of a pause`);
-      if (url === cluster.members[0]?.client_url) seen += 1;
+      if (isAsleep) overlaps.push(`look ${looked + 1} began before the end of a pause`);
+      if (url === cluster.members[0]?.client_url) looked += 1;
       if (isSick(url) && sick.away === true) throw new Error('connection refused');
       return { server: '3.5.16', cluster: '3.5.0' };
     },
     health: async () => ({ is_healthy: !isSick(url), reason: 'etcdserver: leader changed' }),
     status: async () => ({
       member_id: '1',
-      ...(sick.leaderless === true && seen <= looks ? {} : { leader_id: '1' }),
+      ...(sick.leaderless === true && looked <= looks ? {} : { leader_id: '1' }),
       errors: [],
     }),
     members: async () => [],
@@ -53,8 +54,10 @@ const planned = async (looks: number, sick: Sick = {}) => {
     findings: [],
     observation,
   });
+  let hosts: readonly unknown[] = [];
   const plan = async (observation: Observation, id: string) => {
     ids.add(id);
+    hosts = observation.members.map((member) => member.host);
     return observation.members[1]?.is_healthy === true
       ? partlyMade<OperationPlan>({ id: 'made' })
       : refusal(observation);
@@ -64,18 +67,24 @@ const planned = async (looks: number, sick: Sick = {}) => {
     state: '/state',
     cluster,
     access: partlyMade<Access>({ store }),
-    driver: undefined,
+    driver,
   };
   const made = await planNow(place, { operation: 'replace-member', subject: 'n1', plan }).then(
     () => 'planned',
     (error: Error) => error.message,
   );
   expect(overlaps).toEqual([]);
-  return { made, seen, ids: ids.size, tookMs: host.elapsed() - start };
+  return { made, seen: looked, hosts, ids: ids.size, tookMs: host.elapsed() - start };
 };
 
 it('each attempt to plan has another ID', async () => {
   expect((await planned(8)).ids).toBe(9);
+});
+it('the facts of the hosts are part of the observation if there is a driver', async () => {
+  const facts = seen('n1').host;
+  const driver = partlyMade<Driver>({ facts: async () => facts });
+  expect((await planned(0, {}, driver)).hosts).toEqual([facts, facts, facts]);
+  expect((await planned(0)).hosts).toEqual([undefined, undefined, undefined]);
 });
 describe('an operation that is refused for a member that is not healthy', () => {
   it(

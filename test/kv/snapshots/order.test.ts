@@ -124,6 +124,7 @@ const verified = async (
   const { small, traced, take, manifestOf } = makeScene();
   const builds: (AbortSignal | undefined)[] = [];
   const timeouts = new Set<number | undefined>();
+  const signals: (AbortSignal | undefined)[] = [];
   const { name } = await take(small.host);
   const before = manifestOf(name);
   small.host.advance(3_600_000);
@@ -140,6 +141,7 @@ const verified = async (
         const url = new URL(request.url);
         if (url.port !== '10240') return traced.host.network.request(request);
         timeouts.add(request.timeoutMs);
+        signals.push(request.signal);
         small.members('n1').isHealthy = small.host.elapsed() - started >= healthyAfterMs;
         return small.host.network.request({ ...request, url: `${first}${url.pathname}` });
       },
@@ -174,7 +176,7 @@ const verified = async (
     },
   }).catch((error: unknown) => error);
   traced.note('the command ends');
-  return { traced, result, before, timeouts, builds, after: manifestOf(name) };
+  return { traced, result, before, timeouts, signals, builds, after: manifestOf(name) };
 };
 
 describe('no effect of a snapshot outlasts its command', () => {
@@ -224,10 +226,14 @@ describe('the verification of a snapshot', () => {
   it('each request to the private member has five seconds', async () => {
     expect([...(await verified()).timeouts]).toEqual([5000]);
   });
-  it('Ctrl-C ends the program that builds the data directory', async () => {
-    const { signal } = new AbortController();
-    const { builds } = await verified(undefined, 0, 'SIGTERM', (host) => host, signal);
-    expect(builds).toEqual([signal]);
+  it('Ctrl-C ends the program that builds the data directory, and each request to the private member', async () => {
+    const stop = new AbortController();
+    const given = [undefined, 0, 'SIGTERM', (host: Host) => host, stop.signal] as const;
+    const { builds, signals } = await verified(...given);
+    expect(builds).toEqual([stop.signal]);
+    stop.abort();
+    expect(signals.map((signal) => signal?.aborted)).toEqual(signals.map(() => true));
+    expect(signals.length).toBeGreaterThan(0);
   });
   it.each([
     [

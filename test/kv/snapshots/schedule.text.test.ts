@@ -258,6 +258,8 @@ const checks: Readonly<Record<Scheduler, (files: Files, directory: string) => vo
     expect(mountOf(placed.directory).readOnly).toBeUndefined();
     expect(volumeOf('/etc/opsctl-files/key').secret.secretName).toBe('opsctl-snapshot-prod-files');
     expect(mountOf(env[0].value).readOnly).toBeUndefined();
+    const writable = volumeMounts.filter(({ readOnly }: any) => readOnly !== true);
+    expect(writable.map(({ name }: any) => name)).toEqual(['work', 'snapshots']);
     for (const { name } of placed.secretFiles)
       expect(Object.values(files).join('')).toMatch(
         new RegExp(`^# kubectl create secret .*--from-file=${name}=|'--from-file=${name}=`, 'm'),

@@ -328,7 +328,7 @@ describe('a snapshot that is read from a bucket', () => {
       files: {
         ...host.files,
         makeDirectory: async (path, mode) => {
-          await pause();
+          await pause(30);
           entries.push('the directory exists');
           return host.files.makeDirectory(path, mode);
         },

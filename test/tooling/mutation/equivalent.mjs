@@ -31,6 +31,18 @@ export const EQUIVALENT = [
       'The journal was synced before, and forgetting the names ignores every failure of its own, so both happen in both orders.',
   },
   {
+    file: 'src/tracker/bulk/undo.ts',
+    kind: 'fallback',
+    text: 'known?.params ?? all',
+    reason: 'All effects of one record have the same parameters, whichever row they came from.',
+  },
+  {
+    file: 'src/kv/snapshots/trial-restore.ts',
+    kind: 'await',
+    text: 'await timer',
+    reason: 'The timer was canceled one statement before, and its end has no effect.',
+  },
+  {
     file: 'src/labels/record-writes.ts',
     kind: 'await',
     text: 'await this.#note(name, { name, title: made.properties.title ?? name })',

@@ -4,6 +4,9 @@ import { type Host, NetworkError } from '../../../src/platform/host.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
 import { naming } from '../../support/facts.ts';
+import { contextWith, partlyMade } from '../../support/context.ts';
+import { refuseRepeat } from '../../../src/tracker/bulk/earlier-run.ts';
+import type { ColumnMap } from '../../../src/tracker/bulk/column-map.ts';
 
 const rowsOf = (count: number): string =>
   Array.from(
@@ -46,6 +49,27 @@ test('a run starts although two runs before it were killed while they took the l
   const ran = await bulk(at, ['--journal', 'run.journal'], { change });
   expect([ran.code, names(at)]).toEqual([0, ['row 1']]);
   expect(await at.list('/place')).not.toContain('run.journal.lock');
+});
+
+test('an error of opsctl itself is not taken for a malformed row of standard input', async () => {
+  const host = fakeHost();
+  const journal = '/state/run.journal';
+  await host.files.replace(journal, 'h 1\ns 1 mark\n', 0o600);
+  const fault = new TypeError('a fault');
+  const bytes = (async function* () {
+    yield Buffer.from('name\na\n');
+  })();
+  const columns = partlyMade<ColumnMap>({
+    fieldOf: () => {
+      throw fault;
+    },
+  });
+  const begun = refuseRepeat({
+    ...{ context: contextWith({ host }), values: { file: '-' }, journal, target: '' },
+    input: { bytes, columns, format: 'csv', sizeBytes: undefined, path: '-' },
+    defaults: { resource: 'epics', op: 'create' },
+  });
+  await expect(begun).rejects.toBe(fault);
 });
 
 describe('a bulk run that is started again without a flag', () => {

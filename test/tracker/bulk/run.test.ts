@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Line } from '../../../src/tracker/bulk/csv.ts';
-import { type Journal, lineMark, type Past } from '../../../src/tracker/bulk/journal.ts';
+import { type Journal, lineMark, type LineState, type Past } from '../../../src/tracker/bulk/journal.ts';
 import {
   type Counts,
   Lost,
@@ -535,9 +535,10 @@ describe('processing of one row', () => {
         return list;
       },
     });
-    const past = new Map(status === 'found' ? [[1, { state: 'sent', hash: lineMark('1') }]] : []);
+    const past = new Map<number, LineState>();
+    if (status === 'found') past.set(1, { state: 'sent', hash: lineMark('1') });
     const journal = partlyMade<Journal>({
-      past: { lines: past } as Past,
+      past: partlyMade<Past>({ lines: past }),
       noteSent: async (n: number) => note(`journal sent ${n}`),
       noteDone: (n: number) => note(`journal done ${n}`),
     });
@@ -552,6 +553,30 @@ describe('processing of one row', () => {
     expect(effects).toEqual(order);
     readList();
     expect(await outcome).toMatchObject({ status, id: 7 });
+  });
+  test('a run reads a record for its undo unless it knows every field that the row changes', async () => {
+    const readFor = async (shown: object): Promise<unknown[]> => {
+      const reads: unknown[] = [];
+      const keys = Object.assign(new RecordKeys(context), {
+        find: async () => ({ row: { id: 7, external_id: 'K', archived: false } }),
+        read: async () => shown,
+        forUndo: async (...given: unknown[]) => void reads.push(given),
+      });
+      const journal = partlyMade<Journal>({
+        ...{ past: partlyMade<Past>({ lines: new Map() }), noteSent: async () => undefined },
+        noteDone: () => undefined,
+      });
+      const sends = contextWith({
+        ...{ log: {}, caller: async () => async () => ({ id: 7 }) },
+        host: { files: { list: async () => [] } },
+      });
+      const run = runOf({ context: sends, keys, journal, defaults: { resource: 'epics', op: 'upsert' } });
+      const outcome = await runLine(run, line(1, { external_id: 'K', archived: true, description: 'd' }));
+      expect(outcome).toMatchObject({ status: 'done', id: 7 });
+      return reads;
+    };
+    expect(await readFor({ description: 'before' })).toEqual([]);
+    expect(await readFor({})).toEqual([['epics', { 'epic-public-id': 7 }, ['archived', 'description']]]);
   });
   test('a row is counted by its outcome', () => {
     const counts: Counts = createCounts();

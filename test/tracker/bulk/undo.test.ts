@@ -92,6 +92,31 @@ describe('tracker bulk undo', () => {
     });
   });
 
+  test.each<readonly [string, readonly string[], RunOptions]>([
+    ['an undo', ['--yes'], {}],
+    ['a dry run', ['--dry-run'], {}],
+    ['an undo whose question is answered with no', [], { tty: ['stdin', 'stderr'], answers: [false] }],
+  ])('%s ends after it has released the journal', async (_, words, options) => {
+    const at = trackerInMemory({
+      'rows.ndjson': ndjson({ op: 'create', resource: 'labels', name: 'a' }),
+    });
+    expect((await bulk(at)).code).toBe(0);
+    const released: string[] = [];
+    const change = (host: Host): Host => ({
+      ...host,
+      files: {
+        ...host.files,
+        remove: async (path) => {
+          await pause(50);
+          await host.files.remove(path);
+          if (path.endsWith('.lock')) released.push(path);
+        },
+      },
+    });
+    await undo(at, words, { ...options, change });
+    expect(released.filter((path) => path.includes('/bulk/'))).toHaveLength(1);
+  });
+
   test('undo names the fields that another user changed since the run, and rejects those rows', async () => {
     const at = trackerInMemory();
     const [a, b] = ['a', 'b'].map((name) => at.send('POST', '/labels', { name }));

@@ -1,16 +1,17 @@
 /** The plan of a replacement: whether the new member joins as a learner. */
 import { expect, it } from 'vitest';
 import { replacePlan } from '../../../../src/kv/operations/replace-plan.ts';
-import type { HostFacts } from '../../../../src/kv/engine/model.ts';
+import type { HostFacts, MemberStatus } from '../../../../src/kv/engine/model.ts';
 import { seen } from '../../../support/observations.ts';
 import { clusterOf, observationOf } from '../observed.ts';
 
-const plannedWith = (versions: readonly string[]) => {
+const plannedWith = (versions: readonly string[], n2: Partial<MemberStatus> = {}) => {
   const host = { ...seen('n1').host, old_binary_version: versions[1] as string } as HostFacts;
   const observation = observationOf(3, (one) => ({
     ...one,
     server_version: versions[Number(one.name.slice(1)) - 1] as string,
     ...(one.name === 'n1' ? { host } : {}),
+    ...(one.name === 'n2' ? n2 : {}),
   }));
   const cluster = clusterOf(observation);
   const [member] = cluster.members.map((one) => ({
@@ -35,4 +36,16 @@ it.each([
     found.includes('add'),
     found.includes('promote'),
   ]).toEqual(['[]', true, isLearner]);
+});
+
+it('an unhealthy other member is named with its error, else with the reason that it gives', () => {
+  const messageFor = (n2: Partial<MemberStatus>): string => {
+    const made = plannedWith(['3.5.16', '3.5.16', '3.5.16'], { is_healthy: false, ...n2 });
+    const found = 'refused' in made ? made.refused : [];
+    const [finding] = found.filter(({ guard }) => guard === 'others-are-healthy');
+    expect(finding).toMatchObject({ level: 'fail', member: 'n2' });
+    return finding?.message ?? '';
+  };
+  expect(messageFor({ error: 'ECONNRESET', health_reason: 'RAFT NO LEADER' })).toContain('(ECONNRESET)');
+  expect(messageFor({ health_reason: 'RAFT NO LEADER' })).toContain('(RAFT NO LEADER)');
 });

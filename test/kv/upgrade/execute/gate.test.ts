@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openGate, passGate, stayStable } from '../../../../src/kv/upgrade/execute/health-check.ts';
+import { prove } from '../../../../src/kv/upgrade/execute/member.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
 import { fakeHost, type FakeHost, type ScriptedReply } from '../../../support/fake-host.ts';
 import { metricsOf, openedLines } from '../../../support/small-cluster.ts';
@@ -140,6 +141,26 @@ describe('the gate of a member', () => {
     });
   });
 
+  it('a member counts as proved after its health check, and its soak time starts after that', async () => {
+    const { run, gate } = gateOf({});
+    const steps: string[] = [];
+    const emit: typeof run.emit = (event) => {
+      if (event.event === 'gate-check' && event.ok) steps.push(event.check);
+    };
+    Object.assign(run, { emit });
+    const mark = run.state.markReplacing.bind(run.state);
+    run.state.markReplacing = (member, state) => {
+      steps.push(`${member} ${state}`);
+      mark(member, state);
+    };
+    let since = Number.POSITIVE_INFINITY;
+    await prove(run, gate, () => {
+      steps.push('soak time');
+      since = run.host.elapsed();
+    });
+    expect(steps.slice(14)).toEqual(['n2 proved', 'soak time', 'stable']);
+    expect(run.host.elapsed() - since).toBeGreaterThanOrEqual(run.plan.options.stable_seconds * 1000);
+  });
   it('a process that exits while it must stay good fails the member immediately', async () => {
     let isRunning = true;
     const { run, gate } = gateOf({}, () => isRunning);

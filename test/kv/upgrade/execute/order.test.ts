@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { rollBack } from '../../../../src/kv/upgrade/execute/rollback.ts';
 import type { SessionInput } from '../../../../src/kv/upgrade/execute/session.ts';
 import { type SmallCluster, conducted, smallCluster } from '../../../support/small-cluster.ts';
+import { pause } from '../../../support/slow-host.ts';
 import { expectInOrder, expectNoneBetween } from '../../../support/trace.ts';
 import { brokenStops, inputOf, traceCluster } from '../../../support/traced-cluster.ts';
 import { covers } from '../../../support/covers.ts';
@@ -10,9 +11,10 @@ import { covers } from '../../../support/covers.ts';
 const traceOf = async (
   small: SmallCluster,
   patch: Partial<SessionInput> = {},
+  isSlow = false,
 ): Promise<readonly string[]> => {
   const plan = await small.plan();
-  const traced = traceCluster(small);
+  const traced = traceCluster(small, undefined, isSlow);
   const named = (event: object): string =>
     'step' in event ? (event.step as { id: string }).id : 'member' in event ? `${event.member}` : '';
   await conducted(small, plan, {
@@ -59,6 +61,29 @@ describe('the order of an upgrade', () => {
     const isOwn = (key: string): boolean => /^opsctl\/(?:canary|probe)\//.test(key);
     await traceOf(small);
     expect(left).toEqual([]);
+  });
+  it('the progress that other machines read is gone before the kept versions are discarded', async () => {
+    const trace = await upgraded();
+    const removal = 'POST n1 /v3/kv/deleterange done';
+    // The first two remove the keys of the run, the third removes its progress.
+    expectInOrder(
+      trace.slice(trace.indexOf(journal('end confirm'))),
+      ...[removal, removal, removal, 'driver discard n2'],
+    );
+  });
+  it('a run that holds removes its keys before its last line, and shares that line before the reports', async () => {
+    const trace = await traceOf(smallCluster(), { confirmCrossing: async () => false }, true);
+    const removal = 'POST n1 /v3/kv/deleterange done';
+    const closed = trace.indexOf(journal('closed held'));
+    expect(trace.slice(0, closed).filter((entry) => entry === removal)).toHaveLength(
+      trace.filter((entry) => entry === removal).length,
+    );
+    expectInOrder(
+      trace.slice(closed),
+      ...[sync, 'POST n1 /v3/kv/put', 'POST n1 /v3/kv/put done'],
+      ...['replace events.ndjson', 'replace report.json done', 'POST n1 /v3/lease/revoke'],
+    );
+    expectNoneBetween(trace.slice(closed), 'POST n1 /v3/kv/put', 'POST n1 /v3/kv/put done', /^GET|replace/);
   });
   it('the snapshot of a member is complete and recorded before the member stops', async () => {
     const trace = await upgraded();
@@ -154,6 +179,28 @@ describe('the order of a rollback', () => {
       expect(trace.filter((entry) => entry === 'driver stop n3')).toEqual([]);
     },
   );
+  it('a member that ignores its stop is killed before its old version is selected and started', async () => {
+    const small = smallCluster();
+    small.members('n2').sick = 'new';
+    let killed = false;
+    const kill = small.driver.kill.bind(small.driver);
+    const activate = small.driver.activate.bind(small.driver);
+    const wasKilled: boolean[] = [];
+    Object.assign(small.driver, {
+      kill: async (...given: Parameters<typeof kill>) => {
+        await pause(50);
+        await kill(...given);
+        killed = true;
+      },
+      activate: (...given: Parameters<typeof activate>) => {
+        if (small.done.some((one) => one === 'activate n2 new')) wasKilled.push(killed);
+        else small.members('n2').ignoresStop = true;
+        return activate(...given);
+      },
+    });
+    await traceOf(small);
+    expect(wasKilled).toEqual([true]);
+  });
   it('kv rollback reverts one member after another, each journaled first', async () => {
     const small = smallCluster();
     const stop = new AbortController();

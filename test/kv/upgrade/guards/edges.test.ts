@@ -99,6 +99,7 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     expect(said(v2Settle, onHost({ v2_bytes: 50 * MB + 1 }))).toEqual(['warn']);
     expect(said(v2Settle, { patch: { v2: { bytes: 60 * MB } } })).toEqual(['warn']);
     expect(said(v2Settle, { patch: { v2: { unknown: 'no' } } })).toEqual(['unknown']);
+    expect(words(v2Settle, { patch: { v2: { unknown: 'no' } } })).toEqual(naming('no', '50', '3.3'));
   });
   it('disk space of a member', () => {
     const room = (free_bytes: number, copy_data = false, data_dir_bytes?: number) =>
