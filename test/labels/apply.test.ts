@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { lockFrom } from '../../src/labels/lock-file.ts';
 import { type Asked, ORIGIN, labelsInMemory } from '../support/in-memory.ts';
 import { naming } from '../support/facts.ts';
+import { pause } from '../support/slow-host.ts';
+import type { Host } from '../../src/platform/host.ts';
 
 const terminal = { tty: ['stdin', 'stderr'] } as const;
 const asJson = ['-o', 'json'];
@@ -246,4 +248,30 @@ describe('--take theirs', () => {
     expect(ran.err).toContain('would take description of the label');
     expect((await at.run(['apply', '-f', 'labels', '--dry-run'])).code).toBe(10);
   });
+});
+
+test('what an apply is about to do is in the lock file before its first request', async () => {
+  const at = labelsInMemory({ 'labels/a.yaml': 'title: A\ndescription: one\n' });
+  expect((await at.run(['apply', '-f', 'labels', '--yes'])).code).toBe(0);
+  await at.run(['adopt', '-f', 'labels']);
+  await at.write('labels/a.yaml', 'title: A\ndescription: two\n');
+  const effects: string[] = [];
+  const change = (host: Host): Host => ({
+    ...host,
+    files: {
+      ...host.files,
+      replace: async (path, data, mode) => {
+        await pause(100);
+        await host.files.replace(path, data, mode);
+        if (String(data).includes('applying:')) effects.push('intent');
+      },
+    },
+  });
+  const ran = await at.run(['apply', '-f', 'labels', '--yes'], {
+    change,
+    meanwhile: ({ method }) => {
+      if (method !== 'GET') effects.push('request');
+    },
+  });
+  expect([ran.code, effects[0], effects.includes('request')]).toEqual([0, 'intent', true]);
 });

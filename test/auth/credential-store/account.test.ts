@@ -76,6 +76,14 @@ test('a rotated refresh token and other scopes replace the old ones', () => {
   });
 });
 
+test('a refresh keeps the endpoints unless its response names others', () => {
+  const other = { authorize: 'a2', token: 't2', revoke: 'r2' };
+  expect(mergeTokens(account(), { accessToken: 'a2' }, { wallMs: now }).endpoints).toEqual(owner.endpoints);
+  expect(mergeTokens(account(), { accessToken: 'a2', endpoints: other }, { wallMs: now }).endpoints).toEqual(
+    other,
+  );
+});
+
 test('spec/sign-in#token-4 refresh_token_expires_in is kept with its own end', () => {
   const timed = accountFrom(owner, { accessToken: 'a', refreshToken: 'r', refreshExpiresInS: 60 }, [], {
     wallMs: now,

@@ -123,6 +123,7 @@ describe('the report of an operation', () => {
       ['n2.check', 'not begun', 0],
     ]);
     expect(record).toMatchObject({ outcome: 'unfinished', by: ['ann@bastion'], next: [command] });
+    expect(record).toMatchObject({ user: 'ann', host: 'bastion' });
   });
   it('the Markdown report omits the placement of a member, which only a resumed operation reads', () => {
     const placement = { member: 'n2', previous: { minor: '3.5' }, next: { minor: '3.6' } };

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { operationLine, operationToResume, buildPlan } from '../../../src/kv/operations/plan.ts';
-import type { OperationEntry, OperationKind, OperationPlan } from '../../../src/kv/operations/journal.ts';
+import {
+  type OperationEntry,
+  type OperationKind,
+  type OperationPlan,
+  unfinishedOperation,
+} from '../../../src/kv/operations/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterOf, observationOf } from './observed.ts';
 import { naming } from '../../support/facts.ts';
@@ -33,6 +38,12 @@ const interrupted = (plan: OperationPlan, more: readonly object[], ms = minute) 
     files: { [`/state/test/operations/${plan.id}/journal.jsonl`]: text },
   });
 };
+it('the newest operation of a cluster is unfinished until its journal is closed as done', async () => {
+  const plan = planOf('replace-member', 'n1');
+  const found = (more: readonly object[]) => unfinishedOperation(interrupted(plan, more), '/state', 'test');
+  expect(await found([])).toMatchObject({ plan: { id: plan.id } });
+  expect(await found([{ kind: 'closed', outcome: 'done', message: 'x' }])).toBeUndefined();
+});
 const begun = { kind: 'begin', step: 'n1.stop' };
 const stopped = { kind: 'closed', outcome: 'stopped', message: 'x' };
 const resume = (host: ReturnType<typeof fakeHost>, operation: OperationKind, subject?: string) =>

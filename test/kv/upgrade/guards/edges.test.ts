@@ -61,6 +61,7 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     expect(
       [1000, -1000, 1001, -1001].map((clock_skew_ms) => said(clocksAgree, onHost({ clock_skew_ms }))),
     ).toEqual([...[['pass'], ['pass'], ['warn n2'], ['warn n2']]]);
+    expect(words(clocksAgree, onHost({ clock_skew_ms: 2540 }))).toEqual(naming('n2', '2.5 s'));
     const unknown = { ...seen('n2').host };
     expect(said(clocksAgree, one({ host: { ...unknown, clock_skew_ms: undefined as never } }))).toEqual([
       'pass',
