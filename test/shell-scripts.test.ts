@@ -1,5 +1,7 @@
 /** Defines which sources may write shell scripts, systemd units and crontabs. Only a tag that quotes values may insert values. */
+import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { scriptText, sh } from '../src/core/shell.ts';
 import {
   constantsOf,
@@ -89,6 +91,23 @@ test.each([
   'const test = sh`[ -e ${path} ]`; const a = `${test} || exit 3`;',
 ])('the rule allows %s', (source) => {
   expect(plainScripts(source)).toEqual([]);
+});
+
+/** Returns all values of `run` and `script` in a workflow. */
+const commandsIn = (value: unknown): string[] => {
+  if (Array.isArray(value)) return value.flatMap(commandsIn);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) =>
+    /^(?:run|script)$/.test(key) ? [one].flat().map(String) : commandsIn(one),
+  );
+};
+test('no script of a workflow contains an expression, which the runner inserts as code', () => {
+  const project = new URL('../', import.meta.url).pathname;
+  const examples = readdirSync(`${project}docs/ci`).filter((name) => name.endsWith('.yml'));
+  const files = ['action.yml', ...examples.map((name) => `docs/ci/${name}`)];
+  const commands = files.flatMap((name) => commandsIn(parse(readFileSync(`${project}${name}`, 'utf8'))));
+  expect(commands.length).toBeGreaterThan(files.length);
+  expect(commands.filter((command) => command.includes('${{'))).toEqual([]);
 });
 
 /** The sources that start a shell, and where its script comes from. */

@@ -173,16 +173,29 @@ export const assertTrusted = async (host: Looking, what: string, path: string): 
   if (found !== undefined) throw distrustError(what, found);
 };
 /** Interpreters run the file that their first argument names. */
-const interpreter = /^(?:sh|bash|dash|ash|ksh|zsh|env|node|perl|ruby|python[\d.]*)$/;
-/** The files that a command line runs: its program, and the script of an interpreter. */
+const interpreter = /^(?:sh|bash|dash|ash|ksh|zsh|node|perl|ruby|python[\d.]*)$/;
+/** These programs run the command line behind their own flags, values and assignments. */
+const wrapper =
+  /^(?:env|sudo|doas|nice|ionice|nohup|timeout|setsid|stdbuf|time|chrt|taskset|setpriv|runuser|flock|xargs)$/;
+const isOwnWord = (word: string): boolean => word.startsWith('-') || /^\w+=/.test(word);
+/** The files that a command line runs: its program, the script of an interpreter, and the command of a wrapper. */
 const programsOf = async (host: Host, [program = '', ...args]: readonly string[]): Promise<string[]> => {
   const paths = await findPrograms(host, program);
-  const script = interpreter.test(program.replace(/^.*\//, ''))
-    ? args.find((word) => !word.startsWith('-') && !word.includes('='))
-    : undefined;
+  const name = program.replace(/^.*\//, '');
+  if (wrapper.test(name)) return [...paths, ...(await wrappedPrograms(host, args))];
+  const script = interpreter.test(name) ? args.find((word) => !isOwnWord(word)) : undefined;
   const at = script === undefined ? undefined : resolve(host.cwd, script);
   const isFile = at !== undefined && (await host.files.info(at)) !== undefined;
   return [...paths, ...(isFile ? [at] : [])];
+};
+/** The value of a flag, such as `-u NAME`, is no program, and the search continues behind it. */
+const wrappedPrograms = async (host: Host, args: readonly string[]): Promise<string[]> => {
+  for (const [i, word] of args.entries()) {
+    const paths = isOwnWord(word) ? [] : await programsOf(host, args.slice(i));
+    const [first] = paths;
+    if (first !== undefined && (await host.files.info(first)) !== undefined) return paths;
+  }
+  return [];
 };
 export const findProgramTrustProblem = async (
   host: Host,

@@ -137,6 +137,39 @@ describe('the program that a name starts', () => {
   });
 });
 
+describe('the files that a command line runs', () => {
+  const judge = async (line: string): Promise<string | undefined> => {
+    writeFileSync(join(home, 'hook.sh'), '', { mode: 0o777 });
+    chmodSync(join(home, 'hook.sh'), 0o777);
+    const env = { PATH: '/usr/bin:/bin' };
+    const host = { files: nodeFiles, uid: process.getuid?.() ?? 0, env, cwd: home, platform: 'linux' };
+    const words = line.split(' ').map((word) => word.replace('HOOK', join(home, 'hook.sh')));
+    return (await findProgramTrustProblem(host as unknown as Host, words))?.path;
+  };
+  it.each([
+    'HOOK --now',
+    'sh HOOK',
+    'bash -e HOOK',
+    'env HOOK',
+    'env -i A=1 sh HOOK',
+    'sudo -n -u root HOOK',
+    'timeout 60 HOOK',
+    'nice -n 10 ionice -c 3 sh -e HOOK',
+    '/usr/bin/env A=1 B=2 timeout --signal KILL 5 env sh HOOK',
+    'nohup setsid HOOK',
+    './hook.sh',
+    'env ./hook.sh',
+  ])('%s is refused if others can write to the script', async (line) => {
+    expect(await judge(line)).toBe(join(home, 'hook.sh'));
+  });
+  it.each(['true HOOK', 'env true HOOK', 'timeout 5 true HOOK', 'env A=HOOK true'])(
+    '%s is allowed, because the file is only an argument',
+    async (line) => {
+      expect(await judge(line)).toBeUndefined();
+    },
+  );
+});
+
 describe('the user who ran sudo', () => {
   const files = {
     ...nodeFiles,

@@ -1,6 +1,6 @@
 // @ts-check
-// `npm run advisories`: checks the packages inside the program against the advisories of the registry. It is not a part
-// of the tests. It exits with code 0 only if the registry returned its advisories and none is for a package inside the
+// `npm run advisories`: checks the packages inside the program against the advisories of the registry. A release runs it, and
+// the tests do not. It exits with code 0 only if the registry returned its advisories and none is for a package inside the
 // program, with code 1 if one is, and with code 2 if the registry returned no advisories: then the state is unknown.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -8,8 +8,11 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Returns the names of the packages that the program contains. All other packages in the lock file are for tests and the build. */
-const bundledNames = () => {
+/**
+ * Returns the names of the packages that the program contains. All other packages in the lock file are for tests and the build.
+ * @type {typeof import('./advisories.mjs').bundledNames}
+ */
+export const bundledNames = () => {
   const { components } = JSON.parse(readFileSync(`${root}dist/sbom.cdx.json`, 'utf8'));
   return new Set(
     components.map((/** @type {{ group?: string, name: string }} */ { group, name }) =>
@@ -18,8 +21,11 @@ const bundledNames = () => {
   );
 };
 
-/** Returns the advisories of npm, or the reason why they are not available. */
-const readAudit = () => {
+/**
+ * Returns the advisories of npm, or the reason why they are not available.
+ * @type {typeof import('./advisories.mjs').readAudit}
+ */
+export const readAudit = () => {
   const { stdout, stderr, status, error } = spawnSync('npm', ['audit', '--json', '--audit=true'], {
     cwd: root,
     encoding: 'utf8',

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { bundledNames, readAudit, reportAdvisories } from './advisories.mjs';
 import { artifactNames, checksumNames, makeArtifacts, optionalParts, pack, sha256 } from './artifacts.mjs';
 import { changelogProblems, closeChangelog, sectionsOf } from './changelog.mjs';
 import { dayOf, releaseSeconds } from './release-date.mjs';
@@ -80,6 +81,13 @@ const mustGit = (...args) => {
 const runNode = (...args) => {
   const { status, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
   if (status !== 0) throw new Refusal(`node ${args.join(' ')} exited with code ${status}: ${stderr.trim()}`);
+};
+
+/** Refuses a release with an advisory for a package inside the program. A registry that returns none leaves the state unknown, which is printed. */
+const checkAdvisories = () => {
+  const { text, exitCode } = reportAdvisories(readAudit(), bundledNames());
+  if (exitCode === 1) throw new Refusal(`${text.trim()}\n  try: npm update, then npm run advisories`);
+  if (exitCode !== 0) print(`      ${text.trim()}`);
 };
 
 const SEMVER = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$/;
@@ -286,6 +294,10 @@ const stepsOf = ({ version, current, day, to, work, options }) => {
     {
       title: 'Build, and write completions and the derived parts of the documentation',
       run: () => runNode('test/tooling/build.mjs', '--docs'),
+    },
+    {
+      title: 'Check the packages inside the program against the advisories of the registry',
+      run: checkAdvisories,
     },
     {
       title: `Write the checksum of opsctl-${version}.tgz into ${ACTION}`,

@@ -240,6 +240,6 @@ test('a missing file of the program is not an internal error', () => {
   expect(missing.map(reportCrash)).toEqual([3, 3]);
   write.mockRestore();
   expect(lines.join('')).toMatch(
-    /incomplete: \/\S+bin\/load\.js not found\n {2}try: install opsctl again\n[\s\S]*gone\.js/,
+    /damaged: \/\S+bin\/load\.js not found\n {2}try: install opsctl again\n[\s\S]*gone\.js/,
   );
 });
