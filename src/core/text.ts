@@ -476,3 +476,11 @@ export const oneLine = (text: string): string =>
   text.replace(UNSAFE_IN_LINE, (c) =>
     c === '\n' ? '\\n' : c === '\t' ? '\\t' : c === '\r' ? '\\r' : escapeText(c),
   );
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a color is a control sequence
+const COLOR = /(\u001b\[[0-9;]*m)/;
+/** A line of a screen that the program draws itself: its colors stay, and nothing else is a command for the terminal. */
+export const drawnLine = (line: string): string =>
+  line
+    .split(COLOR)
+    .map((part, i) => (i % 2 === 1 ? part : oneLine(part)))
+    .join('');

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { signsFor } from '../../src/output/types.ts';
 import type { Prompts } from '../../src/platform/host.ts';
 import { cleanPrompts } from '../../src/platform/node/terminal.ts';
+import { readSources } from '../support/syntax.ts';
 import { covers } from '../support/covers.ts';
 
 test.each([
@@ -49,6 +50,37 @@ test.each([
   for (const name of ['GITHUB_ACTIONS', 'TF_BUILD', 'TEAMCITY_VERSION'])
     expect(signsFor({ [name]: 'true' })(text)).toBe(expected);
   expect(signsFor({})(text)).toBe(text);
+});
+
+/** Sources that write to a terminal themselves, and why no text of others gives it a command. */
+const writers: Readonly<Record<string, string>> = {
+  'auth/flow.ts': 'an address that URL made',
+  'auth/methods/device.ts': 'an ExternalUrl, and a code of safeText',
+  'cli/ask-missing.ts': 'printable',
+  'cli/execute.ts': 'printable, and a version of a fixed form',
+  'cli/mcp/call.ts': 'messages of a protocol as JSON',
+  'cli/tracing.ts': 'printable',
+  'commands/auth/programs.ts': 'the protocol of a program that reads it, and words of the command line',
+  'commands/auth/token.ts': 'a token, which the user asked for',
+  'commands/kv/prepare.ts': 'reads the width only',
+  'commands/kv/top.ts': 'oneLine',
+  'commands/mock/serve.ts': 'words of the command line',
+  'kv/upgrade/present/live.ts': 'drawnLine',
+  'output/error.ts': 'printable',
+  'output/formats.ts': 'reads the width only',
+  'output/logger.ts': 'printable',
+  'output/page-text.ts': 'a text of output/render.ts',
+  'output/render.ts': 'printable, or data for a program that reads it',
+  'output/reports.ts': 'annotations, which escape their text',
+  'support/tour.ts': 'texts of the tour',
+};
+test('only listed sources write to a terminal', () => {
+  const writes = /\b(?:stdout|stderr)\b[!?]*\s*\.write\b|=\s*[\w.]*\bterminal\s*\.\s*(?:stdout|stderr)\s*;/;
+  const found = readSources().filter(
+    ([name, text]) => !/^(?:platform|mock-server|etcd-sim)\/|^\w+[-\w]*\.ts$/.test(name) && writes.test(text),
+  );
+  expect(found.map(([name]) => name).toSorted()).toEqual(expect.arrayContaining(Object.keys(writers)));
+  expect(found.map(([name]) => name).filter((name) => !(name in writers))).toEqual([]);
 });
 
 const HOSTILE = [

@@ -4,7 +4,8 @@ import { bool, duration, int } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { isJsonStream, parseDuration } from '../../core/format.ts';
 import { nothing, recordResult } from '../../core/result.ts';
-import { columnsOf, isAccessible, printable } from '../../core/text.ts';
+import { shellLine } from '../../core/shell.ts';
+import { columnsOf, isAccessible, oneLine, printable } from '../../core/text.ts';
 import type { fullScreen } from '../../kv/upgrade/present/live.ts';
 import type { TopLook, TopState, TopWatch } from '../../kv/upgrade/present/status.ts';
 import { asciiSigns, isAsciiOnly } from '../../output/types.ts';
@@ -103,7 +104,7 @@ type TopPlace = {
 /** Gives the terminal to a command. Its output stays until a key is pressed. */
 const startCommand = async ({ host }: Context, words: readonly string[]): Promise<void> => {
   const [command, ...first] = host.self;
-  await host.terminal.stdout.write(`$ opsctl ${words.join(' ')}\n`);
+  await host.terminal.stdout.write(`$ ${oneLine(shellLine(['opsctl', ...words]))}\n`);
   const { code } = await host.processes.run(command, [...first, ...words], { stdio: 'inherit' });
   await host.terminal.stdout.write(`\nexit code ${code ?? '?'}; press a key to go back\n`);
 };

@@ -1,7 +1,7 @@
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
 import { cutToWidth, AppError, type Category } from '../../../core/problem.ts';
 import type { Result } from '../../../core/result.ts';
-import { wrap, wrapMessage } from '../../../core/text.ts';
+import { drawnLine, wrap, wrapMessage } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import type {
   MemberStatus,
@@ -217,7 +217,8 @@ const FRAME_MS = 100;
 export const redraw = (drawn: number, above: readonly string[], lines: readonly string[]): string => {
   // A terminal that prints ^C moves the cursor, so the drawing starts at the edge.
   const back = drawn === 0 ? '' : `\u001b[${drawn}A`;
-  return `\r${back}\u001b[J${[...above, ...lines].map((line) => `${line}\n`).join('')}`;
+  const rows = [...above, ...lines].flatMap((line) => line.split('\n'));
+  return `\r${back}\u001b[J${rows.map((row) => `${drawnLine(row)}\n`).join('')}`;
 };
 const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
 /**
@@ -361,7 +362,7 @@ export const fullScreen = ({ terminal: { stdout } }: Host) => {
      * sent again.
      */
     draw: (lines: readonly string[], columns: number, rows: number): Promise<void> => {
-      const frame = `${lines.map((line) => `${line}${ESCAPE}[K`).join('\r\n')}${ESCAPE}[J`;
+      const frame = `${lines.map((line) => `${drawnLine(line)}${ESCAPE}[K`).join('\r\n')}${ESCAPE}[J`;
       const key = `${columns} ${rows} ${frame}`;
       if (key === before) return Promise.resolve();
       before = key;

@@ -2,7 +2,7 @@ import { cutToWidth } from '../../../core/problem.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { durationText, momentText, sizeText } from '../../../core/format.ts';
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
-import { wrapMessage } from '../../../core/text.ts';
+import { oneLine, wrapMessage } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import { processState, signalRecorded } from '../../../platform/process-identity.ts';
 import type { Access } from '../../engine/access.ts';
@@ -60,11 +60,13 @@ const cellsOf = (member: MemberStatus, furthest: number): Cell[] => [
   { text: member.raft_term === undefined ? '?' : String(member.raft_term) },
 ];
 const heads = ['member', 'role', 'version', 'lag', 'latency', 'size', 'quota', 'term'];
+/** Text of members on one line of the screen: none of it is a command for the terminal. */
+const fit = (look: TopLook, text: string): string => cutToWidth(oneLine(text), look.columns);
 const tableOf = ({ members }: Observation, look: TopLook) => {
   const furthest = Math.max(0, ...members.map(({ raft_index }) => raft_index ?? 0));
   const rows = [
     heads.map((text): Cell => ({ text, color: 'dim' })),
-    ...members.map((one) => cellsOf(one, furthest)),
+    ...members.map((one) => cellsOf(one, furthest).map((cell) => ({ ...cell, text: oneLine(cell.text) }))),
   ];
   const widths = heads.map((_, i) => Math.max(...rows.map((row) => row[i]?.text.length ?? 0)));
   const { lines, count } = tableLines(rows, widths, look);
@@ -72,13 +74,13 @@ const tableOf = ({ members }: Observation, look: TopLook) => {
 };
 const alarmLine = ({ alarms, members }: Observation, look: TopLook): string => {
   if (!members.some(({ is_reachable }) => is_reachable))
-    return paint(look, 'red', cutToWidth('alarms ?: no member responds', look.columns));
-  if (alarms.length === 0) return paint(look, 'dim', cutToWidth('no alarm is raised', look.columns));
+    return paint(look, 'red', fit(look, 'alarms ?: no member responds'));
+  if (alarms.length === 0) return paint(look, 'dim', fit(look, 'no alarm is raised'));
   const texts = alarms.map(
     ({ member_id, alarm }) =>
       `${alarm} by ${members.find((one) => one.member_id === member_id)?.name ?? member_id}`,
   );
-  return paint(look, 'red', cutToWidth(`alarm ${texts.join(', ')}`, look.columns));
+  return paint(look, 'red', fit(look, `alarm ${texts.join(', ')}`));
 };
 /** The step that started last, with its place in the plan. A step that the run added has no title. */
 const lastStarted = (entries: FoundRun['entries']) => {
@@ -91,8 +93,7 @@ const lastStarted = (entries: FoundRun['entries']) => {
 /** One mark for each step of the plan: done, failed, running, pending. */
 const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
   const first = run?.entries[0];
-  if (run === undefined || first?.kind !== 'opened')
-    return [paint(look, 'dim', cutToWidth('no run yet', look.columns))];
+  if (run === undefined || first?.kind !== 'opened') return [paint(look, 'dim', fit(look, 'no run yet'))];
   const last = run.entries.at(-1);
   const { ended: done } = progressOf(run.entries);
   const started = lastStarted(run.entries);
@@ -101,18 +102,15 @@ const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
   const marks = steps.map(({ id }) => (done.has(id) ? '✓' : id === current?.id ? '▶' : '·')).join('');
   const end = last?.kind === 'closed' ? `${last.outcome}: ${last.message}` : (worker ?? 'interrupted');
   return [
-    cutToWidth(
-      `run ${run.run}: ${from} → ${to}, ${done.size} of ${steps.length} steps, ${end}`,
-      look.columns,
-    ),
-    paint(look, 'green', cutToWidth(marks, look.columns)),
-    ...(current?.title === undefined ? [] : [cutToWidth(`now: ${current.title}`, look.columns)]),
+    fit(look, `run ${run.run}: ${from} → ${to}, ${done.size} of ${steps.length} steps, ${end}`),
+    paint(look, 'green', fit(look, marks)),
+    ...(current?.title === undefined ? [] : [fit(look, `now: ${current.title}`)]),
   ];
 };
 const canaryLine = ({ canary }: TopState, look: TopLook): string[] => {
   if (canary === undefined) return [];
   const text = canaryText(canaryReport(canary, []), canary.lastMs);
-  return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', cutToWidth(text, look.columns))];
+  return [paint(look, canary.failed > 0 ? 'yellow' : 'dim', fit(look, text))];
 };
 const keys = ['c check', 'p plan', 'u upgrade', 'h hold', 'r rollback'];
 /** The keys that fit on the line. `q quit` is always visible, and `?` lists the keys that do not fit. */
@@ -131,23 +129,23 @@ const keyList = (hidden: readonly string[], look: TopLook): string[] =>
     '? back to the table',
     'q quit',
     ...(hidden.length === 0 ? [] : ['', `too narrow for: ${hidden.join(', ')}`]),
-  ].map((text) => cutToWidth(text, look.columns));
+  ].map((text) => fit(look, text));
 /** The lines of one frame, limited to the height of the terminal. Pure. */
 export const topLines = (state: TopState, look: TopLook): string[] => {
   const { observation } = state;
   const head = `${observation.cluster}: cluster ${observation.cluster_version ?? '?'}, leader ${observation.leader ?? 'none'}, ${observation.taken_at.slice(11, 19)}Z`;
   const { lines: rows, hidden } = tableOf(observation, look);
   const lines = [
-    paint(look, 'bold', cutToWidth(head, look.columns)),
+    paint(look, 'bold', fit(look, head)),
     '',
     ...(state.showsKeys === true ? keyList(hidden, look) : rows),
     '',
     alarmLine(observation, look),
     ...canaryLine(state, look),
     ...timeline(state, look),
-    ...(state.message === undefined ? [] : ['', cutToWidth(state.message, look.columns)]),
+    ...(state.message === undefined ? [] : ['', fit(look, state.message)]),
   ];
-  const footer = look.hasKeys ? [paint(look, 'dim', cutToWidth(keysText(look.columns), look.columns))] : [];
+  const footer = look.hasKeys ? [paint(look, 'dim', fit(look, keysText(look.columns)))] : [];
   return [...lines.slice(0, Math.max(1, look.rows - footer.length)), ...footer];
 };
 

@@ -1,6 +1,6 @@
 /** The view for a maintenance window: fitting content, unobserved values and drawing. */
 import { describe, expect, it } from 'vitest';
-import { fullScreen } from '../../../../src/kv/upgrade/present/live.ts';
+import { fullScreen, redraw } from '../../../../src/kv/upgrade/present/live.ts';
 import { type TopLook, topLines } from '../../../../src/kv/upgrade/present/status.ts';
 import type { FoundRun } from '../../../../src/kv/engine/journal.ts';
 import { asciiSigns } from '../../../../src/output/types.ts';
@@ -64,6 +64,47 @@ describe('kv top', () => {
     const lines = topLines(state, look(80, 6));
     expect([lines.length, lines.at(-1)]).toEqual([6, expect.stringContaining('q quit')]);
   });
+  const hostile = [
+    '\u001b]0;title\u0007',
+    '\u001b[2J',
+    '\u009b2J',
+    'a\rb',
+    'a\nb',
+    'a\u202eb',
+    'a\u200bb',
+    '\u001b[31mred',
+  ];
+  it.each(hostile)('kv top gives the terminal no command of a member: %j', (text) => {
+    const alarms = [{ member_id: '1001', alarm: text as 'NOSPACE' }];
+    const members = [seen(text, { server_version: text, is_leader: true }), away(`n2${text}`)];
+    const observation = {
+      ...observed(members, { alarms }),
+      cluster: text,
+      leader: text,
+      cluster_version: text,
+    };
+    for (const isColored of [false, true]) {
+      const frame = topLines({ observation, worker: text, message: text }, { ...look(200), isColored });
+      expect(frame.join('\n')).not.toContain(text);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the colors of the view itself
+      expect(frame.join('').replaceAll(/\u001b\[(?:1|2|22|3[0-9]|39)m/g, '')).not.toMatch(
+        /[\p{Cc}\p{Bidi_Control}\u200b]/u,
+      );
+    }
+  });
+  it.each(hostile.filter((text) => !text.includes('[31m')))(
+    'a screen passes only colors to the terminal, not %j',
+    async (text) => {
+      const host = fakeHost({ tty: ['stdout'] });
+      const screen = fullScreen(host);
+      await screen.draw([`n1 ${text}`, '\u001b[1mbold\u001b[22m'], 80, 24);
+      const shown = host.writes.join('');
+      expect(shown).not.toContain(text);
+      expect(shown).toContain('\u001b[1mbold\u001b[22m');
+      if (!text.includes('\n'))
+        expect(redraw(0, [`first\nsecond ${text}`], [`n1 ${text}`])).not.toContain(text);
+    },
+  );
   it('kv top uses ASCII in an ASCII locale', () => {
     expect(asciiSigns(topLines(state, look()).join('\n'))).toMatch(/^[\x20-\x7e\n]*$/);
   });
