@@ -47,7 +47,6 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
   afterAll(async () => {
     await browser?.close();
     listener?.close();
-    await server?.close();
   });
   beforeEach(async () => {
     arrived.length = 0;

@@ -18,7 +18,6 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
   afterEach(async () => {
     server?.child.kill('SIGTERM');
     await server?.ended;
-    await opsctl.close();
   });
 
   const serve = async (...flags: string[]): Promise<string[]> => {

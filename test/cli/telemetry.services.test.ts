@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openLines } from '../../src/kv/engine/journal.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
@@ -77,9 +77,6 @@ let collector: Collector;
 beforeAll(async () => {
   home = makeDirectory();
   tracker = await startTracker();
-});
-afterAll(async () => {
-  await tracker.close();
 });
 beforeEach(async () => {
   collector = await startCollector();

@@ -1,7 +1,7 @@
 /** --watch of every command that lists records: which commands have it, its rows, its formats, and its end. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { labelsService } from '../../src/api-specs/labels/labels.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { isList, watchColumns } from '../../src/cli/command.ts';
@@ -146,9 +146,6 @@ let server: TrackerServer;
 beforeAll(async () => {
   home = makeDirectory();
   server = await startTracker();
-});
-afterAll(async () => {
-  await server.close();
 });
 const around = (host: NonNullable<ProgramOptions['host']>): ProgramOptions => ({
   home,

@@ -15,7 +15,6 @@ beforeEach(() => {
 afterEach(async () => {
   await cluster?.stop();
   cluster = undefined;
-  await home.close();
 });
 
 /** Three members of 3.6 with 3.5 as their previous version. */

@@ -28,10 +28,9 @@ beforeEach(async () => {
   chmodSync(directory, 0o755);
   net = await startSshHosts(join(directory, 'ssh'));
 });
-afterEach(async () => {
+afterEach(() => {
   for (const file of pidFiles.splice(0)) spawnSync('sh', ['-c', `kill -9 "$(cat '${file}')" 2>/dev/null`]);
   net?.close();
-  await home.close();
 });
 
 /**

@@ -12,7 +12,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await Promise.all(clusters.splice(0).map((cluster) => cluster.stop()));
-  await home.close();
 });
 
 /** Waits until a file below a directory contains the pattern and returns its text. */

@@ -24,7 +24,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await cluster?.stop();
-  await home.close();
 });
 
 const journalLines = (): string[] => newestJournal(home.home);

@@ -15,7 +15,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await cluster?.stop();
-  await home.close();
 });
 const stopAll = async (members = cluster.members): Promise<void> => {
   for (const member of members) cluster.kill(member, 'SIGTERM');

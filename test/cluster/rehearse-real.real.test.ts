@@ -18,7 +18,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await cluster?.stop();
-  await home.close();
 });
 const ctlOf = (minor: string): string => {
   const found = binariesOf(minor);

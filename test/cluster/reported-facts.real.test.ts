@@ -22,7 +22,6 @@ afterEach(async () => {
   learner?.kill('SIGKILL');
   learner = undefined;
   await cluster?.stop();
-  await home.close();
 });
 const kv = (verb: string, ...more: string[]) => home.run(['kv', verb, '--cluster', cluster.file, ...more]);
 type Finding = {

@@ -17,7 +17,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await Promise.all(clusters.splice(0).map((cluster) => cluster.stop()));
-  await home.close();
 });
 const prefix = '/v3';
 const start = async (version: string, newVersion: string, ...flags: string[]): Promise<Simulated> => {

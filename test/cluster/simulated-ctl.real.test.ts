@@ -15,7 +15,6 @@ describe.each(['3.3', '3.4', '3.5'].filter((minor) => hasBinaries(minor)))('the 
   });
   afterAll(async () => {
     await cluster?.stop();
-    await home?.close();
   });
   const ctl = (...args: string[]): Promise<{ code: unknown; out: string }> =>
     new Promise((done) => {

@@ -22,7 +22,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await Promise.all(clusters.splice(0).map((cluster) => cluster.stop()));
-  await home.close();
 });
 const start = async (...flags: string[]): Promise<Simulated> => {
   const cluster = await simulated(home, '--monitor-ms', '500', ...flags);

@@ -76,7 +76,6 @@ real('members that demand certificates', () => {
   });
   afterAll(async () => {
     await cluster?.stop();
-    await built?.close();
   });
   // Restores a changed cluster file.
   afterEach(() => cluster.write({}));

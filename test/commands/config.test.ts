@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { commands } from '../../src/commands/config.ts';
 import type { Context } from '../../src/api/context.ts';
 import type { Values } from '../../src/core/flag.ts';
@@ -16,7 +16,6 @@ beforeEach(async () => {
   real = await realHost({ OPSCTL_LABELS_TOKEN: 'env-token', OPSCTL_LABELS_URL: 'https://l' });
   hidden.length = 0;
 });
-afterEach(() => real.close());
 
 type Run = { readonly flags?: Record<string, string>; readonly stdin?: string; readonly typed?: string };
 const contextOf = ({ flags = {}, stdin, typed }: Run): Context => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { shortPath } from '../../src/config/settings.ts';
 import type { Logger } from '../../src/api/context.ts';
 import { mockDirectory } from '../../src/commands/mock/embedded.ts';
@@ -26,7 +26,6 @@ const listening = (): Logger => ({
 beforeEach(() => {
   said = [];
 });
-afterEach(() => machine.close());
 
 const get = async (baseUrl: string, path: string, headers: Readonly<Record<string, string>>) =>
   (await machine.host.network.request({ method: 'GET', url: baseUrl + path, headers })).status;

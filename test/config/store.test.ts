@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import {
   changeProfiles,
   knownKey,
@@ -22,7 +22,6 @@ let real: RealHost;
 beforeEach(async () => {
   real = await realHost();
 });
-afterEach(() => real.close());
 const timeout = knownKey('timeout');
 const url = knownKey('tracker.url');
 

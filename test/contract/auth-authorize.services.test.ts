@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   type Asked,
   type AuthServer,
@@ -36,7 +36,6 @@ beforeAll(async () => {
   });
   made.plain = await create({ type: 'desktop', name: 'plain' });
 });
-afterAll(() => server.close());
 
 const error = async (more: Asked, headers: Record<string, string> = {}): Promise<string> =>
   pageError(await ask(server, more, headers));

@@ -32,9 +32,8 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
 });
-afterEach(async () => {
+afterEach(() => {
   receiver.close();
-  await server.close();
 });
 const set = (settings: Record<string, unknown>) => control(server, 'PATCH', '/settings', settings);
 const answerOf = async (token: string) => {

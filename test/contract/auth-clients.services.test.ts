@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   type AuthServer,
   ada,
@@ -19,7 +19,6 @@ let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server.close());
 
 const create = (body: Record<string, unknown>) => control(server, 'POST', '/clients', body);
 const patch = (id: string, body: Record<string, unknown>) => control(server, 'PATCH', `/clients/${id}`, body);

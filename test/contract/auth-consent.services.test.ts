@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   type AuthServer,
   Browser,
@@ -25,7 +25,6 @@ let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server.close());
 const both = `${scopes.readonly} ${scopes.upload}`;
 const create = async (body: Record<string, unknown>): Promise<string> =>
   (await control(server, 'POST', '/clients', body)).json.id;

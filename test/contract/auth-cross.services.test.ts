@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { Store, type Change } from '../../src/mock-server/store.ts';
 import { defaultOptions } from '../../src/mock-server/service-set.ts';
 import { startMock } from '../../src/mock-server/server.ts';
@@ -35,7 +35,6 @@ let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server.close());
 
 describe('metadata', () => {
   test.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'])(

@@ -50,9 +50,8 @@ beforeAll(async () => {
   await new Promise((resolve) => receiver.once('listening', resolve));
   url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/events`;
 });
-afterAll(async () => {
+afterAll(() => {
   receiver.close();
-  await server.close();
 });
 beforeEach(async () => {
   for (const one of (await control(server, 'GET', '/events/subscriptions')).json)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   type AuthServer,
   Browser,
@@ -18,7 +18,6 @@ let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server.close());
 
 describe('the whole flow, step by step (spec/sign-in#service-3)', () => {
   test(

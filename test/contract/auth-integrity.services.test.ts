@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type AuthServer, authServer, clients, control, refresh, tokensFor } from '../support/auth-server.ts';
 import { covers } from '../support/covers.ts';
 
@@ -9,7 +9,6 @@ let token = '';
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server.close());
 beforeEach(async () => {
   id = (
     await control(server, 'POST', '/clients', {

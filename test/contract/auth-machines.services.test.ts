@@ -27,8 +27,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => issuer.listen(0, '127.0.0.1', resolve));
   issuerUrl = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}`;
 });
-afterAll(async () => {
-  await server.close();
+afterAll(() => {
   issuer.close();
 });
 

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { compactJwt } from '../../src/auth/sign-jwt.ts';
 import {
   type AuthServer,
@@ -27,7 +27,6 @@ let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server?.close());
 afterEach(() =>
   control(server, 'PATCH', '/settings', {
     require_dpop: false,

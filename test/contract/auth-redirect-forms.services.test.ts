@@ -1,5 +1,5 @@
 /** spec/sign-in#redirect-3: every pair of client type and redirect form, with raw requests. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { clientTypes } from '../../src/api-specs/oauth/console-records.ts';
 import { type AuthServer, ask, authServer, control, pageError } from '../support/auth-server.ts';
 
@@ -71,7 +71,6 @@ beforeAll(async () => {
     made[type] = json.id;
   }
 });
-afterAll(() => server.close());
 
 const answer = async (client_id: string | undefined, redirect_uri: string): Promise<string> => {
   const reply = await ask(server, { client_id, redirect_uri });

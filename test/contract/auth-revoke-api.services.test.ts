@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   type AuthServer,
   ada,
@@ -22,7 +22,6 @@ let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server.close());
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const revoke = (token: string) =>
   raw(`${server.origin}/revoke?token=${encodeURIComponent(token)}`, { method: 'POST', headers: FORM });

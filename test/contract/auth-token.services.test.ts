@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { readSpec } from '../spec/read.ts';
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import {
@@ -27,7 +27,6 @@ let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server.close());
 const token = (fields: Record<string, string | undefined> | string, headers = {}) =>
   post(`${server.origin}/token`, fields, headers);
 const set = (settings: Record<string, unknown>) => control(server, 'PATCH', '/settings', settings);

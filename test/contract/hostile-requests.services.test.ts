@@ -1,6 +1,6 @@
 /** Requests that no ordinary client sends, as raw HTTP: two Host headers, names that others can lead here, writes of other sites, slow clients. */
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { type TrackerServer, TOKEN, startTracker } from '../support/tracker-server.ts';
 import { covers } from '../support/covers.ts';
@@ -11,7 +11,6 @@ beforeAll(async () => {
   server = await startTracker({}, 'empty');
   port = Number(new URL(server.base).port);
 });
-afterAll(() => server.close());
 
 /** Returns all output of the server until it closes the connection. */
 const raw = (text: string): Promise<string> =>

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 import { grantedToken } from '../support/labels-tokens.ts';
 import { covers } from '../support/covers.ts';
@@ -7,7 +7,6 @@ let server: LabelServer;
 beforeEach(async () => {
   server = await labelServer({ labelsAuth: 'oauth' });
 });
-afterEach(() => server.close());
 
 const shared = { labelType: 'SHARED', properties: { title: 'T' } };
 const status = async (method: string, path: string, body: unknown, headers: Record<string, string>) =>

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 
 let server: LabelServer;
 beforeAll(async () => {
   server = await labelServer();
 });
-afterAll(() => server.close());
 
 const post = async (parts: readonly string[], type = 'multipart/mixed; boundary="===b==="') => {
   const body = `${parts.map((part) => `--===b===\r\n${part}\r\n`).join('')}--===b===--`;

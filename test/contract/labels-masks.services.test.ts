@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { grantedToken } from '../support/labels-tokens.ts';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 import { covers } from '../support/covers.ts';
@@ -21,7 +21,6 @@ beforeAll(async () => {
   ).json;
   await server.send('POST', `/labels/${label.id}:publish`, {});
 });
-afterAll(() => server.close());
 
 /** Source: the reference, "at least one field must be specified", of each of these requests. */
 // source: document

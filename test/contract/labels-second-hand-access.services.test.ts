@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 import { grantedToken } from '../support/labels-tokens.ts';
 import { covers } from '../support/covers.ts';
@@ -8,7 +8,6 @@ let server: LabelServer;
 beforeEach(async () => {
   server = await labelServer({ labelsAuth: 'oauth' });
 });
-afterEach(() => server.close());
 
 const ANA = 'ana';
 const as = (user: string, ...scopes: string[]) => grantedToken(server.env, user, ...scopes).headers;

@@ -1,9 +1,8 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { covers } from '../support/covers.ts';
 
 let server: TrackerServer;
-afterEach(() => server.close());
 const start = async (...options: Parameters<typeof startTracker>): Promise<TrackerServer['ask']> => {
   server = await startTracker(...options);
   return server.ask;

@@ -37,7 +37,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await mock.close();
-  await machine.close();
 });
 
 test.each(cases)(

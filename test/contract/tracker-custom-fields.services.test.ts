@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { AREA, HIGH, LOW, MEDIUM, NO_UUID, PRIORITY } from './tracker-cases.ts';
 import { covers } from '../support/covers.ts';
@@ -8,7 +8,6 @@ const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
 beforeEach(async () => {
   server = await startTracker();
 });
-afterEach(() => server.close());
 const at = `/custom-fields/${PRIORITY}`;
 const texts = (field: { values: { value: string }[] }): string[] => field.values.map(({ value }) => value);
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { readSpec } from '../spec/read.ts';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { NO_ID, NO_UUID, cases, ready } from './tracker-cases.ts';
@@ -49,7 +49,6 @@ describe.each(endpoints)('$name', ({ name = '', method = '', path: template = ''
   beforeAll(async () => {
     server = await startTracker();
   });
-  afterAll(() => server.close());
 
   test(
     'no token and a wrong token are 401, each with its body',

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, HIGH, LOW, NO_ID, NO_UUID, OWNER, PRIORITY } from './tracker-cases.ts';
 import { covers } from '../support/covers.ts';
@@ -11,7 +11,6 @@ const create = async (body: object = {}) => (await ask('POST', '/stories', { nam
 beforeEach(async () => {
   server = await startTracker({}, 'demo', Date.parse('2026-03-01T10:00:00Z'));
 });
-afterEach(() => server.close());
 
 describe('search of one kind (spec/tracker#search-5)', () => {
   test.each(['stories', 'epics', 'iterations', 'milestones'])('%s: as in the search of all', async (kind) => {

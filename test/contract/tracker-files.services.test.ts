@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, NO_UUID, OWNER, upload } from './tracker-cases.ts';
 import { covers } from '../support/covers.ts';
@@ -8,7 +8,6 @@ const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
 beforeEach(async () => {
   server = await startTracker();
 });
-afterEach(() => server.close());
 const fetchBytes = async (url: string): Promise<Buffer> =>
   Buffer.from(await (await fetch(url, { headers: { 'Tracker-Token': TOKEN } })).arrayBuffer());
 /** Builds a multipart body byte by byte. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { covers } from '../support/covers.ts';
 
@@ -7,7 +7,6 @@ const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
 beforeEach(async () => {
   server = await startTracker({}, 'demo', Date.parse('2026-03-01T10:00:00Z'));
 });
-afterEach(() => server.close());
 
 describe('labels', () => {
   test('a created label has every field, and is read back unchanged', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { readSpec } from '../spec/read.ts';
 import { type Answer, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, EPIC, GROUP, OBJECTIVE, PRIORITY, STORY, cases, ready } from './tracker-cases.ts';
@@ -19,7 +19,6 @@ let server: TrackerServer;
 beforeAll(async () => {
   server = await startTracker();
 });
-afterAll(() => server.close());
 
 let count = 0;
 /** Returns a text of exactly `length` characters, different for each call; a URL if the field requires a URL. */

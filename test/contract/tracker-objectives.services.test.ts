@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { KEY_RESULT, KEY_RESULT_BOOLEAN } from './tracker-cases.ts';
 import { covers } from '../support/covers.ts';
@@ -8,7 +8,6 @@ const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
 beforeEach(async () => {
   server = await startTracker();
 });
-afterEach(() => server.close());
 
 describe.each(['objectives', 'milestones'])('%s', (kind) => {
   const other = kind === 'objectives' ? 'milestones' : 'objectives';

@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 
 let server: TrackerServer;
 beforeEach(async () => {
   server = await startTracker({}, 'demo', Date.parse('2026-03-01T10:00:00Z'));
 });
-afterEach(() => server.close());
 const pageOf = async (url: string) => {
   const response = await fetch(url.startsWith('http') ? url : `${server.mock.origin}${url}`);
   return { status: response.status, headers: response.headers, text: await response.text() };

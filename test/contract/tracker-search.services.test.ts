@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { trackerState } from '../../src/mock-server/tracker/state.ts';
 import { createStory } from '../../src/mock-server/tracker/stories.ts';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
@@ -19,7 +19,6 @@ beforeAll(async () => {
     workflow_state_id: 10,
   });
 });
-afterAll(() => server.close());
 
 const search = async (query: string, more = '') =>
   (await ask('GET', `/search?query=${encodeURIComponent(query)}${more}`)).body;
@@ -169,7 +168,6 @@ describe('pages', () => {
       for (let i = 0; i < 1030; i += 1) createStory(state, { name: `needle ${i}` });
     });
   });
-  afterAll(() => many.close());
 
   test(
     'a change or delete between two pages moves no other record',

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, GROUP, HIGH, NO_UUID, OWNER, PRIORITY, upload } from './tracker-cases.ts';
 import { covers } from '../support/covers.ts';
@@ -8,7 +8,6 @@ const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
 beforeEach(async () => {
   server = await startTracker({}, 'demo', Date.parse('2026-03-01T10:00:00Z'));
 });
-afterEach(() => server.close());
 const create = async (body: object = {}) => (await ask('POST', '/stories', { name: 's', ...body })).body;
 const update = async (id: number, body: object) => (await ask('PUT', `/stories/${id}`, body)).body;
 const get = async (id: number) => (await ask('GET', `/stories/${id}`)).body;

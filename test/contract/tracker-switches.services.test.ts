@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, GROUP, NO_UUID, OWNER, TEMPLATE, upload } from './tracker-cases.ts';
 
@@ -7,7 +7,6 @@ const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
 beforeEach(async () => {
   server = await startTracker({}, 'demo', Date.parse('2026-03-05T10:00:00Z'));
 });
-afterEach(() => server.close());
 
 describe('iterations', () => {
   const sprint = { name: 'Sprint', start_date: '2026-03-02', end_date: '2026-03-15' };

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, GROUP, NO_UUID, OWNER } from './tracker-cases.ts';
 
@@ -7,7 +7,6 @@ const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
 beforeEach(async () => {
   server = await startTracker();
 });
-afterEach(() => server.close());
 const at = `/groups/${GROUP}`;
 
 describe('groups', () => {

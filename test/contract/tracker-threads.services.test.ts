@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { trackerState } from '../../src/mock-server/tracker/state.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { BEN, NO_UUID, OWNER } from './tracker-cases.ts';
@@ -8,7 +8,6 @@ const ask: TrackerServer['ask'] = (...request) => server.ask(...request);
 beforeEach(async () => {
   server = await startTracker();
 });
-afterEach(() => server.close());
 
 describe('comments of an epic', () => {
   const at = '/epics/106/comments';

@@ -32,7 +32,6 @@ beforeEach(async () => {
   url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`;
 });
 afterEach(async () => {
-  await server.close();
   receiver.closeAllConnections();
   await new Promise((done) => receiver.close(done));
 });

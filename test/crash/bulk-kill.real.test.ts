@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { testSeed } from '../support/seeded.ts';
 import { makeDirectory } from '../support/directory.ts';
@@ -15,9 +15,6 @@ beforeAll(async () => {
   opsctl = await program();
   directory = makeDirectory();
   await opsctl.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off', '--seed', 'empty']).first;
-});
-afterAll(async () => {
-  await opsctl.close();
 });
 const env = { OPSCTL_RATE_PER_MINUTE: 'off' };
 

@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:http';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { testSeed } from '../support/seeded.ts';
 import { covers } from '../support/covers.ts';
@@ -9,7 +9,6 @@ const WRITERS = 4;
 const seed = testSeed;
 
 let home: Program | undefined;
-afterAll(() => home?.close());
 
 /** mulberry32 returns the same delays for the same seed. */
 const randomFrom = (start: number) => {

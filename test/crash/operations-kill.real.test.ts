@@ -19,7 +19,6 @@ let home: Program | undefined;
 let cluster: RealCluster | undefined;
 afterEach(async () => {
   await cluster?.stop();
-  await home?.close();
 });
 
 /** Runs the operation and kills the program as soon as the journal has this number of lines. */

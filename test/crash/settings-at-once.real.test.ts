@@ -1,13 +1,12 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
 let home: Program;
 beforeAll(() => {
   home = program();
 });
-afterAll(() => home.close());
 
 const settings: Readonly<Record<string, string>> = {
   'tracker.url': 'https://tracker.example.com',

@@ -16,7 +16,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await cluster?.stop();
-  await home.close();
 });
 
 /** Verifies a run that was stopped while the first member was down: it finished that member and did not change the others. */

@@ -9,7 +9,6 @@ let home: Program | undefined;
 let cluster: Simulated | undefined;
 afterEach(async () => {
   await cluster?.stop();
-  await home?.close();
 });
 
 const isSoak = process.env.OPSCTL_SOAK === '1';

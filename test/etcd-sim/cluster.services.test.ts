@@ -1,9 +1,8 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, b64, testCluster, until } from './members.ts';
 import { covers } from '../support/covers.ts';
 
 let cluster: TestCluster;
-afterEach(() => cluster.close());
 const put = (name: string, key: string, value: string) =>
   cluster.member(name).post('/v3alpha/kv/put', { key: b64(key), value: b64(value) });
 const valueAt = async (name: string, key: string, prefix = '/v3alpha') =>

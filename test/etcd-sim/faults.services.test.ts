@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { faultKinds } from '../../src/etcd-sim/forms.ts';
 import { type TestCluster, b64, testCluster, until } from './members.ts';
 import { covers } from '../support/covers.ts';
@@ -19,7 +19,6 @@ describe('the table of faults', () => {
 });
 
 describe('faults of a simulated member', () => {
-  afterEach(() => cluster.close());
   it('disk-full: the next write stops the member, keeps acknowledged data, and the member returns with space', async () => {
     cluster = await testCluster(three);
     const one = await follower();

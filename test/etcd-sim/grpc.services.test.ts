@@ -1,5 +1,5 @@
 import { connect } from 'node:http2';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, testCluster } from './members.ts';
 import { covers } from '../support/covers.ts';
 
@@ -54,7 +54,6 @@ describe('the own interface of a simulated member (spec/store#interfaces)', () =
     cluster = await testCluster(['3.4.23']);
     member = cluster.member('n1');
   });
-  afterAll(() => cluster.close());
 
   it('puts and reads with the numbers of rpc.proto', covers('defect/U-42'), async () => {
     // PutRequest: key (1) "gk", value (2) "v".

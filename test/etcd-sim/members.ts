@@ -2,6 +2,7 @@ import { memberId } from '../../src/etcd-sim/disk/db-file.ts';
 import { type Fault, faultFile, printedIds } from '../../src/etcd-sim/forms.ts';
 import { runMember } from '../../src/etcd-sim/member/run.ts';
 import type { Host } from '../../src/platform/host.ts';
+import { closeAtEnd } from '../support/closing.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 export type Answer = {
@@ -152,7 +153,7 @@ export const testCluster = async (
     found.set(name, member);
     return member;
   };
-  const cluster: TestCluster = {
+  const cluster = closeAtEnd<TestCluster>({
     get members() {
       return names.map((name) => found.get(name) as TestMember);
     },
@@ -205,7 +206,7 @@ export const testCluster = async (
       });
       await Promise.all(hosts.map((one) => one.close()));
     },
-  };
+  });
   await Promise.all(names.map((name, i) => launch(name, versions[i] as string)));
   if (options.wait !== false) {
     const first = cluster.member('n1');

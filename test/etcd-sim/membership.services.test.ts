@@ -1,9 +1,8 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Answer, type TestCluster, b64, testCluster, until } from './members.ts';
 import { covers } from '../support/covers.ts';
 
 let cluster: TestCluster;
-afterEach(() => cluster.close());
 const VERSION = '3.5.16';
 const three = [VERSION, VERSION, VERSION];
 

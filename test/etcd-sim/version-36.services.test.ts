@@ -1,5 +1,5 @@
 /** Differences of 3.6 (spec/store#measured-later): responses, startup, and the downgrade to 3.5. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   StartRefused,
   checkConfig,
@@ -11,10 +11,6 @@ import { type Answer, type TestCluster, type TestMember, b64, testCluster, until
 import { covers } from '../support/covers.ts';
 
 let cluster: TestCluster | undefined;
-afterEach(async () => {
-  await cluster?.close();
-  cluster = undefined;
-});
 const started = async (versions: readonly string[]): Promise<TestMember[]> => {
   cluster = await testCluster(versions, { word: 'etcd', monitorMs: 100 });
   return cluster.members;

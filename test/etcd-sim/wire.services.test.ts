@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, b64, testCluster } from './members.ts';
 import { clientsIn } from '../../src/kv/upgrade/observe/see-member.ts';
 import { covers } from '../support/covers.ts';
@@ -18,7 +18,6 @@ describe.each([
     cluster = await testCluster([version]);
     member = cluster.member('n1');
   });
-  afterAll(() => cluster.close());
   const post = (path: string, body: unknown = {}) => member.post(`${prefix}${path}`, body);
 
   it(

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   type ChoiceDef,
   colorFrom,
@@ -18,7 +18,6 @@ let server: LabelServer;
 beforeAll(async () => {
   server = await labelServer();
 });
-afterAll(() => server.close());
 
 const name = fc.constantFrom(...'abcdefghijkl').map((letter) => `Part ${letter}`);
 const choice: fc.Arbitrary<ChoiceDef> = fc.record(

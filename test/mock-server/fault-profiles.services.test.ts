@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Store } from '../../src/mock-server/store.ts';
 import { faultDelayMs, makeFaults } from '../../src/mock-server/faults.ts';
 import { type Small, smallMock } from '../support/small-mock.ts';
@@ -37,7 +37,6 @@ describe('over the control interface', () => {
   beforeEach(async () => {
     small = await smallMock();
   });
-  afterEach(() => small.close());
 
   it('a profile replaces all faults, or none of them', async () => {
     await small.ask('POST', '/__opsctl/faults', { status: 500 });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { liveServer, lockPath, claimDirectory } from '../../src/mock-server/instance-lock.ts';
@@ -15,7 +15,6 @@ beforeEach(async () => {
   directory = join(machine.directory, 'state');
   mkdirSync(directory);
 });
-afterEach(() => machine.close());
 
 const take = (waitMs = 60_000, what = 'a test', host: Host = machine.host) =>
   claimDirectory(host, directory, { what, waitMs });

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { AppendFile, Files } from '../../src/platform/host.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { discardState, openState } from '../../src/mock-server/journal.ts';
@@ -23,7 +23,6 @@ beforeEach(async () => {
   machine = await realHost();
   directory = join(machine.directory, 'state');
 });
-afterEach(() => machine.close());
 
 const open = (files: Files = machine.host.files, compactAt?: number) =>
   openState(files, directory, compactAt);

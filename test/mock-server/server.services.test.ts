@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { request } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defaultOptions, type ServiceEntry } from '../../src/mock-server/service-set.ts';
 import type { MockSetup } from '../../src/mock-server/server.ts';
 import { openState } from '../../src/mock-server/journal.ts';
@@ -14,7 +14,6 @@ const begin = async (more: Partial<MockSetup> = {}): Promise<Small> => {
   small = await smallMock(more);
   return small;
 };
-afterEach(() => small.close());
 
 const texts = async () =>
   ((await small.ask('GET', '/notes')).body as { text: string }[]).map(({ text }) => text);

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type AuthServer, authServer, channels, clients, scopes, secret } from '../support/auth-server.ts';
 import { signInAt } from './browser-of-clients.ts';
 // @ts-expect-error plain JavaScript, shared with the benches
@@ -19,9 +19,6 @@ beforeAll(async () => {
   load = async (name) => import(pathToFileURL(require.resolve(name)).href);
   server = await authServer();
 }, 600_000);
-afterAll(async () => {
-  await server?.close();
-});
 
 /** AppAuth is published for bundlers. Its browser is a function of this test. */
 const appAuth = async (): Promise<any> => {

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   type AuthServer,
   Browser,
@@ -24,7 +24,6 @@ beforeAll(async () => {
   load = async (name) => import(pathToFileURL(require.resolve(name)).href);
   server = await authServer();
 }, 600_000);
-afterAll(() => server?.close());
 
 /** Plays the user at the browser and returns the URL that the application's listener receives. */
 const signIn = async (url: URL | string, user: { email: string; password: string } = ada): Promise<URL> => {

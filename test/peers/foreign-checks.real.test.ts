@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Program, program } from '../real/auth/program.ts';
 // @ts-expect-error plain JavaScript, shared with the benches
 import { peers } from './install.mjs';
@@ -16,7 +16,6 @@ afterAll(() => server?.close());
 beforeEach(async () => {
   opsctl = await program();
 });
-afterEach(() => opsctl.close());
 
 const at = (client = 'opsctl'): string[] => [
   ...['--auth-url', `${server.issuer}/auth`, '--token-url', `${server.issuer}/token`],

@@ -47,7 +47,6 @@ beforeAll(async () => {
 afterAll(async () => {
   serving.kill('SIGTERM');
   await serving.ended;
-  await home.close();
 });
 
 const data = async (call: Promise<any>): Promise<any> => {

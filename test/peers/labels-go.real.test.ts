@@ -32,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   serving.kill('SIGTERM');
   await serving.ended;
-  await home.close();
 });
 
 test.skipIf(leftOut !== undefined)(

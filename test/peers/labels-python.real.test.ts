@@ -33,7 +33,6 @@ beforeAll(async () => {
 afterAll(async () => {
   serving.kill('SIGTERM');
   await serving.ended;
-  await home.close();
 });
 
 test.skipIf(isLeftOut(client))(

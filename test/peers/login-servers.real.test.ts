@@ -42,7 +42,6 @@ for (const [name, open, isAbsent] of servers)
     afterEach(async () => {
       for (const secret of [...(await server.issued()), server.client.secret ?? server.issuer])
         if (secret !== server.issuer) expect(opsctl.said()).not.toContain(secret);
-      await opsctl.close();
     });
 
     const signIn = async (): Promise<Ended> => {

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   ada,
   type AuthServer,
@@ -26,7 +26,6 @@ beforeAll(async () => {
   load = async (name) => import(pathToFileURL(require.resolve(name)).href);
   server = await authServer();
 }, 600_000);
-afterAll(() => server?.close());
 
 const signIn = (url: string): Promise<URL> => signInAt(server, url);
 

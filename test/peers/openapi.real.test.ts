@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { transformSync } from 'esbuild';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 // @ts-expect-error: a plain script, shared with the benches.
 import { peers } from './install.mjs';
@@ -23,9 +23,6 @@ beforeAll(async () => {
   origin = ready.url;
   base = `${ready.tracker.base_url}/api/v3`;
   directory = makeDirectory();
-});
-afterAll(async () => {
-  await owner.close();
 });
 const served = async (path: string): Promise<string> => (await fetch(origin + path)).text();
 

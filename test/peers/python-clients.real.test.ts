@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type AuthServer, authServer, clients, control, scopes, secret } from '../support/auth-server.ts';
 import { signInAt } from './browser-of-clients.ts';
 import { isLeftOut, oauthPackages } from './python.ts';
@@ -10,7 +10,6 @@ let server: AuthServer;
 beforeAll(async () => {
   server = await authServer();
 });
-afterAll(() => server?.close());
 
 /** One client in a separate process. It requests a page and receives the final address of the browser. */
 const run = async (client: string, key: unknown): Promise<readonly number[]> => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { operations } from '../../src/core/operation.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
@@ -31,7 +31,6 @@ beforeEach(async () => {
     return response;
   });
 });
-afterEach(() => server.close());
 
 const GROUP = '66666666-0000-4000-8000-000000000001';
 const FIELD = '33333333-0000-4000-8000-000000000001';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type Holder, lookAt, thisProcess, tryLock, unlock } from '../../src/platform/file-lock.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
@@ -15,7 +15,6 @@ beforeEach(async () => {
   real = await realHost();
   path = join(real.directory, 'x.lock');
 });
-afterEach(() => real.close());
 
 const deadPid = (): Promise<number> =>
   new Promise((resolve) => {

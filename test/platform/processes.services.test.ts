@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
@@ -10,7 +10,6 @@ beforeEach(async () => {
   real = await realHost({ GIVEN: 'from host' });
   host = real.host;
 });
-afterEach(() => real.close());
 const node = (code: string): [string, string[]] => [process.execPath, ['-e', code]];
 
 test('run gives output, exit code and both streams apart', async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 
 /** The state table of the document, spec/sign-in#check-3.2 and spec/sign-in#check-3.3, without any code of the implementation. */
@@ -67,7 +67,6 @@ let server: LabelServer;
 beforeAll(async () => {
   server = await labelServer();
 });
-afterAll(() => server.close());
 
 test('random sequences agree with the model of the state table', () => {
   const send = directly(server.env);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Field, bare } from '../../src/core/field.ts';
 import { operations } from '../../src/core/operation.ts';
 import { labelsService } from '../../src/api-specs/labels/labels.ts';
@@ -10,7 +10,6 @@ beforeAll(async () => {
   server = await labelServer({ seed: 'demo' });
   await server.send('GET', '/labels');
 });
-afterAll(() => server.close());
 
 /** Valid values mixed with invalid values, as a careless client sends them. */
 const arbitraryOf = (outer: Field, depth: number): fc.Arbitrary<unknown> => {

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { type ShellSession, hasShell, shellSession } from '../support/shell-session.ts';
 import { makeDirectory } from '../support/directory.ts';
@@ -44,9 +44,6 @@ beforeAll(async () => {
   await home.run(['login', '--scripted']);
   const old = Date.now() - 8 * 24 * 3_600_000;
   writeFileSync(join(home.home, 'cache', 'prod', 'records', 'epic'), `9\t${old}\ttoo-old\n`);
-});
-afterAll(async () => {
-  await home.close();
 });
 
 const words = async (...line: string[]): Promise<string[]> =>

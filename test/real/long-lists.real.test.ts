@@ -25,9 +25,8 @@ beforeAll(async () => {
   });
   memory = peakMemory(opsctl.home);
 });
-afterAll(async () => {
+afterAll(() => {
   server.stdin.end();
-  await opsctl.close();
 });
 
 test.each([

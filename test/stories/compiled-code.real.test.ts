@@ -18,7 +18,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { directoriesOf } from '../../src/config/settings.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { type Program, program } from '../support/built-program.ts';
@@ -31,7 +31,6 @@ beforeEach(() => {
   opsctl = program({ NODE_COMPILE_CACHE: '' });
   directory = join(opsctl.home, 'cache', 'code');
 });
-afterEach(() => opsctl.close());
 
 const help = async (env: Record<string, string> = {}): Promise<void> => {
   const { code, stdout, stderr } = await opsctl.run(['tracker', 'labels', 'create', '--help'], { env });

@@ -29,9 +29,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
-afterAll(async () => {
+afterAll(() => {
   server.close();
-  await opsctl.close();
 });
 
 /** Headers that belong to the connection, not to the request. */

@@ -1,7 +1,7 @@
 /** Files of an earlier version. Each command that reads such a file runs on a copy, as docs/reference/compatibility.md promises. */
 import { cpSync, chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
 const fixtures = new URL('../fixtures/', import.meta.url).pathname;
@@ -11,7 +11,6 @@ let opsctl: Program;
 beforeEach(() => {
   opsctl = program();
 });
-afterEach(() => opsctl.close());
 
 /** Copies a file or directory of that version into the home of the program. Git does not keep private modes. */
 const copy = (version: string, name: string, to = name): string => {

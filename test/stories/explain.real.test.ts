@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { type Program, program } from '../support/built-program.ts';
 
@@ -10,7 +10,6 @@ let home: Program;
 beforeAll(() => {
   home = program();
 });
-afterAll(() => home.close());
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 test('every guard, exit code and error code has a page, and a wrong name the nearest one', async () => {

@@ -48,9 +48,8 @@ beforeEach(() => {
   home = program();
   disk = join(home.home, 'disk');
 });
-afterEach(async () => {
+afterEach(() => {
   unmount(disk);
-  await home.close();
 });
 const fill = (): void => {
   const file = openSync(join(disk, 'filler'), 'a');

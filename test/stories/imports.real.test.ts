@@ -1,7 +1,7 @@
 /** CSV files in the shape that other tools export, imported twice by the built program with the ready map of the tool. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
 type Export = { readonly name: string; readonly text: string; readonly flags?: readonly string[] };
@@ -191,7 +191,6 @@ const labels: Readonly<Record<string, readonly string[]>> = {
 };
 
 let home: Program;
-afterEach(() => home.close());
 const list = async (): Promise<any[]> => {
   const all = await home.json(['api', 'tracker', 'POST', '/stories/search', '--body', '{"archived":false}']);
   const archived = await home.json([

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { covers } from '../support/covers.ts';
 
@@ -16,7 +16,6 @@ beforeEach(() => {
   symlinkSync('/dev/zero', at('zero'));
   execFileSync('mkfifo', [at('pipe')]);
 });
-afterEach(() => home.close());
 
 describe('a known cause has its exit code and is never unexpected', covers('defect/D7-1'), () => {
   it.each<[string[], number, RegExp]>([

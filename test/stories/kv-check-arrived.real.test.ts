@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', dir, '--kill']);
-  await home.close();
 });
 const check = async () => {
   rmSync(report, { force: true });

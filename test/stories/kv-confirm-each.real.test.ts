@@ -14,7 +14,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', 'sim', '-q']);
-  await home.close();
 });
 const kv = (...words: string[]): string[] => ['kv', ...words, '--cluster', cluster];
 const name = async (): Promise<string> => (await home.json(kv('status'))).cluster;

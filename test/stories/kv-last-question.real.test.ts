@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', 'sim', '-q']);
-  await home.close();
 });
 const kv = (...words: string[]): string[] => ['kv', ...words, '--cluster', file];
 

@@ -16,7 +16,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', 'sim', '-q']);
-  await home.close();
 });
 
 it('kv top without a terminal prints one snapshot, or with -o ndjson one object per refresh', async () => {

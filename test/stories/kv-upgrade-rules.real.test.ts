@@ -12,7 +12,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', dir, '--kill']);
-  await home.close();
 });
 const start = (...args: string[]) => home.run(['mock', 'kv', 'start', '--dir', dir, ...args]);
 const kv = (...args: string[]) => home.run(['kv', ...args, '--cluster', join(dir, 'cluster.yaml')]);

@@ -13,7 +13,6 @@ beforeEach(async () => {
 afterEach(async () => {
   serving.kill('SIGTERM');
   await serving.ended;
-  await home.close();
 });
 
 /** The error object that -o json writes on stderr. */

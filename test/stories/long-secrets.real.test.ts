@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { crashText } from '../../src/crash.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { covers } from '../support/covers.ts';
@@ -9,7 +9,6 @@ let home: Program;
 beforeEach(() => {
   home = program();
 });
-afterEach(() => home.close());
 /** A service account whose token URL has no server. Its sign-in has no prompt. */
 const ci = {
   OPSCTL_TOKEN_URL: 'http://127.0.0.1:1/token',

@@ -56,8 +56,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await upstream.run(['mock', 'stop']);
-  await upstream.close();
-  await home.close();
 });
 
 describe('a cassette', () => {

@@ -12,7 +12,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await home.run(['mock', 'stop']);
-  home.close();
 });
 
 describe('a server in the background', () => {

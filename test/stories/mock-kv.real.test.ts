@@ -18,7 +18,6 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', dir, '--kill']);
-  await home.close();
 });
 const kv = (verb: string, ...args: string[]): Promise<Ended> =>
   home.run(['mock', 'kv', verb, ...args, '--dir', dir]);

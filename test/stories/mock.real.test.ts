@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { covers } from '../support/covers.ts';
 
@@ -9,7 +9,6 @@ let home: Program;
 beforeEach(() => {
   home = program();
 });
-afterEach(() => home.close());
 
 const serve = (...flags: string[]) => home.start(['mock', 'serve', '-o', 'json', ...flags]);
 const ask = async (url: string, path: string, token = 'mock-tracker-token', init: RequestInit = {}) => {

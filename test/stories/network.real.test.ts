@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { type Server, createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { makeIdentity } from '../../src/mock-server/local-authority.ts';
 import { type Program, program } from '../support/built-program.ts';
 import { startProxy } from '../support/proxy-server.ts';
@@ -26,7 +26,6 @@ beforeEach(() => {
   opsctl = program({ OPSCTL_TRACKER_TOKEN: 'very-secret-1', OPSCTL_TIMEOUT: '5s' });
   writeFileSync(join(opsctl.home, 'ca.pem'), ca);
 });
-afterEach(() => opsctl.close());
 const list = (env: Record<string, string>) =>
   opsctl.run(['tracker', 'labels', 'list', '-o', 'name'], {
     env: { OPSCTL_TRACKER_URL: `https://localhost:${port}`, ...env },

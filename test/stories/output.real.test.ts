@@ -4,7 +4,7 @@ import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type Program, program } from '../support/built-program.ts';
 
@@ -39,7 +39,6 @@ let opsctl: Program;
 beforeEach(() => {
   opsctl = program({ OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: 'very-secret-1' });
 });
-afterEach(() => opsctl.close());
 const list = (...more: string[]) => opsctl.run(['tracker', 'labels', 'list', ...more]);
 const ended = (child: ChildProcess): Promise<number | null> =>
   new Promise((resolve) => child.once('close', resolve));

@@ -14,7 +14,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await home.run(['mock', 'kv', 'stop', '--dir', 'sim', '-q']);
-  await home.close();
 });
 
 type Case = readonly [name: string, words: () => readonly string[], text: string];

@@ -1,14 +1,13 @@
 /** --debug, --har and --template from the perspective of a user. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
 let home: Program;
 beforeAll(() => {
   home = program();
 });
-afterAll(() => home.close());
 
 test('--debug shows method, headers, bodies, time and a curl line, and no secret', async () => {
   const traced = await home.run(['tracker', 'labels', 'create', '--name', 'traced', '--debug']);

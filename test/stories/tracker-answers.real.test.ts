@@ -21,8 +21,7 @@ beforeAll(async () => {
 beforeEach(() => {
   got = [];
 });
-afterAll(async () => {
-  await opsctl.close();
+afterAll(() => {
   server.close();
 });
 const json = { 'content-type': 'application/json' };

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
@@ -13,9 +13,6 @@ let home: string;
 beforeAll(async () => {
   server = await startTracker();
   home = makeDirectory();
-});
-afterAll(async () => {
-  await server.close();
 });
 
 /** A job of a CI system: bash without its startup files, only the environment variables of the job, and no terminal. */

@@ -40,8 +40,7 @@ beforeAll(async () => {
 beforeEach(() => {
   got = [];
 });
-afterAll(async () => {
-  await opsctl.close();
+afterAll(() => {
   server.close();
 });
 const json = (args: readonly string[]) => opsctl.json([...args, '--profile', 'work']);

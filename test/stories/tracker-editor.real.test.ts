@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type Ran, opsctl } from '../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../support/tracker-server.ts';
@@ -12,9 +12,6 @@ let home: string;
 beforeAll(async () => {
   server = await startTracker();
   home = makeDirectory();
-});
-afterAll(async () => {
-  await server.close();
 });
 
 const atTerminal = (host: Host): Host => ({

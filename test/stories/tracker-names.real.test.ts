@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 
 /** A URL addresses the server, as for a real server, because opsctl stores names between commands only in this case. */
@@ -22,10 +22,6 @@ beforeAll(async () => {
     .first;
   url = ready.tracker.base_url;
   opsctl = program({ OPSCTL_TRACKER_URL: url, OPSCTL_TRACKER_TOKEN: TOKEN });
-});
-afterAll(async () => {
-  await opsctl.close();
-  await owner.close();
 });
 const id = async (...args: string[]): Promise<number> =>
   (await opsctl.json(['tracker', 'labels', ...args])).id;

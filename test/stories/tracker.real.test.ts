@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { makeDirectory } from '../support/directory.ts';
 
@@ -11,9 +11,6 @@ beforeAll(async () => {
   opsctl = await program();
   directory = makeDirectory();
   await opsctl.start(['mock', 'serve', '-o', 'json', '--rate-limit', 'off']).first;
-});
-afterAll(async () => {
-  await opsctl.close();
 });
 const file = (name: string, text: string): string => {
   writeFileSync(join(directory, name), text);

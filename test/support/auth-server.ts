@@ -12,6 +12,7 @@ import { Store } from '../../src/mock-server/store.ts';
 import { makeAuth } from '../../src/mock-server/oauth/service.ts';
 import { type SigningKey, collectionsOf } from '../../src/mock-server/oauth/state.ts';
 import { type RealHost, realHost } from './real-host.ts';
+import { closeAtEnd } from './closing.ts';
 
 export type Reply = {
   readonly status: number;
@@ -77,7 +78,7 @@ export const authServer = async (
     },
   });
   await raw(`${mock.origin}/.well-known/openid-configuration`);
-  return {
+  return closeAtEnd<AuthServer>({
     origin: mock.origin,
     mock,
     env: mock.env,
@@ -89,7 +90,7 @@ export const authServer = async (
       await mock.close();
       await real.close();
     },
-  };
+  });
 };
 
 export type Sent = {

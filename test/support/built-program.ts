@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { closeAtEnd } from './closing.ts';
 
 /** The built program; `npm test` builds it first. */
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
@@ -108,7 +109,7 @@ export const program = (env: Options['env'] = {}): Program => {
     return { child, ended: endOf(child) };
   };
   const run: Program['run'] = (args, options) => launch(args, options).ended;
-  return {
+  return closeAtEnd<Program>({
     home,
     run,
     json: async (args, options) => {
@@ -133,5 +134,5 @@ export const program = (env: Options['env'] = {}): Program => {
       await Promise.all([...alive].map((child) => new Promise((resolve) => child.once('close', resolve))));
       rmSync(home, { recursive: true, force: true, maxRetries: 3 });
     },
-  };
+  });
 };

@@ -10,6 +10,7 @@ import { type RunningMock, startMock } from '../../src/mock-server/server.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeLabels } from '../../src/mock-server/labels/service.ts';
 import { type RealHost, realHost } from './real-host.ts';
+import { closeAtEnd } from './closing.ts';
 
 export type LabelServer = {
   readonly base: string;
@@ -72,7 +73,7 @@ export const labelServer = async (
     },
   });
   const base = `${mock.origin}/v2beta`;
-  return {
+  return closeAtEnd({
     base,
     mock,
     env: mock.env,
@@ -81,7 +82,7 @@ export const labelServer = async (
       await mock.close();
       await real.close();
     },
-  };
+  });
 };
 
 /** Calls a service without a socket, for long loops over its rules. */

@@ -1,8 +1,8 @@
 /** Small programs for driver tests: shell scripts in a directory that is first in PATH, and a machine that finds the scripts. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { realHost, type RealHost } from './real-host.ts';
+import { makeDirectory } from './directory.ts';
 
 export type ProgramHost = RealHost & {
   /** Writes an executable shell script and returns its path. */
@@ -11,7 +11,7 @@ export type ProgramHost = RealHost & {
 };
 
 export const programHost = async (): Promise<ProgramHost> => {
-  const bin = mkdtempSync(join(tmpdir(), 'opsctl-bin-'));
+  const bin = makeDirectory();
   const real = await realHost({ PATH: `${bin}:${process.env['PATH']}` });
   return {
     ...real,
@@ -21,10 +21,6 @@ export const programHost = async (): Promise<ProgramHost> => {
       writeFileSync(path, `#!/bin/sh\n${body}\n`);
       chmodSync(path, 0o755);
       return path;
-    },
-    close: async () => {
-      await real.close();
-      rmSync(bin, { recursive: true, force: true });
     },
   };
 };

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
+import { closeAtEnd } from './closing.ts';
 
 export type RealHost = {
   readonly host: Host;
@@ -21,14 +22,14 @@ export const realHost = async (env: Readonly<Record<string, string | undefined>>
     env: { PATH: process.env.PATH, HOME: directory, OPSCTL_HOME: join(directory, 'opsctl'), ...env },
     cwd: directory,
   });
-  return {
+  return closeAtEnd({
     host,
     directory,
     async close() {
       await host.network.close();
       await rm(directory, { recursive: true, force: true });
     },
-  };
+  });
 };
 
 /** The same machine, on which every program has at least a minute. A busy machine may need more than the limits for users. */

@@ -1,5 +1,9 @@
-/** Setup of every test file: removes its temporary directories after its last hook. */
+/** Setup of every test file: closes its resources and removes its temporary directories after its last hook. */
 import { afterAll } from 'vitest';
+import { closeResources } from './closing.ts';
 import { removeDirectories } from './directory.ts';
 
-afterAll(removeDirectories);
+afterAll(async () => {
+  await closeResources();
+  removeDirectories();
+});

@@ -9,6 +9,7 @@ import type { Journal } from '../../src/mock-server/journal.ts';
 import { type MockSetup, type RunningMock, startMock } from '../../src/mock-server/server.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { type RealHost, realHost } from './real-host.ts';
+import { closeAtEnd } from './closing.ts';
 
 type Note = { readonly id: number; readonly text: string; readonly at: number; readonly uuid: string };
 const json = (status: number, value: unknown) => ({
@@ -87,7 +88,7 @@ export const smallMock = async (more: Partial<MockSetup> & { journal?: Journal }
     onFailure: (error) => failures.push(error),
     ...more,
   });
-  return {
+  return closeAtEnd<Small>({
     mock,
     machine,
     failures,
@@ -114,7 +115,7 @@ export const smallMock = async (more: Partial<MockSetup> & { journal?: Journal }
       await mock.close();
       await machine.close();
     },
-  };
+  });
 };
 
 /** Returns a document of the server, for tests of the documents' map. */

@@ -5,6 +5,7 @@ import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { conformance } from './conformance.ts';
 import { realHost } from './real-host.ts';
+import { closeAtEnd } from './closing.ts';
 
 const problemsOf = conformance(tracker);
 
@@ -94,7 +95,7 @@ export const startTracker = async (
     await fetch(`${mock.origin}/__opsctl/clock`, { method: 'PUT', body });
   }
   const base = `${mock.origin}/api/v3`;
-  return {
+  return closeAtEnd<TrackerServer>({
     base,
     mock,
     store,
@@ -121,5 +122,5 @@ export const startTracker = async (
       await mock.close();
       await close();
     },
-  };
+  });
 };

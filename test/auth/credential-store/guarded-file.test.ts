@@ -1,6 +1,6 @@
 import { chmod, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import {
   insecureFileReason,
   makePrivateDirectory,
@@ -32,7 +32,6 @@ let real: RealHost;
 beforeEach(async () => {
   real = await realHost();
 });
-afterEach(() => real.close());
 
 test('the file is written with 0600 under any umask', async () => {
   const path = join(real.directory, 'a');

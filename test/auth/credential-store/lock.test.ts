@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type Holder, waitFor } from '../../../src/platform/file-lock.ts';
 import { acquire } from '../../../src/auth/credential-store/guarded-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
@@ -12,7 +12,6 @@ beforeEach(async () => {
   real = await realHost();
   path = join(real.directory, 'x.lock');
 });
-afterEach(() => real.close());
 
 const holder = (more: Partial<Holder> = {}): Holder => ({
   pid: 4_194_303,

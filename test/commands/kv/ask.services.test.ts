@@ -22,7 +22,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await there.close();
-  await real.close();
 });
 
 it('among several failures, the error of a reachable member wins', async () => {

@@ -14,7 +14,6 @@ beforeAll(async () => {
   server = await authServer();
 });
 afterAll(async () => {
-  await server.close();
   await rm(home, { recursive: true, force: true });
 });
 const run = (...words: string[]) => opsctl(['mock', 'oauth', ...words], { home });

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { start } from '../../../src/commands/mock/start.ts';
 import { defaultOptions } from '../../../src/mock-server/service-set.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
@@ -9,7 +9,6 @@ let machine: RealHost;
 beforeEach(async () => {
   machine = await realHost();
 });
-afterEach(() => machine.close());
 
 const warningsWith = async (journal: string): Promise<string[]> => {
   const directory = join(machine.directory, 'state');

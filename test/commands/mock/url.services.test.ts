@@ -13,7 +13,6 @@ beforeAll(async () => {
   server = await authServer();
 });
 afterAll(async () => {
-  await server.close();
   await rm(home, { recursive: true, force: true });
 });
 const mock = (...words: string[]) => opsctl(['mock', ...words, '-o', 'json'], { home });

@@ -11,8 +11,7 @@ beforeAll(async () => {
   server = await startTracker();
   home = makeDirectory();
 });
-afterAll(async () => {
-  await server.close();
+afterAll(() => {
   chmodSync(home, 0o700);
 });
 const run = (argv: readonly string[], host?: (real: Host) => Host): Promise<Ran> => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ageText } from '../../../src/tracker/screens.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
@@ -10,9 +10,6 @@ beforeAll(async () => {
   server = await startTracker();
   home = makeDirectory();
   await server.ask('POST', '/stories/107/comments', { text: 'The form is on the test server.' });
-});
-afterAll(async () => {
-  await server.close();
 });
 const run = (...argv: string[]): Promise<Ran> => {
   const env = {

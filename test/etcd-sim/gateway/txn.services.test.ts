@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type TestCluster, type TestMember, b64, testCluster } from '../members.ts';
 
 /** Responses of a real 3.3 member. */
@@ -11,7 +11,6 @@ describe('transactions and options of a put', () => {
     await member.post('/v3beta/kv/put', { key: b64('a'), value: b64('1') });
     await member.post('/v3beta/kv/put', { key: b64('b'), value: b64('2') });
   });
-  afterAll(() => cluster.close());
   const txn = (body: unknown) => member.post('/v3beta/kv/txn', body);
   const put = (key: string, more: object = {}) => ({
     request_put: { key: b64(key), value: b64('x'), ...more },

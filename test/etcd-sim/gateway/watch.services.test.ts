@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/kv/client/etcd-client.ts';
 import { type WatchMessage, watchMessages, type WatchOptions } from '../../../src/kv/client/watch.ts';
 import { realHost, type RealHost } from '../../support/real-host.ts';
@@ -12,10 +12,6 @@ describe('watch and the size of the file on a simulated member', () => {
     real = await realHost();
     cluster = await testCluster(['3.5.16']);
     member = cluster.member('n1');
-  });
-  afterAll(async () => {
-    await cluster.close();
-    await real.close();
   });
   const put = (key: string, value: string) =>
     member

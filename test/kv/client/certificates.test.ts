@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readCertificates } from '../../../src/kv/client/certificates.ts';
 import { type CertificateFiles, certificateFiles, makeAuthority } from '../../support/certificates.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
@@ -13,7 +13,6 @@ beforeEach(async () => {
   real = await realHost();
   files = certificateFiles(real.directory);
 });
-afterEach(() => real.close());
 
 type Part = { ca_file?: string; cert_file?: string; key_file?: string; server_name?: string };
 const read = (part: Part = {}, flagged = {}) =>

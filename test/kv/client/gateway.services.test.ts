@@ -20,10 +20,9 @@ beforeEach(async () => {
   real = await realHost();
   seen = [];
 });
-afterEach(async () => {
+afterEach(() => {
   server?.closeAllConnections();
   server?.close();
-  await real.close();
 });
 
 const serve = async (version: string, answer: Answer): Promise<string> => {

@@ -88,9 +88,8 @@ describe('a snapshot over the own interface of the store', () => {
   beforeEach(async () => {
     real = await realHost();
   });
-  afterEach(async () => {
+  afterEach(() => {
     server?.close();
-    await real.close();
   });
   const serve = async (work: (stream: ServerHttp2Stream) => void): Promise<string> => {
     server = createServer().on('stream', (stream, headers) => {
@@ -180,9 +179,8 @@ describe('a question past the gateway', () => {
     real = await realHost();
     tokens.length = 0;
   });
-  afterEach(async () => {
+  afterEach(() => {
     server?.close();
-    await real.close();
   });
   const ok = { ':status': 200, 'content-type': 'application/grpc' };
   const reply = Buffer.concat([

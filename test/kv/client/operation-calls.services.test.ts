@@ -16,10 +16,9 @@ beforeEach(async () => {
   real = await realHost();
   seen = [];
 });
-afterEach(async () => {
+afterEach(() => {
   server?.closeAllConnections();
   server?.close();
-  await real.close();
 });
 
 /** A server of the given version that returns the same text for every request. */

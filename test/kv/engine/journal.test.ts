@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   crashedRun,
   findRuns,
@@ -22,7 +22,6 @@ let real: RealHost;
 beforeEach(async () => {
   real = await realHost();
 });
-afterEach(() => real.close());
 const owner = { host: 'h', pid: 1 };
 
 describe('a journal', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import type { KeyValue, Store } from '../../../src/kv/client/etcd-client.ts';
@@ -11,7 +11,6 @@ let real: RealHost;
 beforeEach(async () => {
   real = await realHost();
 });
-afterEach(() => real.close());
 
 /**
  * An in-memory store with one key and a lease. Every response waits for a turn of the event loop, so that

@@ -3,7 +3,7 @@
  * reports the file and the line instead of an unexpected error.
  */
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readRehearsal } from '../../../src/etcd-sim/cluster/layout.ts';
 import { historyRow } from '../../../src/kv/operations/record.ts';
 import { findRuns } from '../../../src/kv/engine/journal.ts';
@@ -24,7 +24,6 @@ beforeEach(async () => {
   directory = join(real.directory, 'clusters', 'shop', '20260102T030405Z-0001');
   await real.host.files.makeDirectory(directory);
 });
-afterEach(() => real.close());
 const put = (name: string, text: string) => real.host.files.replace(join(directory, name), text);
 const report = JSON.stringify({
   run: 'r',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../../support/labels-server.ts';
 import { covers } from '../../support/covers.ts';
 
@@ -8,7 +8,6 @@ beforeAll(async () => {
   server = await labelServer();
   limits = (await server.send('GET', '/limits/label')).json;
 });
-afterAll(() => server.close());
 
 const label = (title: string, fields: unknown[] = [], description = '') =>
   server.send('POST', '/labels', { labelType: 'SHARED', properties: { title, description }, fields });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../../support/labels-server.ts';
 import { covers } from '../../support/covers.ts';
 
@@ -6,7 +6,6 @@ let server: LabelServer;
 beforeEach(async () => {
   server = await labelServer();
 });
-afterEach(() => server.close());
 
 /** A published label with a selection field S (choices one, two) and a text field T, locked at one position. */
 const locked = async (

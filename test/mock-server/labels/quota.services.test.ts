@@ -1,9 +1,8 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type LabelServer, labelServer } from '../../support/labels-server.ts';
 import { covers } from '../../support/covers.ts';
 
 let server: LabelServer;
-afterEach(() => server.close());
 const make = () => server.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'T' } });
 
 test(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { defaultOptions, makeEnvironment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
 import { SearchLists } from '../../../src/mock-server/tracker/search.ts';
@@ -121,7 +121,6 @@ let server: TrackerServer;
 beforeAll(async () => {
   server = await startTracker();
 });
-afterAll(() => server.close());
 
 test('a list of more than a thousand stories is whole after each change', async () => {
   const all = async () => (await server.ask('GET', '/projects/103/stories?includes_description=true')).body;

@@ -11,7 +11,6 @@ afterEach(async () => {
     server.child.kill('SIGTERM');
     await server.ended;
   }
-  await opsctl.close();
 });
 
 type Served = {

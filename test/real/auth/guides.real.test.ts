@@ -2,14 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Program, program } from './program.ts';
 
 /** The sign-in guides, pasted into a shell without changes. */
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const kubectl: string = 'kubectl';
 let opsctl: Program;
-afterEach(() => opsctl.close());
 /** The commands below a heading of a page, in one script that exits at the first failure. */
 const scriptOf = (page: string, heading: string): string => {
   const text = readFileSync(join(root, 'docs', 'how-to', page), 'utf8');

@@ -21,7 +21,6 @@ describe.skipIf(noKeyring() !== undefined)('gnome-keyring', () => {
   });
   afterEach(async () => {
     await chain.restart();
-    await opsctl.close();
   });
 
   const login = (env: Record<string, string> = {}) => opsctl.run(['login'], { env });

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type AuthServer, authServer, clients, control, secret } from '../../support/auth-server.ts';
 import { type Program, program } from './program.ts';
@@ -23,10 +23,6 @@ beforeAll(async () => {
   keyText = key.text;
   keyFile = join(run.home, '..', 'key.json');
   writeFileSync(keyFile, keyText, { mode: 0o600 });
-});
-afterAll(async () => {
-  await run.close();
-  await server.close();
 });
 
 const channels = ['media', 'get', 'channels', '--param', 'part=id', '--param', 'mine=true', '-o', 'json'];

@@ -9,7 +9,6 @@ beforeEach(async () => {
   opsctl = await program();
 });
 afterEach(async () => {
-  await opsctl.close();
   await tokens.close();
 });
 

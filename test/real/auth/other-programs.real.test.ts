@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type AuthServer, authServer, channels, control } from '../../support/auth-server.ts';
 import { makeAuthority, type Pair } from '../../support/certificates.ts';
 import { bearerServer, dockerDaemon, gitServer } from '../../support/registry-server.ts';
@@ -46,10 +46,6 @@ beforeAll(async () => {
     GIT_TERMINAL_PROMPT: '0',
     GIT_CONFIG_NOSYSTEM: '1',
   };
-});
-afterAll(async () => {
-  await opsctl.close();
-  await server.close();
 });
 
 /** The call is asynchronous, because the servers run in this process. */

@@ -41,8 +41,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => tokens.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(tokens.address() as AddressInfo).port}`;
 });
-afterAll(async () => {
-  await opsctl.close();
+afterAll(() => {
   tokens.close();
 });
 

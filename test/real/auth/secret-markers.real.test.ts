@@ -188,9 +188,8 @@ beforeAll(async () => {
   opsctl = program();
   processes = watchProcesses(inspect);
 });
-afterAll(async () => {
+afterAll(() => {
   processes.stop();
-  await opsctl.close();
   server.close();
 });
 

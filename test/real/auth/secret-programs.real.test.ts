@@ -94,9 +94,8 @@ beforeAll(async () => {
   for (const name of ['run', 'tmp']) mkdirSync(directory(name), { mode: 0o700 });
   processes = watchProcesses((words) => commandLines.add(words));
 });
-afterAll(async () => {
+afterAll(() => {
   processes.stop();
-  await opsctl.close();
   server.close();
 });
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type Program, program } from './program.ts';
 
 /** `auth setup` with real git and kubectl, and the files of docker. Each test has its own home directory. */
@@ -13,7 +13,6 @@ beforeEach(async () => {
   opsctl = await program({ GIT_CONFIG_NOSYSTEM: '1' });
   home = opsctl.env.HOME ?? '';
 });
-afterEach(() => opsctl.close());
 const setUp = async (...args: string[]) => {
   const ended = await opsctl.run(['auth', 'setup', ...args, '-o', 'json']);
   expect(ended.code, ended.stderr).toBe(0);

@@ -26,7 +26,6 @@ afterEach(async () => {
   for (const secret of secrets()) expect(said).not.toContain(secret);
   const files = await opsctl.files().catch(() => '');
   for (const secret of ['at-secret-1', 'rt-secret-1', 'client-secret-1']) expect(files).not.toContain(secret);
-  await opsctl.close();
   await tokens.close();
 });
 

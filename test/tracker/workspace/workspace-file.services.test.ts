@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { plainYaml } from '../../../src/core/yaml.ts';
 import { workspaceKinds } from '../../../src/tracker/workspace/kinds.ts';
@@ -13,9 +13,6 @@ let home: string;
 beforeAll(async () => {
   server = await startTracker();
   home = makeDirectory();
-});
-afterAll(async () => {
-  await server.close();
 });
 const run = (...argv: string[]): Promise<Ran> => {
   const env = {

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   clusterProblems,
   clusterSchema,
@@ -192,7 +192,6 @@ describe('reading a cluster file', () => {
   beforeEach(async () => {
     real = await realHost();
   });
-  afterEach(() => real.close());
   it('paths are relative to the file, program names are not', async () => {
     mkdirSync(join(real.directory, 'sub'));
     writeFileSync(

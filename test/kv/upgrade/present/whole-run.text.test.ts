@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   joinRuns,
   type EarlierPart,
@@ -96,7 +96,6 @@ describe('earlier parts of a run', () => {
   beforeEach(async () => {
     real = await realHost();
   });
-  afterEach(() => real.close());
   const step = (seconds: number, id: string): JournalEntry[] => [
     entry(seconds, { kind: 'begin', step: id }),
     entry(seconds + 1, { kind: 'end', step: id }),

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { localShell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { buildDirectory, restorePlan, swapDirectory } from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
@@ -33,7 +33,6 @@ beforeEach(async () => {
   chmodSync(at('ctl'), 0o755);
   chmodSync(at('data'), 0o700);
 });
-afterEach(() => real.close());
 const at = (name: string): string => join(real.directory, name);
 const member = (more: Partial<MemberSpec> = {}): MemberSpec => ({
   name: 'n1',

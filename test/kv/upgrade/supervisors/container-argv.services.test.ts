@@ -1,7 +1,7 @@
 /** What a container, its image and a cluster file contain reaches docker as values: never as flags or as shell text. */
 import { chmodSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { placement } from '../../../support/finished.ts';
@@ -27,7 +27,6 @@ let real: RealHost;
 beforeEach(async () => {
   real = patient(await realHost());
 });
-afterEach(() => real.close());
 const at = (name: string): string => join(real.directory, name);
 const nulParts = (name: string): string[] => readFileSync(at(name), 'utf8').split('\0').slice(0, -1);
 

@@ -14,10 +14,9 @@ beforeEach(async () => {
   real = patient(await programHost());
 });
 let watching: { stop(): void } | undefined;
-afterEach(async () => {
+afterEach(() => {
   watching?.stop();
   watching = undefined;
-  await real.close();
 });
 
 /**

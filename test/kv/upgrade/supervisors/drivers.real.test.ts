@@ -27,10 +27,9 @@ beforeEach(async () => {
   bin = makeDirectory();
   real = patient(await realHost({ PATH: `${bin}:${process.env.PATH}` }));
 });
-afterEach(async () => {
+afterEach(() => {
   for (const pid of alive.splice(0))
     if (real.host.processes.isAlive(pid)) real.host.processes.signal(pid, 'SIGKILL');
-  await real.close();
 });
 
 const program = (name: string, body: string): string => {

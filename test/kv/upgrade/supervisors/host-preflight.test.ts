@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { placeProblems, startedProgram } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { realHost, type RealHost } from '../../../support/real-host.ts';
@@ -14,7 +14,6 @@ beforeEach(async () => {
     chmodSync(at(name), 0o755);
   }
 });
-afterEach(() => real.close());
 const at = (name: string): string => join(real.directory, name);
 const spec = (more: Partial<MemberSpec> = {}): MemberSpec => ({
   name: 'n1',

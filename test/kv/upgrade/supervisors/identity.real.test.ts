@@ -47,7 +47,6 @@ afterEach(async () => {
       await real.host.sleep(20);
     }
   }
-  await real.close();
 });
 
 /** A server that writes its user, directory and ETCD_ variables into its data directory. */

@@ -17,10 +17,9 @@ const alive = new Set<number>();
 beforeEach(async () => {
   real = patient(await realHost());
 });
-afterEach(async () => {
+afterEach(() => {
   for (const pid of alive) if (real.host.processes.isAlive(pid)) real.host.processes.signal(pid, 'SIGKILL');
   alive.clear();
-  await real.close();
 });
 
 const at = (name: string): string => join(real.directory, name);

@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { memberDisks } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { placeFrom, placeScript, seePlace } from '../../../../src/kv/upgrade/supervisors/path-status.ts';
@@ -18,7 +18,6 @@ let real: RealHost;
 beforeEach(async () => {
   real = patient(await realHost());
 });
-afterEach(() => real.close());
 const at = (name: string): string => join(real.directory, name);
 const put = (name: string, text: string): void => {
   mkdirSync(join(at(name), '..'), { recursive: true });

@@ -1,6 +1,6 @@
 import { sh } from '../../../../src/core/shell.ts';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { frameScript, unframeOutput } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
@@ -13,7 +13,6 @@ let real: ProgramHost;
 beforeEach(async () => {
   real = patient(await programHost());
 });
-afterEach(() => real.close());
 
 /** A replacement of ssh: `before` runs first with the ssh arguments, and the script runs in a local shell. */
 const ssh = (before: string): void =>

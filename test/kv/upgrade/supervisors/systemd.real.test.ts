@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { unitState } from '../../../../src/kv/upgrade/supervisors/systemd.ts';
 import type { Driver } from '../../../../src/kv/upgrade/supervisors/driver.ts';
@@ -12,7 +12,6 @@ let real: ProgramHost;
 beforeEach(async () => {
   real = patient(await programHost());
 });
-afterEach(() => real.close());
 
 describe('the state of a unit', () => {
   const text = (values: Record<string, string | number>): string =>
