@@ -17,7 +17,7 @@ test.each([
   [
     'manual temporary directories',
     /\bmkdtempSync\(/g,
-    34,
+    28,
     'makeDirectory() of test/support/directory.ts removes its directory',
   ],
   [

@@ -1,14 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { binariesOf, hasBinaries, type RealCluster, startCluster } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'kv-clients-'));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const home = makeDirectory();
 type Finding = {
   readonly guard: string;
   readonly level: string;

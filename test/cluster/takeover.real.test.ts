@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -13,17 +12,17 @@ import {
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;
 /** Two operator machines with separate state. */
 let [first, second]: string[] = [];
 beforeEach(() => {
-  [first, second] = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'kv-home-')));
+  [first, second] = [1, 2].map(() => makeDirectory());
 });
 afterEach(async () => {
   await cluster?.stop();
-  for (const home of [first, second]) rmSync(home as string, { recursive: true, force: true });
 });
 const kv = (home: string | undefined, verb: string, ...more: string[]): Promise<Ran> =>
   opsctl(['kv', verb, '--cluster', cluster.file, '-o', 'json', ...more], { home: home as string });

@@ -1,16 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
 import { commandTree } from '../../src/cli/list-commands.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let home = '';
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'opsctl-reference-'));
+  home = makeDirectory();
 });
-afterAll(() => rm(home, { recursive: true, force: true }));
 const read = async (...words: string[]) =>
   (await opsctl(['reference', ...words, '-o', 'json'], { home })).json();
 

@@ -1,16 +1,15 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 import { type Ran, opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let root: string;
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
+  root = makeDirectory();
 });
-afterAll(() => rm(root, { recursive: true, force: true }));
 
 const count = 20;
 const title = (n: number): string => `Label ${String(n).padStart(2, '0')}`;

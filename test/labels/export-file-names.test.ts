@@ -1,12 +1,12 @@
 /** The service supplies the names of exported files: no name leads out of the directory or replaces another file. */
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { safeFileName } from '../../src/core/file-name.ts';
 import { containedPath } from '../../src/platform/trust.ts';
 import { nodeFiles as files } from '../../src/platform/node/files.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 /** Runs an export from a service that returns these labels. */
 const exportOf = async (at: ReturnType<typeof labelsInMemory>, labels: readonly object[]) => {
@@ -68,12 +68,11 @@ describe('export into a directory', () => {
 describe('containedPath', () => {
   let root = '';
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'contained-'));
+    root = makeDirectory();
     await mkdir(join(root, 'defs'));
     await writeFile(join(root, 'outside.yaml'), 'keep');
     await writeFile(join(root, 'defs', 'inside.yaml'), '');
   });
-  afterEach(() => rm(root, { recursive: true }));
 
   test.each(['../outside.yaml', '../missing.yaml', '/etc/hostname'])(
     'refuses a name that is a link to %s',

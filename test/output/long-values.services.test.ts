@@ -1,14 +1,13 @@
 /** Files and arguments of others contain names and values of any length. A message shows only their beginning and end. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { next } from '../../src/core/next.ts';
 import { AppError, problem, problemText, shortenMiddle, usageError } from '../../src/core/problem.ts';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'opsctl-long-'));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const home = makeDirectory();
 
 const long = 'k'.repeat(100_000);
 const compose = (command: readonly string[], environment: Readonly<Record<string, string>> = {}): string =>

@@ -1,19 +1,10 @@
 /** Each kind of trusted input that another user can change: opsctl uses none of it. `docs/explanation/what-opsctl-trusts.md` lists the kinds. */
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const STRANGER = 54_321;
 /** Only root can give a file to another user; root in a separate user namespace cannot. */
@@ -22,9 +13,8 @@ const page = readFileSync(new URL('../../docs/explanation/what-opsctl-trusts.md'
 
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'opsctl-trusted-'));
+  home = makeDirectory();
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const write = (name: string, text: string, mode = 0o644): string => {
   const path = join(home, name);

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 import { peakMemory } from '../support/peak-memory.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 let server: LabelServer;
 let directory: string;
@@ -13,7 +13,7 @@ let memory: ReturnType<typeof peakMemory>;
 const count = 1000;
 beforeAll(async () => {
   server = await labelServer();
-  directory = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
+  directory = makeDirectory();
   memory = peakMemory(directory);
   const send = directly(server.env);
   const kinds = [
@@ -36,7 +36,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.close();
-  await rm(directory, { recursive: true, force: true });
 });
 
 /** Runs the built program as a process. `peakMb` is its peak memory. */

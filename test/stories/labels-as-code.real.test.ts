@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type LabelServer, labelServer } from '../support/labels-server.ts';
 import { type Ran, opsctl } from '../support/program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 /** Two deployments of the label service, and one git directory with its definitions. */
 let servers: { staging: LabelServer; production: LabelServer };
@@ -17,14 +17,9 @@ type Where = keyof typeof servers;
 
 beforeAll(async () => {
   servers = { staging: await labelServer(), production: await labelServer() };
-  home = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
+  home = makeDirectory();
   clone = join(home, 'clone');
   second = join(home, 'second');
-});
-afterAll(async () => {
-  await servers.staging.close();
-  await servers.production.close();
-  await rm(home, { recursive: true, force: true });
 });
 
 /** Requests that could change data. */

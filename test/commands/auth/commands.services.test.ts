@@ -1,15 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { opsctl } from '../../support/program.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 /** The account commands in sequence, in this process, on the embedded mock server. */
 let home: string;
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'opsctl-auth-'));
+  home = makeDirectory();
 });
-afterAll(() => rm(home, { recursive: true, force: true }));
 const run = (...argv: string[]) => opsctl(argv, { home, env: { OPSCTL_KEYCHAIN: 'never' } });
 
 test('a command without a sign-in exits with code 4 and names the next command', async () => {

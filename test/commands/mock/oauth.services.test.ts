@@ -1,20 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { commands } from '../../../src/commands/mock/oauth.ts';
 import { type AuthServer, ada, ask, authServer, clients, location, raw } from '../../support/auth-server.ts';
 import { opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let home = '';
 let server: AuthServer;
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'opsctl-oauth-'));
+  home = makeDirectory();
   server = await authServer();
-});
-afterAll(async () => {
-  await rm(home, { recursive: true, force: true });
 });
 const run = (...words: string[]) => opsctl(['mock', 'oauth', ...words], { home });
 const there = (...words: string[]) => run(...words, '--url', server.origin, '-o', 'json');

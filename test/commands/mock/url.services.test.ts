@@ -1,19 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { commands } from '../../../src/commands/mock/commands.ts';
 import { type AuthServer, authServer } from '../../support/auth-server.ts';
 import { opsctl } from '../../support/program.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 let home = '';
 let server: AuthServer;
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'opsctl-url-'));
+  home = makeDirectory();
   server = await authServer();
-});
-afterAll(async () => {
-  await rm(home, { recursive: true, force: true });
 });
 const mock = (...words: string[]) => opsctl(['mock', ...words, '-o', 'json'], { home });
 

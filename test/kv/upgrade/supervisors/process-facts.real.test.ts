@@ -3,25 +3,24 @@
  * the file from the process.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sh } from '../../../../src/core/shell.ts';
 import { factsFrom, factsScript } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import type { Service } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { HostFacts, MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { makeDirectory } from '../../../support/directory.ts';
 
 let directory = '';
 let child: ChildProcess | undefined;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'opsctl-process-'));
+  directory = makeDirectory();
   copyFileSync(process.execPath, join(directory, 'etcd-test'));
   writeFileSync(join(directory, 'wait.mjs'), 'setInterval(() => {}, 1000); console.log("up");');
 });
 afterEach(() => {
   child?.kill('SIGKILL');
-  rmSync(directory, { recursive: true, force: true });
 });
 
 const started = async (command: string, words: string[], env: Record<string, string> = {}): Promise<void> => {
