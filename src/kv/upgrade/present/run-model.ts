@@ -114,13 +114,13 @@ export type CanaryCounts = {
   /** Time since which no write succeeded. */
   readonly waitingSince?: number;
 };
-export const noWrites: CanaryCounts = { writes: 0, failed: 0, lastMs: 0, longestGapMs: 0 };
+export const emptyCounts: CanaryCounts = { writes: 0, failed: 0, lastMs: 0, longestGapMs: 0 };
 /**
  * Returns the counts after one more write. A gap lasts from the start of a write until a write succeeds. The
  * pause between two writes does not count. Pure.
  */
 export const countWrite = (
-  { waitingSince, ...last }: CanaryCounts = noWrites,
+  { waitingSince, ...last }: CanaryCounts = emptyCounts,
   { atMs, latencyMs, ok }: CanaryWrite,
 ): CanaryCounts => {
   const since = waitingSince ?? atMs - latencyMs;
@@ -156,7 +156,7 @@ export const writeCounter = () => {
       counts = countWrite(counts, { atMs, latencyMs: event.latency_ms, ok: event.ok });
       if (event.ok) latencies.push(event.latency_ms);
     },
-    counts: (): CanaryCounts => counts ?? noWrites,
+    counts: (): CanaryCounts => counts ?? emptyCounts,
     /** Undefined without a write. */
     report: (): CanaryReport | undefined =>
       counts === undefined ? undefined : canaryReport(counts, latencies),

@@ -4,7 +4,7 @@ import { readReport, writeReports } from '../../../../src/kv/upgrade/present/rep
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { timelineFrom, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
 import { durationText } from '../../../../src/core/format.ts';
-import { canaryReport, noWrites, wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
+import { canaryReport, emptyCounts, wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { realHost } from '../../../support/real-host.ts';
 import { failedReport, failedRun, goodRun, report } from '../events.ts';
@@ -96,7 +96,7 @@ describe('page', () => {
   ])('the page contains %s', (text) => expect(page).toContain(text));
   it('names the same longest gap above the drawing and in it', () => {
     const run = wholeRun(goodRun);
-    const canary = canaryReport(run.canary ?? noWrites, []);
+    const canary = canaryReport(run.canary ?? emptyCounts, []);
     const drawn = pageFrom({ ...report, canary }, run);
     const above = /<b>([^<]+)<\/b><span>longest gap/.exec(drawn)?.[1];
     expect(drawn).toContain(`no acknowledged write for ${above}`);
