@@ -34,10 +34,10 @@ export const columnTitles = (columns: readonly string[]): string[] => {
     for (const i of same) depths[i] = (depths[i] ?? 1) + 1;
   return withoutAt(columns.map((_, i) => titleOf(i)));
 };
-/** `UPDATED AT` → `UPDATED`: one word does not need a second line of headings. Another column may have that word. Pure. */
+/** `UPDATED AT` → `UPDATED`, `ENTITY TYPE` → `TYPE`: one word needs no second line. Another column may have that word. Pure. */
 const withoutAt = (titles: readonly string[]): string[] =>
   titles.map((title) => {
-    const word = title.replace(/(?<=\w) AT$/, '');
+    const word = title.replace(/(?<=\w) AT$|^ENTITY (?=TYPE$)/, '');
     return word === title || titles.includes(word) ? title : word;
   });
 

@@ -6,7 +6,7 @@ import { oneOf, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
-import { columnsOf } from '../../core/text.ts';
+import { columnsOf, wrapMessage } from '../../core/text.ts';
 import { namePattern, driverKinds, driverRows } from '../../kv/upgrade/cluster/drivers.ts';
 import type { Draft } from '../../kv/upgrade/cluster/draft.ts';
 import { countsOf, reportable } from '../../kv/upgrade/guards/guard.ts';
@@ -135,7 +135,11 @@ export const check = defineCommand({
     const end =
       done === undefined ? closing(findings, sameOptions(values), show) : [healthClosing(findings, done.to)];
     const shown = [wayText(observation, to, columns), '', findingsText(findings, columns, show), ''];
-    const text = [...shown, ...notes.map((note) => `note for ${to}: ${note}`), ...end].join('\n');
+    const text = [
+      ...shown,
+      ...notes.map((note) => wrapMessage(`note for ${to}: ${note}`, columns, '  ')),
+      ...end,
+    ].join('\n');
     const file = values.cluster;
     return recordResult(
       data,

@@ -6,7 +6,7 @@ import { shortPath } from '../../config/settings.ts';
 import { parseDuration } from '../../core/format.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
-import { columnsOf } from '../../core/text.ts';
+import { columnsOf, wrapMessage } from '../../core/text.ts';
 import type { Store } from '../../kv/client/etcd-client.ts';
 import type { Access } from '../../kv/engine/access.ts';
 import type { FoundRun } from '../../kv/engine/journal.ts';
@@ -533,7 +533,7 @@ export const shownPlan = async (
   const notes = stream === 'stdout' && crosses(plan) ? upgradeNotes(plan.to) : [];
   return [
     planText(plan, { columns, isWhole: context.isVerbose === true, tookMs, show: context.showAdvice }),
-    ...notes.map((note) => `note for ${plan.to}: ${note}`),
+    ...notes.map((note) => wrapMessage(`note for ${plan.to}: ${note}`, columns, '  ')),
   ].join('\n');
 };
 /** The result of a dry run. */
