@@ -284,6 +284,27 @@ export const refuseForeignText = (text: string, name: string): void => {
   });
 };
 
+/** True if the bytes show the format of a file: a line of text, or enough bytes for the names of the parts of an archive. */
+const showsFormat = (start: Buffer): boolean => {
+  const text = start.toString('latin1').trimStart();
+  if (start.length >= 4096) return true;
+  return !text.startsWith('PK\x03') && (text.length >= 64 || text.includes('\n'));
+};
+/** Joins the first pieces of a stream until they show its format, because a pipe can deliver single bytes. */
+export async function* joinStart(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let start = Buffer.alloc(0);
+  let isShown = false;
+  for await (const piece of bytes) {
+    if (!isShown) start = Buffer.concat([start, piece]);
+    if (isShown) yield piece;
+    else if (showsFormat(start)) {
+      isShown = true;
+      yield start;
+    }
+  }
+  if (!isShown && start.length > 0) yield start;
+}
+
 /** Lengths of the sequences by first byte, with the range of the second byte (Unicode 3.9, table 3-7). */
 const SEQUENCES: readonly (readonly [from: number, to: number, length: number, low: number, high: number])[] =
   [

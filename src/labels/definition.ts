@@ -323,7 +323,9 @@ const EMAIL = /^[^\s\p{C}@<>(),;:"[\]\\]+@[^\s\p{C}@<>(),;:"[\]\\]+$/u;
 const PRINCIPAL = /^[^\s\p{C}<>(),;"[\]\\]+$/u;
 const separatorFix = (text: string): string => {
   if (/[<>]/.test(text)) return 'write only the address, without a name and without < and >';
-  if (/\S[\s,;]+\S/.test(text)) return 'write a separate entry for each principal';
+  const parts = text.split(/[\s,;]+/).filter((part) => part !== '');
+  if (parts.length > 1 && parts.every((part) => /[@/]/.test(part)))
+    return 'write a separate entry for each principal';
   return 'remove spaces, invisible characters and other signs from the value';
 };
 /** Several addresses in one value, or an address with a name, would be granted to a principal that does not exist. */

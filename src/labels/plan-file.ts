@@ -120,7 +120,8 @@ const planAgain = (plan: string, { documents, options }: PlanFile): Advice => {
     ...(take === undefined ? [] : ['--take', take]),
     ...['--out', plan],
   ];
-  return next(['labels', 'plan', ...words.map(shellWord)]);
+  const why = files.includes('-') ? ', with the same text on standard input' : undefined;
+  return next(['labels', 'plan', ...words.map(shellWord)], why);
 };
 const outOfDate = (file: string, plan: PlanFile, changed: readonly PlannedLabel[]): AppError =>
   new AppError(

@@ -142,3 +142,11 @@ test('title: addresses a label whose title looks like an ID', async () => {
   expect((await at.run(['get', 'title:y', '-o', 'json'])).json().id).toBe(at.id('title:y'));
   expect((await at.run(['get', 'title:nothing'])).code).toBe(6);
 });
+
+test('rows without values in a permission table are reported', async () => {
+  const at = await setUp();
+  await at.write('p.csv', 'title,role,email\nA,EDITOR,me@example.com\n,,\n');
+  const ran = await at.run(importing('--yes', '--keep'));
+  expect([ran.code, ran.writes]).toEqual([0, []]);
+  expect(ran.err).toMatch(/p\.csv.*line 3/);
+});

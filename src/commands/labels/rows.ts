@@ -224,8 +224,12 @@ const flags = {
   admin: adminFlag,
 } as const satisfies Flags;
 const args = [labelArgument] as const satisfies readonly Argument[];
-const csvRows = async (source: string, text: string): Promise<Table> => {
+/** Reads a table, and reports rows without values: a cut row could look like one. */
+const csvRows = async ({ log }: Context, source: string, text: string): Promise<Table> => {
   const { formulaProblem, readRows } = await import('../../tracker/bulk/csv.ts');
+  const { EmptyRows } = await import('../../tracker/bulk/outcomes.ts');
+  const empty = new EmptyRows();
+  const onEmptyRow = (line: number): void => empty.note(line);
   const bytes = (async function* () {
     yield new TextEncoder().encode(text);
   })();
@@ -236,7 +240,7 @@ const csvRows = async (source: string, text: string): Promise<Table> => {
     headerLine = line;
     return [];
   };
-  for await (const lines of readRows(bytes, 'csv', { name: source, emptyRemedy, checkHeader })) {
+  for await (const lines of readRows(bytes, 'csv', { name: source, emptyRemedy, checkHeader, onEmptyRow })) {
     for (const { line, row = {}, problem: wrong } of lines) {
       const cells = Object.entries(row).flatMap(
         ([name, cell]) =>
@@ -250,6 +254,7 @@ const csvRows = async (source: string, text: string): Promise<Table> => {
   if (problems.length > 0) throw usageError(`${source} has invalid cells; no request was sent`, problems);
   if (rows.length === 0)
     throw usageError(`${source} has a header but no rows; no request was sent`, [], [emptyRemedy]);
+  for (const one of empty.report()) log.warn(`${source}: ${one}`);
   return { rows, lines: lineNumbers, headerLine };
 };
 export const permissionsSync = labelCommand(
@@ -271,7 +276,9 @@ export const permissionsSync = labelCommand(
     run: async (context, values) => {
       const { syncPermissions } = await import('../../labels/sync-permissions.ts');
       const { file, keep = false, admin = false } = values;
-      return syncPermissions(context, values.label, { file, keep, admin }, csvRows);
+      return syncPermissions(context, values.label, { file, keep, admin }, (...given) =>
+        csvRows(context, ...given),
+      );
     },
   }),
 );
@@ -312,7 +319,7 @@ export const permissionsImport = labelCommand(
     ],
     run: async (context, { file, keep = false, admin = false }) => {
       const { importPermissions } = await import('../../labels/sync-permissions.ts');
-      return importPermissions(context, { file, keep, admin }, csvRows);
+      return importPermissions(context, { file, keep, admin }, (...given) => csvRows(context, ...given));
     },
   }),
 );

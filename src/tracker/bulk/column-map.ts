@@ -1,3 +1,4 @@
+import { shellWord } from '../../core/shell.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { textFile } from '../../api/input.ts';
@@ -341,7 +342,9 @@ class Columns implements ColumnMap {
       if (other === undefined || value === row[other]) continue;
       if (Array.isArray(value) && Array.isArray(row[other])) continue;
       const what = `and ${JSON.stringify(other)} both have a value for ${field}`;
-      const fix = 'empty one of them; columns of a list field with the same name are joined';
+      // A comma separates the pairs of --map.
+      const leaveOut = other.includes(',') ? '' : `, or leave one out with --map ${shellWord(`${other}=`)}`;
+      const fix = `empty one of them${leaveOut}; columns of a list field with the same name are joined`;
       problems.push(problem(column, 'rule', what, fix));
     }
     return problems;

@@ -1,7 +1,15 @@
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { escapedNulAt, lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
-import { escapedNulRemedy, nulFound, nulRemedy, refuseForeignText, utf8Decoder } from '../../core/text.ts';
+import {
+  escapedNulRemedy,
+  joinStart,
+  nulFound,
+  nulRemedy,
+  refuseForeignText,
+  showHidden,
+  utf8Decoder,
+} from '../../core/text.ts';
 import { isJsonText, jsonFaultText } from '../../core/json-scan.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
@@ -26,7 +34,7 @@ async function* textLines(
   let rest: string[] = [];
   let read = 0;
   let begun = 0;
-  for await (const chunk of bytes) {
+  for await (const chunk of joinStart(bytes)) {
     read += chunk.length;
     const text = decoder.push(chunk);
     if (read === chunk.length) refuseForeignText(text, name);
@@ -368,6 +376,13 @@ const readDelimiter = (record: string, line: number): Delimiter | Fault | undefi
       };
 };
 type Header = { readonly names: readonly string[]; readonly repeated: ReadonlySet<string> };
+/** A joiner inside a word is part of several scripts, but not of ASCII. Such a name looks like another one, and its column would be left out. */
+const hiddenProblem = (name: string, column: number): Problem | undefined => {
+  const plain = name.replace(/[\u200C\u200D]/g, '');
+  const isHidden = /\p{Cf}/u.test(plain) || (plain !== name && /^\p{ASCII}*$/u.test(plain));
+  const what = `column ${column} has an invisible character in its name; got ${showHidden(name)}`;
+  return isHidden ? problem('', 'format', what, 'remove the character from the header') : undefined;
+};
 /** Names of the columns. A column that may not repeat is an error that names both columns. */
 const headerFrom = (cells: readonly string[], line: number, isList: (column: string) => boolean) => {
   const names = cells.map((cell) => cell.trim());
@@ -375,6 +390,8 @@ const headerFrom = (cells: readonly string[], line: number, isList: (column: str
   const repeated = new Set<string>();
   const problems: Problem[] = [];
   for (const [i, name] of names.entries()) {
+    const hidden = hiddenProblem(name, i + 1);
+    if (hidden !== undefined) problems.push({ ...hidden, line });
     const before = first.get(name);
     if (before === undefined) first.set(name, i);
     else if (isList(name)) repeated.add(name);

@@ -5,7 +5,7 @@ import type { EngineContext, Runtime } from '../../api/context.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { shellWord } from '../../core/shell.ts';
-import { refuseForeignText, utf8Decoder } from '../../core/text.ts';
+import { joinStart, refuseForeignText, utf8Decoder } from '../../core/text.ts';
 import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
@@ -63,7 +63,7 @@ const assertText = async (bytes: AsyncIterable<Uint8Array>, name: string): Promi
   const decoder = utf8Decoder(name);
   let isEmpty = true;
   let [line, rest] = [1, ''];
-  for await (const piece of bytes) {
+  for await (const piece of joinStart(bytes)) {
     const text = decoder.push(piece);
     const start = `${rest}${text}`;
     if (start.includes('<<<<<<<'))

@@ -286,7 +286,7 @@ export const readOptions = ({ name, delimiter, columns }: Input, defaults: Defau
   },
 });
 /** Rows of a table without any value: their number and the first lines. */
-class EmptyRows {
+export class EmptyRows {
   #count = 0;
   readonly #first: number[] = [];
   note(line: number): void {

@@ -147,14 +147,15 @@ const toCreate = (change: Change, key: string | undefined): Change => {
   };
 };
 /** An upsert finds its record by the key. A row that states another ID may mean another record. */
-const assertStatedId = ({ statedId, resource }: Change, row: RecordRow | undefined): void => {
+const assertStatedId = ({ statedId }: Change, row: RecordRow | undefined): void => {
   if (statedId === undefined || String(statedId) === String(row?.id)) return;
   const found =
     row === undefined
       ? 'no record has the key of the row'
       : `the record with the key has ID ${String(row.id)}`;
   const what = `is ${JSON.stringify(statedId)}, but ${found}`;
-  const fix = `remove id to find ${resource} by the key, or write op update to change the record with this ID`;
+  const fix =
+    'remove id to find the record by its external_id or name, or write op update to change the record with this ID';
   const wrong = problem('id', 'rule', what, fix);
   throw new AppError('usage', problemText(wrong), { code: 'INVALID_ROW', problems: [wrong] });
 };

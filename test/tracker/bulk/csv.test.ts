@@ -282,3 +282,33 @@ test.each([
   expect(detail.problems).toMatchObject([{ file: 'rows.tsv', line }]);
   expect(valuesIn(detail.problems?.[0]?.message ?? '')).toEqual(expect.arrayContaining(values));
 });
+
+test.each([1, 7, 4096])('pieces of %d bytes do not hide the format of another program', async (size) => {
+  const pages = [
+    '<!doctype html><title>x</title>',
+    ' \n<html>',
+    'version https://git-lfs.github.com/spec/v1\n',
+  ];
+  for (const text of [...pages, 'PK\u0003\u0004....xl/workbook.xml']) {
+    const rows = readRows(bytesOf(text, size), 'csv', { name: 'rows.csv' })[Symbol.asyncIterator]();
+    await expect(rows.next()).rejects.toMatchObject({ detail: { code: 'FOREIGN_FORMAT' } });
+  }
+});
+test('pieces of one byte are read like the whole text', async () => {
+  const rows: unknown[] = [];
+  for await (const lines of readRows(bytesOf('PKEY,name\n1,é\n', 1), 'csv', { name: 'rows.csv' }))
+    rows.push(...lines.map(({ row }) => row));
+  expect(rows).toEqual([{ PKEY: '1', name: 'é' }]);
+});
+test.each(['na\u200bme', '\u2060name', 'na\u00adme', 'na\u200cme', 'name\u200d'])(
+  'a column whose name has an invisible character is rejected: %j',
+  async (name) => {
+    const error = await rejection(`external_id,${name}\nA,b\n`);
+    expect(error.detail.problems).toMatchObject([
+      { line: 1, message: expect.stringMatching(/\\u[\da-f]{4}/) },
+    ]);
+  },
+);
+test('a joiner inside a word of another script is part of the name of a column', async () => {
+  expect(await read('نام\u200cها,a\n1,2\n')).toEqual([{ 'نام\u200cها': '1', a: '2' }]);
+});
