@@ -319,7 +319,8 @@ const members = ['email', ...principalMembers] as const;
 export const principalName = (permission: Partial<PermissionDef>): string =>
   permission.email ?? permission.person ?? permission.group ?? permission.audience ?? '';
 
-const EMAIL = /^[^\s\p{C}@<>(),;:"[\]\\]+@[^\s\p{C}@<>(),;:"[\]\\]+$/u;
+/** The domain does not end with a dot, as an address at the end of a sentence does, and has no full stop of another script. */
+const EMAIL = /^[^\s\p{C}@<>(),;:"[\]\\]+@[^\s\p{C}@<>(),;:"[\]\\。．｡]+(?<!\.)$/u;
 const PRINCIPAL = /^[^\s\p{C}<>(),;"[\]\\]+$/u;
 const separatorFix = (text: string): string => {
   if (/[<>]/.test(text)) return 'write only the address, without a name and without < and >';

@@ -76,6 +76,8 @@ test.each([
   ['a semicolon', 'a@example.com;b@example.com', 'separate entry'],
   ['a comma', '"a@example.com, b@example.com"', 'separate entry'],
   ['a space', 'a@example.com b@example.com', 'separate entry'],
+  ['a dot at the end', 'a@example.com.', 'remove'],
+  ['a full stop of another script', 'a@example。com', 'remove'],
   ['a tab', 'a@example.com\tb@example.com', 'separate entry'],
   ['a line separator', 'a@example.com\u2028b@example.com', 'separate entry'],
   ['a name', 'Ada <a@example.com>', 'only the address'],

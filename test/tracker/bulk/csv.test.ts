@@ -312,3 +312,8 @@ test.each(['na\u200bme', '\u2060name', 'na\u00adme', 'na\u200cme', 'name\u200d']
 test('a joiner inside a word of another script is part of the name of a column', async () => {
   expect(await read('نام\u200cها,a\n1,2\n')).toEqual([{ 'نام\u200cها': '1', a: '2' }]);
 });
+
+test('a byte order mark inside a table is rejected with its line', async () => {
+  const { detail } = await rejection('name\na\n\ufeffname\nb\n');
+  expect(detail.problems).toMatchObject([{ line: 3 }]);
+});
