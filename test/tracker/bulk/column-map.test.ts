@@ -63,6 +63,17 @@ describe.each(Object.keys(exports))('an export of %s', (tool) => {
   });
 });
 
+test.each([
+  ['{field: name}', 0],
+  ['{field: name, values: {a: b}}', 0],
+  ['{field: name, values: b}', 2],
+  ['{values: {a: b}}', 2],
+])('a map file with the column rule %s ends with exit code %i', async (rule, code) => {
+  const at = trackerInMemory({ 'a.csv': 'Title\na\n', 'm.yaml': `columns:\n  Title: ${rule}\n` });
+  const words = ['--map-file', 'm.yaml', '--resource', 'labels', '--op', 'create', '--dry-run', '-o', 'json'];
+  expect((await at.run(['bulk', '-f', 'a.csv', ...words])).code).toBe(code);
+});
+
 test('unknown columns of a header are one error for any number of rows', async () => {
   const file = `Summary,Issue key,Extra\n${'a,b,c\n'.repeat(300)}`;
   const at = trackerInMemory({ 'a.csv': file });
