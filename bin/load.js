@@ -111,15 +111,20 @@ const compiled = (file) => {
 };
 
 /** Most commands hash nothing, and node:crypto costs a fifth of the start of Node: it is loaded by its first use. */
+let crypto;
+const wholeCrypto = () => {
+  crypto ??= require('node:crypto');
+  return crypto;
+};
 const lazyCrypto = new Proxy(
   {},
   {
-    get: (_, name) => require('node:crypto')[name],
-    has: (_, name) => name in require('node:crypto'),
-    ownKeys: () => Reflect.ownKeys(require('node:crypto')),
+    get: (_, name) => wholeCrypto()[name],
+    has: (_, name) => name in wholeCrypto(),
+    ownKeys: () => Reflect.ownKeys(wholeCrypto()),
     // The target lacks the property, so the proxy may report only a configurable one.
     getOwnPropertyDescriptor: (_, name) => {
-      const found = Reflect.getOwnPropertyDescriptor(require('node:crypto'), name);
+      const found = Reflect.getOwnPropertyDescriptor(wholeCrypto(), name);
       return found && { ...found, configurable: true };
     },
   },

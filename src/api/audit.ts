@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { canChange } from '../core/operation.ts';
 import { cutText, messageOf, AppError } from '../core/problem.ts';
-import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
+import { redactedBody, redactedOwnJson, redactedUrl } from '../core/redact-secrets.ts';
 import {
   type AppendFile,
   type Host,
@@ -138,10 +138,28 @@ export const commandEntry = (
     ...{ outcome, status: null, duration_ms: durationMs },
   };
 };
-const bodyText = ({ body, headers = {} }: HttpRequest): string | null => {
+const bodyText = ({ body, headers = {}, transport }: HttpRequest): string | null => {
   if (typeof body !== 'string') return null;
-  const text = redactedBody(body, headers['content-type'] ?? '');
+  const type = headers['content-type'] ?? '';
+  // The rows of a bulk run are JSON that this program made.
+  const isOwn = transport === 'pooled' && type === 'application/json';
+  const text = isOwn ? redactedOwnJson(body) : redactedBody(body, type);
   return text === undefined ? null : cutText(text, maxBodyCharacters);
+};
+type Asked = {
+  readonly method: string;
+  readonly url: string;
+  readonly canChange: boolean;
+  readonly shownUrl: string;
+};
+/** What the log has to know about an address. The rows of a bulk run go to a few addresses, so each is read once. */
+const makeAddressReader = (): ((request: HttpRequest) => Asked) => {
+  let last: Asked | undefined;
+  return ({ method, url }) => {
+    if (last?.url !== url || last.method !== method)
+      last = { method, url, canChange: canChange({ method, path: url }), shownUrl: redactedUrl(url) };
+    return last;
+  };
 };
 type Place = { readonly service: string; readonly isMock: boolean };
 /** The entry of a request before its outcome is known. */
@@ -173,6 +191,7 @@ const makeTimeText = (now: Host['now']): (() => string) => {
     return text;
   };
 };
+const wasNeverSent = (error: unknown): boolean => (error as { sent?: unknown } | null)?.sent === false;
 /**
  * Sends requests and writes each change with its outcome to the log. After the log is open, a response does not wait for
  * its entry if the request is a row of a bulk run: the entry is written in the same turn, and the journal of the run has
@@ -187,13 +206,14 @@ export const auditSender = (
   guard?: RequestGuard,
 ) => {
   const timeText = makeTimeText(now);
+  const addressOf = makeAddressReader();
   let isOpen = false;
   const draftOf = (request: HttpRequest) => {
-    const [url, body] = [redactedUrl(request.url), bodyText(request)];
+    const [url, body] = [addressOf(request).shownUrl, bodyText(request)];
     return { at: timeText(), command, profile, service, mock: isMock, method: request.method, url, body };
   };
   return async (request: HttpRequest): Promise<HttpReply> => {
-    if (!canChange({ method: request.method, path: request.url })) return send(request);
+    if (!addressOf(request).canChange) return send(request);
     const isRow = request.transport === 'pooled';
     const noteOutcome = isRow ? undefined : await guard?.admit(request, draftOf(request));
     const [at, began] = [timeText(), elapsed()];
@@ -209,8 +229,7 @@ export const auditSender = (
       isOpen = true;
       return reply;
     } catch (error) {
-      const wasSent = (error as { sent?: unknown } | null)?.sent !== false;
-      await note(wasSent ? 'unknown' : 'rejected', null);
+      await note(wasNeverSent(error) ? 'rejected' : 'unknown', null);
       throw error;
     }
   };

@@ -94,9 +94,11 @@ const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => S
       if (isLimited) limitedUntil = host.elapsed() + delayMs;
       log.info(`${why}; trying again in ${durationText(delayMs)}`);
     };
-    const options = { signal, onRetry, prover, ...(bucket ? { admit: () => bucket.admit(onWait) } : {}) };
-    const sendPaced: Sender = (request) =>
-      send(host, timeoutMs === undefined ? request : { ...request, timeoutMs }, options);
+    const options = {
+      ...{ signal, onRetry, prover, timeoutMs },
+      ...(bucket ? { admit: () => bucket.admit(onWait) } : {}),
+    };
+    const sendPaced: Sender = (request) => send(host, request, options);
     if (bucket === undefined || !pace.isRateDefault) return sendPaced;
     return async (request) => {
       const reply = await sendPaced(request);
@@ -222,8 +224,8 @@ const refuseMockInCi = (
   method: string,
   path: string,
 ): void => {
-  if (!canChange({ method, path }) || !isMock || isPassing !== true || settings.profile.origin !== 'default')
-    return;
+  if (!isMock || isPassing !== true || settings.profile.origin !== 'default') return;
+  if (!canChange({ method, path })) return;
   if ((host.env.CI ?? '') === '' || host.env.CI === 'false') return;
   throw new AppError(
     'config',
@@ -249,6 +251,12 @@ const withToken = (target: Target, token: string): Target => ({
 });
 const auditedBy = ({ audit }: ContextOptions, service: string, { isMock }: Target, send: Sender): Sender =>
   audit === undefined ? send : audit({ service, isMock }, send);
+/** A copy of a row's request. A bulk run copies each of its requests, and V8 copies unknown objects slowly. */
+const withTransport = (
+  { method, url, headers, body }: WireRequest,
+  transport: NonNullable<CallOptions['transport']>,
+): HttpRequest =>
+  body === undefined ? { method, url, headers, transport } : { method, url, headers, transport, body };
 /** How the requests of one row are made and sent: worded as the service words it. */
 const lineOf = async (
   { options, target, senderTo, transport: { admit } }: Wire,
@@ -276,7 +284,7 @@ const lineOf = async (
       return request;
     },
     ask: (request: WireRequest): Promise<HttpReply> => {
-      const asked = transport === undefined ? request : { ...request, transport };
+      const asked = transport === undefined ? request : withTransport(request, transport);
       return options.isVerbose === true ? timeRequest(options, request, () => send(asked)) : send(asked);
     },
     /** A refusal with what to do about it. */

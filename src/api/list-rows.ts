@@ -372,8 +372,11 @@ const rowsIn = (answer: unknown): unknown[] => {
     : Object.values(answer).filter(Array.isArray).flat();
 };
 /** Workflow states are separate records. */
+const NESTED = ['states', 'epic_states'] as const;
 const listNested = (row: Row): unknown[] =>
-  ['states', 'epic_states'].flatMap((name) => (Array.isArray(row[name]) ? (row[name] as unknown[]) : []));
+  NESTED.flatMap((name) => (Array.isArray(row[name]) ? (row[name] as unknown[]) : []));
+const hasNested = ({ states, epic_states: epicStates }: Row): boolean =>
+  (Array.isArray(states) && states.length > 0) || (Array.isArray(epicStates) && epicStates.length > 0);
 /** What the argument of an operation is called: `{label-public-id}` names a label. */
 const kindOfPath = (path: string): string | undefined => {
   const [, param = ''] = /\{([^}]+)\}$/.exec(path) ?? [];
@@ -404,11 +407,7 @@ const isOfFullKind = (kinds: ReadonlyMap<string, CompletionKind>, row: Row): boo
   const kind = typeof row.entity_type === 'string' ? kinds.get(row.entity_type) : undefined;
   const isLabelTitle = typeof row.name === 'string' && row.name.startsWith('labels/');
   return (
-    kind !== undefined &&
-    isFull(kind) &&
-    !kind.known.has(String(row.id)) &&
-    !isLabelTitle &&
-    listNested(row).length === 0
+    kind !== undefined && isFull(kind) && !kind.known.has(String(row.id)) && !isLabelTitle && !hasNested(row)
   );
 };
 /**

@@ -48,6 +48,8 @@ export const retryDelay = (
 export type SendOptions = {
   readonly policy?: RetryPolicy;
   readonly signal?: AbortSignal;
+  /** Replaces the timeout of the request. */
+  readonly timeoutMs?: number | undefined;
   /**
    * Waits for a free place in the rate window before each attempt. Calls the returned function when the
    * response has started or failed, and waits for it.
@@ -143,14 +145,34 @@ const attempt = (
   request: HttpRequest,
   ended: Ended | undefined,
   prover: RequestProver | undefined,
-): Promise<HttpReply> =>
-  prover === undefined ? askedOnce(host, request, ended) : askedWithProof(host, request, ended, prover);
+): Promise<HttpReply> => {
+  if (prover !== undefined) return askedWithProof(host, request, ended, prover);
+  return ended === undefined ? host.network.request(request) : askedOnce(host, request, ended);
+};
+/** A bulk run copies each of its requests. V8 makes a new kind of object for each copy with `...`, and then reads all of them slowly. */
+const copyOf = (
+  given: HttpRequest,
+  { signal, timeoutMs }: SendOptions,
+): { readonly [Name in keyof Required<HttpRequest>]: HttpRequest[Name] } => ({
+  method: given.method,
+  url: given.url,
+  headers: given.headers,
+  contentDigest: given.contentDigest,
+  body: given.body,
+  timeoutMs: timeoutMs ?? given.timeoutMs,
+  connectTimeoutMs: given.connectTimeoutMs,
+  signal,
+  maxReplyBytes: given.maxReplyBytes,
+  tls: given.tls,
+  needsTls: given.needsTls,
+  transport: given.transport,
+});
 /**
  * Sends with safe retries. Returns the last response, with any status, or throws AppError if no response
  * arrived.
  */
 export const send = async (host: Host, given: HttpRequest, options: SendOptions = {}): Promise<HttpReply> => {
-  const request = { ...given, signal: options.signal };
+  const request = copyOf(given, options);
   for (let tries = 1; ; tries++) {
     const ended = await options.admit?.();
     let result: Result;

@@ -59,6 +59,9 @@ const EXACT = '\uE000\uF5CA';
  * JSON.stringify loses. They may also be in a text.
  */
 const MAY_LOSE = /(?:\d\.?){16}|\d[eE][+-]?\d{3}|(?:^|[:,[\s])-0/;
+/** What each of these texts has: sixteen digits around one point have eight of them together. It is found faster. */
+const RARE = /[:,[\s]-0|\d(?:\d{7}|[eE][+-]?\d{3})|^-0/;
+const mayLose = (text: string): boolean => RARE.test(text) && MAY_LOSE.test(text);
 const NUMBER_OR_QUOTE = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** The text without the zeros at its end. A regular expression would look at each group of zeros many times. */
 const withoutEndZeros = (digits: string): string => {
@@ -95,7 +98,7 @@ const changeTokens = (text: string, pattern: RegExp, change: (token: string) => 
  * `restoreNumbers` turns back into the number of the response.
  */
 export const parseExactJson = (text: string): unknown => {
-  if (!MAY_LOSE.test(text) || text.includes(EXACT)) return JSON.parse(text);
+  if (!mayLose(text) || text.includes(EXACT)) return JSON.parse(text);
   JSON.parse(text);
   return JSON.parse(
     changeTokens(text, NUMBER_OR_QUOTE, (token) => (isShownExactly(token) ? token : `"${EXACT}${token}"`)),
@@ -346,7 +349,7 @@ export const tooDeepAt = (text: string, most: number = limits.yamlDepth): number
   return undefined;
 };
 const inexactIn = (text: string): { readonly number: string; readonly at: number } | undefined => {
-  if (!MAY_LOSE.test(text)) return undefined;
+  if (!mayLose(text)) return undefined;
   for (const { token, at } of findJsonTokens(text, NUMBER_OR_QUOTE))
     if (!token.startsWith('"') && !isExact(token)) return { number: token, at };
   return undefined;
@@ -449,7 +452,7 @@ const noteLost = (root: unknown, exactRoot: unknown, repeated: string | undefine
 export const parseResponseJson = (text: string): unknown => {
   const value: unknown = JSON.parse(text);
   const repeated = repeatedKeyIn(text, value);
-  if (repeated !== undefined || MAY_LOSE.test(text)) noteLost(value, parseExactJson(text), repeated);
+  if (repeated !== undefined || mayLose(text)) noteLost(value, parseExactJson(text), repeated);
   return value;
 };
 /**

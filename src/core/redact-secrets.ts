@@ -270,6 +270,10 @@ export const redactedBody = (text: string, type = '', sentType = ''): string | u
   return maskJsonText(text, isSignInType(sentType) ? scopeBelowInSignIn : scopeBelow);
 };
 
+/** Like `redactedBody`, for a text that JSON.stringify made. It is not read if it cannot have a secret. */
+export const redactedOwnJson = (text: string): string =>
+  MAY_NEED_MASK.test(text) ? maskJsonLiterals(text, scopeBelow) : text;
+
 /** Words next to which a text of unknown form may have a secret. */
 const MAY_BE_SECRET =
   /token|secret|passw|passphrase|api.?key|private.?key|authorization|credential|assertion|signature|cookie|["?&]code["=]|_code\b/i;

@@ -6,6 +6,7 @@ import {
   redactedForm,
   redactedHeaders,
   redactedJson,
+  redactedOwnJson,
   redactedResult,
   redactedUrl,
   secretsIn,
@@ -209,4 +210,21 @@ test.each([
   ['"a text"', '"a text"'],
 ])('a message quotes %j as %j', (text, expected) => {
   expect(quotableText(text)).toBe(expected);
+});
+
+test('JSON that this program made is masked like any JSON', () => {
+  const key = fc.oneof(
+    fc.constantFrom('token', 'apiKey', 'code', 'name', 'p\u0061ssword', 'a"b'),
+    fc.string(),
+  );
+  const text = fc.oneof(fc.constantFrom('https://u:p@h/?token=1', 'plain', '\u212aey'), fc.string());
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof({ maxDepth: 3 }, text, fc.integer(), fc.array(tie('any')), fc.dictionary(key, tie('any'))),
+  })).any;
+  fc.assert(
+    fc.property(fc.dictionary(key, value), (given) => {
+      const json = JSON.stringify(given);
+      expect(redactedOwnJson(json)).toBe(redactedBody(json, 'application/json'));
+    }),
+  );
 });

@@ -29,15 +29,37 @@ const fieldOf = (line: string): { readonly name: string; readonly value: string 
   if (!VALUE.test(value)) throw makeMalformedError(`the header ${name} has a control character`);
   return { name, value: value.replace(SPACE, '') };
 };
-const fieldsOf = (text: string, from: number): Record<string, string> => {
-  const headers: Record<string, string> = {};
-  for (let at = from; at < text.length; ) {
+type Field = ReturnType<typeof fieldOf> & { readonly line: string };
+const MOST_FIELDS = 30;
+/** The lines of the last head on a connection. A service repeats most of them, and an equal line is not read again. */
+export class LastHead {
+  #fields: readonly Field[] = [];
+  /** The field that starts at a position. The last line of a head has no end. */
+  fieldAt(text: string, at: number, index: number): Field {
+    const known = this.#fields[index];
+    if (known !== undefined && text.startsWith(known.line, at)) {
+      const end = at + known.line.length;
+      if (end === text.length || text.startsWith('\r\n', end)) return known;
+    }
     const next = text.indexOf('\r\n', at);
-    const end = next === -1 ? text.length : next;
-    const { name, value } = fieldOf(text.slice(at, end));
-    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
-    at = end + 2;
+    const line = text.slice(at, next === -1 ? text.length : next);
+    return { line, ...fieldOf(line) };
   }
+  keep(fields: readonly Field[]): void {
+    if (fields.length <= MOST_FIELDS) this.#fields = fields;
+  }
+}
+const fieldsOf = (text: string, from: number, last: LastHead): Record<string, string> => {
+  const headers: Record<string, string> = {};
+  const fields: Field[] = [];
+  for (let at = from; at < text.length; ) {
+    const field = last.fieldAt(text, at, fields.length);
+    const { name, value, line } = field;
+    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
+    fields.push(field);
+    at += line.length + 2;
+  }
+  last.keep(fields);
   return headers;
 };
 const framingOf = (method: string, status: number, headers: Readonly<Record<string, string>>): Framing => {
@@ -58,12 +80,12 @@ const keptMs = (isOld: boolean, framing: Framing, headers: Readonly<Record<strin
     return 0;
   return idleLimitMs(headers['keep-alive']);
 };
-/** Parses the head of a response without the empty line after it. Throws if it is not HTTP/1. Pure. */
-export const parseHead = (text: string, method: string): Head => {
+/** Parses the head of a response without the empty line after it. Throws if it is not HTTP/1. */
+export const parseHead = (text: string, method: string, last = new LastHead()): Head => {
   const [, minor, code] = STATUS.exec(text) ?? [];
   if (code === undefined) throw makeMalformedError('it has no status line');
   const line = text.indexOf('\r\n');
-  const headers = line === -1 ? {} : fieldsOf(text, line + 2);
+  const headers = line === -1 ? {} : fieldsOf(text, line + 2, last);
   const status = Number(code);
   const framing = framingOf(method, status, headers);
   return { status, headers, framing, keptMs: keptMs(minor === '0', framing, headers) };
@@ -144,6 +166,7 @@ export class Answer {
   keptMs = 0;
   readonly #method: string;
   readonly #socket: Socket;
+  readonly #last: LastHead;
   #resolve!: (wire: Wire) => void;
   #reject!: (error: Error) => void;
   #isLast = false;
@@ -153,9 +176,11 @@ export class Answer {
   #chunked: Chunked | undefined;
   #left = 0;
 
-  constructor(method: string, socket: Socket) {
+  /** `last` belongs to the connection. */
+  constructor(method: string, socket: Socket, last = new LastHead()) {
     this.#method = method;
     this.#socket = socket;
+    this.#last = last;
     this.reply = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -185,7 +210,7 @@ export class Answer {
     for (;;) {
       const end = given.indexOf('\r\n\r\n');
       if (end === -1) break;
-      const head = parseHead(given.toString('latin1', 0, end), this.#method);
+      const head = parseHead(given.toString('latin1', 0, end), this.#method, this.#last);
       given = given.subarray(end + 4);
       if (head.status === 101)
         throw makeMalformedError('the server switched to another protocol without a request');

@@ -3,7 +3,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { connectHost } from '../../core/external-url.ts';
 import type { Bytes, HttpRequest, Tls } from '../host.ts';
 import { builtin, elapsedMs } from './builtin.ts';
-import { Answer, closedEarly } from './http1-answer.ts';
+import { Answer, closedEarly, LastHead } from './http1-answer.ts';
 import {
   type Attempt,
   awaitDrain,
@@ -53,6 +53,7 @@ const READ_BYTES = 32 * 1024;
 export class Connection {
   readonly #socket: Socket;
   readonly #owner: Owner;
+  readonly #lastHead = new LastHead();
   #answer: Answer | undefined;
   #isUploading = false;
 
@@ -91,7 +92,7 @@ export class Connection {
     progress: Progress,
     ready: 'connect' | 'secureConnect' | undefined,
   ): Attempt {
-    const answer = new Answer(prepared.request.method, this.#socket);
+    const answer = new Answer(prepared.request.method, this.#socket, this.#lastHead);
     this.#answer = answer;
     const begin = (): void => {
       progress.onConnected();

@@ -64,7 +64,9 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
     }
     const proxy = proxyFor(url, env);
     if (proxy !== undefined) checkProxy(proxy, env);
-    return { url, origin: url.origin, host: url.host, path: `${url.pathname}${url.search}`, proxy };
+    const isReadable = url.protocol === 'http:' && !isLoopbackHost(url.hostname);
+    const path = `${url.pathname}${url.search}`;
+    return { url, origin: url.origin, host: url.host, path, proxy, isReadable };
   };
   return (url) => {
     const found = known.get(url);
@@ -86,24 +88,30 @@ export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
   const exchange = exchanges();
   const single = singleTransport();
   const made = new Map<keyof typeof makers, Promise<Transport>>();
-  const load = (name: keyof typeof makers): Promise<Transport> => {
-    const transport = made.get(name) ?? makers[name]();
-    made.set(name, transport);
+  const loaded = new Map<keyof typeof makers, Transport>();
+  const load = async (name: keyof typeof makers): Promise<Transport> => {
+    const making = made.get(name) ?? makers[name]();
+    made.set(name, making);
+    const transport = await making;
+    // While it was made, `close` may have closed it.
+    if (made.get(name) === making) loaded.set(name, transport);
     return transport;
   };
   return {
     async request(request: HttpRequest): Promise<HttpReply> {
       const to = placeOf(request.url);
-      const problem = plainHttpProblem(to.url, request, env);
+      const problem = to.isReadable ? plainHttpProblem(to.url, request, env) : undefined;
       if (problem !== undefined) throw new NetworkError('PLAIN_HTTP', problem, false);
       const name = to.proxy === undefined ? request.transport : 'proxied';
-      const transport = name === undefined || name === 'single' ? single : await load(name);
+      const transport =
+        name === undefined || name === 'single' ? single : (loaded.get(name) ?? (await load(name)));
       return exchange(transport, { to, request });
     },
     async close(): Promise<void> {
       await single.close();
       const transports = [...made.values()];
       made.clear();
+      loaded.clear();
       for (const transport of transports) await (await transport).close();
     },
   };

@@ -26,6 +26,8 @@ export type TransportTarget = {
   /** Path and query. */
   readonly path: string;
   readonly proxy: string | undefined;
+  /** The connection is not encrypted and leaves this machine, so that others may read it. */
+  readonly isReadable: boolean;
 };
 export type PreparedRequest = { readonly to: TransportTarget; readonly request: HttpRequest };
 export type Attempt = { readonly reply: Promise<Wire>; destroy(reason: Error): void };

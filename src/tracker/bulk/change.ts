@@ -193,17 +193,18 @@ const bodyOf = (
 ): Record<string, unknown> => {
   const isApart = typeof row.body === 'object' && row.body !== null;
   const given = isApart ? (row.body as Record<string, unknown>) : row;
-  const isField = (name: string): boolean => !OWN.has(name) && !paramOf(operation, name);
-  const names = isApart ? Object.keys(given) : Object.keys(given).filter(isField);
-  return Object.fromEntries(
-    names.map((name) => [name, inputs(name, typeCell(fields[name], given[name], source))]),
-  );
+  const entries: [string, unknown][] = [];
+  for (const name of Object.keys(given))
+    if (isApart || (!OWN.has(name) && paramOf(operation, name) === undefined))
+      entries.push([name, inputs(name, typeCell(fields[name], given[name], source))]);
+  return Object.fromEntries(entries);
 };
 const paramsOf = (
   operation: Operation,
   row: Readonly<Record<string, unknown>>,
   source: Source,
 ): Record<string, unknown> => {
+  if (operation.params === undefined) return {};
   return Object.fromEntries(
     Object.keys(operation.params ?? {}).map((name) => {
       const [[, value] = []] = statedParams(operation, row, name);
@@ -379,6 +380,9 @@ const keyProblems = ({ external_id: key }: Readonly<Record<string, unknown>>, so
       ]
     : [];
 };
+/** The fields that a row of an operation may have. */
+const fieldsOf = ({ operation, update }: NonNullable<ReturnType<typeof operationsFor>>): Fields =>
+  update === undefined ? (operation.body ?? {}) : { ...update.body, ...operation.body };
 /** Everything that is wrong with the shape of a row and with its cells. */
 const rowProblems = (
   { operation, update }: { readonly operation: Operation; readonly update?: Operation },
@@ -416,19 +420,18 @@ export const changeFrom = (
         'write upsert, or remove op',
       ),
     ];
-  const { operation, update } = found;
+  const { operation } = found;
   const wrong = rowProblems(found, row, verb, source);
   if (wrong.length > 0) return wrong;
   const isKeyed = verb === 'upsert' && isExternal(row.id);
   const isStated = verb === 'upsert' && !isKeyed && operation.params === undefined && hasContent(row.id);
   const params = paramsOf(operation, isKeyed ? { ...row, id: undefined } : row, source);
-  const fields = { ...update?.body, ...operation.body };
   return {
     resource,
     verb,
     ...found,
     ...(isStated ? { statedId: row.id } : {}),
-    input: operation.body ? { params, body: bodyOf(operation, fields, row, source) } : { params },
+    input: operation.body ? { params, body: bodyOf(operation, fieldsOf(found), row, source) } : { params },
   };
 };
 /** `01/02/2026` may be a day of January or of February. */
@@ -485,6 +488,7 @@ export const isMadeBy = (body: Row, found: Row, startedAt: number): boolean => {
 };
 /** A journal has IDs as texts. A run may have millions of them, and a number costs no text. */
 const idKey = (id: unknown): string | number => {
+  if (typeof id === 'number' && Number.isInteger(id) && id > 0 && id < 1e15) return id;
   const text = String(id);
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : text;
 };
@@ -494,19 +498,25 @@ const idKey = (id: unknown): string | number => {
  */
 export const makeObserver = (context: EngineContext, startedAt: number, takenIds: Iterable<string>) => {
   const taken = new Set([...takenIds].map(idKey));
+  /** Not in the set yet: most runs never look a record up. */
+  const recent: ReturnType<typeof idKey>[] = [];
+  const isTaken = (id: unknown): boolean => {
+    for (const one of recent.splice(0)) taken.add(one);
+    return taken.has(idKey(id));
+  };
   const seen = new Map<string, Promise<readonly Row[]>>();
   const observe = async (change: Change, how: 'kept' | 'fresh' = 'kept'): Promise<unknown> => {
     const kept = how === 'kept' ? seen.get(change.resource) : undefined;
     const rows = kept ?? rowsOf(context, change.resource, startedAt);
     if (how === 'kept') seen.set(change.resource, rows);
     const found = (await rows).find(
-      (row) => !taken.has(idKey(row.id)) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
+      (row) => !isTaken(row.id) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
     );
     if (found !== undefined) taken.add(idKey(found.id));
     return found?.id;
   };
   /** A record of this run belongs to the row that created it, and to no other row. */
-  const take = (id: unknown): void => void taken.add(idKey(id));
+  const take = (id: unknown): void => void recent.push(idKey(id));
   return Object.assign(observe, { take });
 };
 
@@ -545,20 +555,25 @@ const namesOfService = async (context: EngineContext, field: LabelField): Promis
 /** Names that rows of the same file make, in the order of the file. */
 class MadeNames {
   readonly #names = new Map<string, Set<string>>(fieldsOfRows.map((field) => [field, new Set()]));
+  /** Not in the sets yet: most files make labels without naming them in other rows. */
+  readonly #recent = new Map<string, string[]>(fieldsOfRows.map((field) => [field, []]));
   /** A file of that many new labels is not read for a mistyped one: memory does not grow with it. */
   isOver = false;
   readonly #most: number;
   constructor(most: number) {
     this.#most = most;
   }
-  of(field: LabelField): ReadonlySet<string> {
-    return this.#names.get(field) ?? new Set();
+  of(field: string): ReadonlySet<string> {
+    const names = this.#names.get(field) ?? new Set();
+    for (const name of this.#recent.get(field)?.splice(0) ?? []) names.add(name);
+    return names;
   }
   note({ resource, verb, input }: Change): void {
-    const own = verb === 'create' ? this.#names.get(resource) : undefined;
-    if (own === undefined || this.isOver || typeof input.body?.name !== 'string') return;
-    own.add(input.body.name);
-    this.isOver = own.size > this.#most;
+    const recent = verb === 'create' ? this.#recent.get(resource) : undefined;
+    if (recent === undefined || this.isOver || typeof input.body?.name !== 'string') return;
+    recent.push(input.body.name);
+    if (recent.length > this.#most - (this.#names.get(resource)?.size ?? 0))
+      this.isOver = this.of(resource).size > this.#most;
   }
 }
 const unknownName = (field: LabelField, name: string, known: Iterable<string>): Problem => {

@@ -312,6 +312,12 @@ const entries = (host: Host, path: string, file: AppendFile) => {
   };
 };
 
+/** What a row replaces, as JSON. The rows of a run that make records differ in nothing but the resource. */
+const beforeText = (before: Before): string =>
+  before.op === 'create' && before.params === undefined && before.irreversible === undefined
+    ? `{"resource":${JSON.stringify(before.resource)},"op":"create"}`
+    : JSON.stringify(before);
+
 /** A new journal replaces an old one; with `resume` the old one is read and continued. */
 export const openJournal = async (
   host: Host,
@@ -331,7 +337,7 @@ export const openJournal = async (
   return {
     past,
     noteSent(line, hash, earlier) {
-      const replaced = earlier === undefined ? '' : `b ${line} ${JSON.stringify(earlier)}\n`;
+      const replaced = earlier === undefined ? '' : `b ${line} ${beforeText(earlier)}\n`;
       add(`${replaced}s ${line} ${hash}\n`);
       return whenWritten();
     },

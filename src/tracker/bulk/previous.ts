@@ -56,10 +56,11 @@ const byName = (value: unknown): unknown =>
 export const valueIn = (name: string, field: Field, record: RecordRow): unknown => {
   if (POSITIONS.has(name)) return undefined;
   const shown = record[SHOWN_AS[name] ?? name];
-  const items = record[name.replace(/_ids$/, 's')];
-  if (shown === undefined && name.endsWith('_ids') && Array.isArray(items))
-    return items.map((item) => (isObject(item) ? item.id : item));
-  if (shown === undefined) return undefined;
+  if (shown === undefined) {
+    const items = name.endsWith('_ids') ? record[name.replace(/_ids$/, 's')] : undefined;
+    return Array.isArray(items) ? items.map((item) => (isObject(item) ? item.id : item)) : undefined;
+  }
+  if (typeof shown !== 'object') return shown;
   const value = toInput(field, shown);
   return name === 'labels' || name === 'categories' ? byName(value) : value;
 };
@@ -83,25 +84,30 @@ const canonical = (value: unknown): string => {
 };
 export const isSameInput = (a: unknown, b: unknown): boolean => canonical(a) === canonical(b);
 const hashOf = (text: string): string => hash('sha256', text).slice(0, 12);
-/** Parts that others add to a record and that a deletion removes with it. */
-const PARTS = [
-  ['comments', 'comment_ids'],
-  ['tasks', 'task_ids'],
-  ['files', 'file_ids'],
-  ['linked_files', 'linked_file_ids'],
-  ['branches', 'branch_ids'],
-  ['commits', 'commit_ids'],
-  ['pull_requests', 'pull_request_ids'],
-] as const;
-export const partsOf = (record: RecordRow): string[] =>
-  PARTS.flatMap(([whole, ids]) => {
-    const list = record[whole] ?? record[ids];
-    return Array.isArray(list)
-      ? list
-          .filter((one) => !(isObject(one) && one.deleted === true))
-          .map((one) => String(isObject(one) ? one.id : one))
-      : [];
-  });
+/** Parts that others add to a record and that a deletion removes with it. A full record has them, or a slim one their IDs. */
+const partLists = (record: RecordRow): readonly unknown[] => {
+  // Named one by one: a run counts the parts of each of its records, and V8 finds fixed names faster.
+  const { comments, tasks, files, branches, commits } = record;
+  const { linked_files: linkedFiles, pull_requests: pullRequests } = record;
+  return [
+    comments ?? record.comment_ids,
+    tasks ?? record.task_ids,
+    files ?? record.file_ids,
+    linkedFiles ?? record.linked_file_ids,
+    branches ?? record.branch_ids,
+    commits ?? record.commit_ids,
+    pullRequests ?? record.pull_request_ids,
+  ];
+};
+export const partsOf = (record: RecordRow): string[] => {
+  const parts: string[] = [];
+  for (const list of partLists(record)) {
+    if (!Array.isArray(list)) continue;
+    for (const one of list)
+      if (!(isObject(one) && one.deleted === true)) parts.push(String(isObject(one) ? one.id : one));
+  }
+  return parts;
+};
 /** Lists that a slim record shows and a full record does not, or the reverse. A mark does not include them. */
 const SLIM_OR_FULL: ReadonlySet<string> = new Set([
   ...['branch_ids', 'commit_ids', 'pull_request_ids'],
@@ -187,11 +193,8 @@ type Sent = {
 export const beforeOf = ({ resource, verb, operation, input }: Sent, record?: RecordRow): Before => {
   const op = verb === 'upsert' ? 'create' : verb;
   const params = input.params;
-  const known = {
-    resource,
-    op,
-    ...(params === undefined || Object.keys(params).length === 0 ? {} : { params }),
-  };
+  const known: Before =
+    params === undefined || Object.keys(params).length === 0 ? { resource, op } : { resource, op, params };
   if (record === undefined || op === 'create') return known;
   if (op === 'update')
     return { ...known, values: valuesIn(operation.body ?? {}, Object.keys(input.body ?? {}), record) };

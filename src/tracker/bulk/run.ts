@@ -29,8 +29,10 @@ const MOST_TRIES = 4;
 export class Lost {
   /** Connections that were lost so far. */
   count = 0;
-  readonly #calls = new Set<Promise<unknown>>();
+  #calls = 0;
   #lookup: Promise<unknown> | undefined;
+  /** Resolves the wait for the end of the last call. */
+  #whenNone: (() => void) | undefined;
 
   /** True for an error after which the row may or may not be applied, while there are tries left. */
   mayRecover(error: AppError, tries: number, signal: AbortSignal): boolean {
@@ -39,11 +41,11 @@ export class Lost {
     return tries < MOST_TRIES && !signal.aborted;
   }
   call<T>(send: () => Promise<T>): Promise<T> {
-    return this.#lookup === undefined ? this.#start(send) : this.#pass().then(() => this.#start(send));
+    return this.#lookup === undefined ? this.#start(send) : this.#startLater(send);
   }
   async alone<T>(look: () => Promise<T>): Promise<T> {
-    await this.#pass();
-    const lookup = Promise.allSettled(this.#calls).then(look);
+    while (this.#lookup !== undefined) await this.#lookup;
+    const lookup = this.#waitForCalls().then(look);
     this.#lookup = lookup.catch(() => undefined);
     try {
       return await lookup;
@@ -51,15 +53,27 @@ export class Lost {
       this.#lookup = undefined;
     }
   }
-  #start<T>(send: () => Promise<T>): Promise<T> {
-    const sent = send();
-    const remove = (): void => void this.#calls.delete(sent);
-    this.#calls.add(sent);
-    sent.then(remove, remove);
-    return sent;
-  }
-  async #pass(): Promise<void> {
+  /** The last check and the start are one step: otherwise another lookup could start between them. */
+  async #startLater<T>(send: () => Promise<T>): Promise<T> {
     while (this.#lookup !== undefined) await this.#lookup;
+    return this.#start(send);
+  }
+  async #start<T>(send: () => Promise<T>): Promise<T> {
+    this.#calls += 1;
+    try {
+      return await send();
+    } finally {
+      this.#calls -= 1;
+      if (this.#calls === 0) this.#whenNone?.();
+    }
+  }
+  /** Only one lookup waits, and no call starts while it does. */
+  async #waitForCalls(): Promise<void> {
+    if (this.#calls === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#whenNone = resolve;
+    });
+    this.#whenNone = undefined;
   }
 }
 
@@ -243,7 +257,8 @@ const sendOnce = async (
   }
   // The note may wait for a list. A row whose response arrived must not look unanswered to a resumed run in that time.
   journal.noteDone(line, hash, id, markAfter(sent, answer));
-  await run.keys.note(resource, answer);
+  const noted = run.keys.note(resource, answer);
+  if (noted !== undefined) await noted;
   if (op === 'update' && input.body?.name !== undefined) await trackerNames.forget(run.context);
   return { line, status: 'done', op, resource, id };
 };
@@ -361,11 +376,13 @@ const decideChange = async (
   const problems = [...wrong, ...(unknown instanceof Promise ? await unknown : unknown)];
   return problems.length > 0 ? failRow(problems) : decision;
 };
+/** `finish` ends the claim of the row on its key. */
 const processChange = async (
   run: Run,
   marked: Marked,
   change: Change,
   key: string | undefined,
+  finish?: () => void,
 ): Promise<Outcome> => {
   const { line } = marked;
   try {
@@ -382,6 +399,8 @@ const processChange = async (
     if (error instanceof AppError && !endsRun(error) && error.category !== 'unsafe')
       return makeFailedOutcome(line, change, error);
     throw error;
+  } finally {
+    finish?.();
   }
 };
 /** The journal entry of a line. A line that has changed stops the run. */
@@ -429,9 +448,11 @@ const runChange = (
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const parents = JSON.stringify(change.input.params ?? {});
-  const scope = change.operation.params === undefined ? change.resource : `${change.resource} ${parents}`;
-  const before = run.keys.claim(isUpsert ? scope : change.resource, key, line, finished);
+  const isNested = isUpsert && change.operation.params !== undefined;
+  const scope = isNested
+    ? `${change.resource} ${JSON.stringify(change.input.params ?? {})}`
+    : change.resource;
+  const before = run.keys.claim(scope, key, line, finished);
   if (before !== undefined && isUpsert)
     return makeFailedOutcome(
       line,
@@ -445,7 +466,7 @@ const runChange = (
         ),
       ]),
     );
-  return processChange(run, marked, change, key).finally(finish);
+  return processChange(run, marked, change, key, finish);
 };
 /** Adds an outcome to the tally that decides the exit code. */
 export const count = (counts: Counts, outcome: Outcome): void => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseHead } from '../../../src/platform/node/http1-answer.ts';
+import { LastHead, parseHead } from '../../../src/platform/node/http1-answer.ts';
 import { covers } from '../../support/covers.ts';
 import { errorWith } from '../../support/facts.ts';
 
@@ -16,6 +16,21 @@ test('the parser returns status and headers: names in lower case, repeated ones 
   ]);
   expect(status).toBe(201);
   expect(headers).toEqual({ 'x-many': 'a, b', empty: '', constructor: 'c', 'with-colon': 'a:b' });
+});
+
+test('a head that follows another one on its connection is read as if it were the first', () => {
+  const lines = ['a: 1', 'a: 12', 'a: ', 'b: 1', 'A: 1', 'date: x', 'date: y', 'content-length: 2'];
+  const heads = lines.flatMap((one) => [
+    [one],
+    ...lines.map((two) => [one, two]),
+    ...lines.map((three) => ['b: 1', three, one]),
+  ]);
+  const last = new LastHead();
+  for (const fields of [...heads, ...heads.toReversed()]) {
+    const text = ['HTTP/1.1 200 OK', ...fields].join('\r\n');
+    const hasTwoLengths = fields.filter((line) => line.startsWith('content-length')).length > 1;
+    if (!hasTwoLengths) expect(parseHead(text, 'GET', last)).toEqual(parseHead(text, 'GET'));
+  }
 });
 
 test('a value may have tabs and bytes above ASCII', () => {

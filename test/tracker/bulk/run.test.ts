@@ -70,6 +70,24 @@ describe('a lookup after a lost connection', () => {
       ...['request 2', 'request 2 done', 'lookup 2', 'lookup 2 done'],
     ]);
   });
+  test('never overlaps with another lookup or a request, also when all of them wait for the same lookup', async () => {
+    const lost = new Lost();
+    const [active, overlaps]: [Set<string>, string[]] = [new Set(), []];
+    const work = (name: string) => async (): Promise<string> => {
+      const others = [...active].filter((other) => `${other}${name}`.includes('lookup'));
+      if (others.length > 0) overlaps.push(`${name} with ${others.join(' and ')}`);
+      active.add(name);
+      await pause();
+      active.delete(name);
+      return name;
+    };
+    const names = ['lookup 1', 'request 1', 'lookup 2', 'request 2', 'lookup 3', 'lookup 4', 'request 3'];
+    const all = names.map((name) =>
+      name.startsWith('lookup') ? lost.alone(work(name)) : lost.call(work(name)),
+    );
+    expect(await Promise.all(all)).toEqual(names);
+    expect(overlaps).toEqual([]);
+  });
   test('is reported before its pause', async () => {
     const at = trackerInMemory({ 'rows.ndjson': ndjson(label('a')) });
     let said = 'no pause';
