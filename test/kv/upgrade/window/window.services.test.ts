@@ -24,6 +24,7 @@ import {
 import type { JournalEntry, JournalStepId, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
 import { nodeHost } from '../../../../src/platform/node/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
+import { partlyMade } from '../../../support/context.ts';
 import { planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
@@ -36,6 +37,9 @@ const entry = (kind: 'begin' | 'end', step: JournalStepId, time: string): Journa
   at: `2026-01-02T${time}Z`,
 });
 const oneMember = [
+  partlyMade<JournalEntry>({
+    ...{ kind: 'opened', at: new Date(0).toISOString(), run: 'r', action: 'upgrade', plan: planned() },
+  }),
   entry('begin', 'n1.snapshot', '03:00:00'),
   entry('end', 'n1.snapshot', '03:00:20'),
   entry('begin', 'n1.stop', '03:00:20'),
@@ -87,7 +91,7 @@ describe('how long the next member needs', () => {
       owner: { host: 'h', pid: 1 },
       action: 'upgrade',
     };
-    expect(memberDurations(oneMember.toSpliced(3, 0, cut))).toEqual([]);
+    expect(memberDurations(oneMember.toSpliced(4, 0, cut))).toEqual([]);
   });
 });
 
