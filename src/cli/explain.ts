@@ -10,7 +10,7 @@ import { type Block, heading, type Page, prose, terms } from '../core/page.ts';
 import { errorExplanations } from '../reference/explanations/errors.ts';
 import { guardExplanations } from '../reference/explanations/guards.ts';
 import { exitExplanations, settingExplanations } from '../reference/explanations/settings.ts';
-import type { ErrorExplanation, Explanation, GuardExplanation } from '../reference/explanations/types.ts';
+import type { ErrorExplanation, Explanation, GuardExplanation } from '../core/problem.ts';
 import { kebab } from './derived/command.ts';
 
 const page = (title: string, summary: string, ...blocks: Block[]): Page => ({ title, summary, blocks });

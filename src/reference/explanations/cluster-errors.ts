@@ -1,4 +1,4 @@
-import type { ErrorExplanation } from './types.ts';
+import type { ErrorExplanation } from '../../core/problem.ts';
 
 /** Errors of the kv commands and of rehearsal clusters. */
 export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {

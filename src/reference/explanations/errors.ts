@@ -6,7 +6,7 @@ import { guardExplanations } from './guards.ts';
 import { serviceErrors } from './service-errors.ts';
 import { exitExplanations } from './settings.ts';
 import { signInErrors } from './sign-in-errors.ts';
-import type { ErrorExplanation, Explanation } from './types.ts';
+import type { ErrorExplanation, Explanation } from '../../core/problem.ts';
 
 /** One row for each error code, in the order of the codes. */
 export const errorExplanations: Readonly<Record<string, ErrorExplanation>> = Object.fromEntries(

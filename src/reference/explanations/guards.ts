@@ -1,4 +1,4 @@
-import type { GuardExplanation } from './types.ts';
+import type { GuardExplanation } from '../../core/problem.ts';
 
 /** One row for each preflight check of an upgrade. `meaning` is the requirement. */
 export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {

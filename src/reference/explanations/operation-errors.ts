@@ -1,4 +1,4 @@
-import type { ErrorExplanation } from './types.ts';
+import type { ErrorExplanation } from '../../core/problem.ts';
 
 /** The findings of cluster operations other than an upgrade. A refused operation has the name of its first finding as its code. */
 export const operationErrors: Readonly<Record<string, ErrorExplanation>> = {

@@ -1,4 +1,4 @@
-import type { ErrorExplanation } from './types.ts';
+import type { ErrorExplanation } from '../../core/problem.ts';
 
 /** Errors of settings, files, the mock server and the command line. */
 export const programErrors: Readonly<Record<string, ErrorExplanation>> = {

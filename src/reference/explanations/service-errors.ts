@@ -1,4 +1,4 @@
-import type { ErrorExplanation } from './types.ts';
+import type { ErrorExplanation } from '../../core/problem.ts';
 
 /** Errors of requests, label files, bulk runs and workspace files. */
 export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {

@@ -1,4 +1,4 @@
-import type { Explanation, SettingExplanation } from './types.ts';
+import type { Explanation, SettingExplanation } from '../../core/problem.ts';
 
 /** One row for each category of exit codes. `src/core/problem.ts` contains the code and the short meaning. */
 export const exitExplanations: Readonly<Record<string, Explanation>> = {

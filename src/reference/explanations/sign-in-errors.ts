@@ -1,4 +1,4 @@
-import type { ErrorExplanation } from './types.ts';
+import type { ErrorExplanation } from '../../core/problem.ts';
 
 /** Errors of sign-in, accounts and tokens. */
 export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {

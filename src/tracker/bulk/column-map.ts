@@ -7,7 +7,7 @@ import { AppError, type Problem, problem, usageError } from '../../core/problem.
 import { nearest } from '../../core/text.ts';
 import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
 import { trackerNames } from '../names/name-resolution.ts';
-import { fieldReferences } from '../names/resolve.ts';
+import { fieldReferences } from '../names/references.ts';
 import { readYaml } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
 import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';
