@@ -226,9 +226,9 @@ const lazyAudit = (
 ) => {
   let opened: AuditLog | undefined;
   const load = async () => {
-    const audit = await import('../api/audit.ts');
-    opened ??= audit.openAudit(host, settings, warn, redactor.clean);
-    return { ...audit, log: opened };
+    const { auditSender, commandEntry, openAudit } = await import('../api/audit.ts');
+    opened ??= openAudit(host, settings, warn, redactor.clean);
+    return { auditSender, commandEntry, log: opened };
   };
   return { load, close: async (): Promise<void> => opened?.close() };
 };
