@@ -1,7 +1,13 @@
 import { acceptable, acceptableOffline } from '../kv/upgrade/guards/guard.ts';
 import { type Key, keys } from '../config/settings.ts';
 import { environmentRows } from '../config/load.ts';
-import { exitCodes, type Category } from '../core/problem.ts';
+import {
+  type Category,
+  type ErrorExplanation,
+  type Explanation,
+  exitCodes,
+  type GuardExplanation,
+} from '../core/problem.ts';
 import { bare, type Field } from '../core/field.ts';
 import { flagName } from '../core/flag.ts';
 import { formats } from '../core/format.ts';
@@ -10,7 +16,6 @@ import { type Block, heading, type Page, prose, terms } from '../core/page.ts';
 import { errorExplanations } from '../reference/explanations/errors.ts';
 import { guardExplanations } from '../reference/explanations/guards.ts';
 import { exitExplanations, settingExplanations } from '../reference/explanations/settings.ts';
-import type { ErrorExplanation, Explanation, GuardExplanation } from '../core/problem.ts';
 import { kebab } from './derived/command.ts';
 
 const page = (title: string, summary: string, ...blocks: Block[]): Page => ({ title, summary, blocks });

@@ -107,8 +107,7 @@ export const check = defineCommand({
   run: async (context, values) => {
     const prepared = await prepare(context, values);
     const { made, observation, opened, options } = prepared;
-    const [{ closing, healthClosing }, { findingsText, wayText }, { wayOf }, done] = await Promise.all([
-      import('../../kv/upgrade/present/text.ts'),
+    const [{ closing, findingsText, healthClosing, wayText }, { wayOf }, done] = await Promise.all([
       import('../../kv/upgrade/present/text.ts'),
       import('../../kv/upgrade/plan.ts'),
       findArrived(prepared),
@@ -140,12 +139,8 @@ export const check = defineCommand({
       ...notes.map((note) => wrapMessage(`note for ${to}: ${note}`, columns, '  ')),
       ...end,
     ].join('\n');
-    const file = values.cluster;
-    return recordResult(
-      data,
-      { text, findings: () => findings.map((one) => reportable(one, file)) },
-      isGood ? undefined : 'no',
-    );
+    const reported = () => findings.map((one) => reportable(one, values.cluster));
+    return recordResult(data, { text, findings: reported }, isGood ? undefined : 'no');
   },
 });
 

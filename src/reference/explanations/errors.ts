@@ -1,4 +1,4 @@
-import { exitCodes } from '../../core/problem.ts';
+import { type ErrorExplanation, type Explanation, exitCodes } from '../../core/problem.ts';
 import { clusterErrors } from './cluster-errors.ts';
 import { operationErrors } from './operation-errors.ts';
 import { programErrors } from './program-errors.ts';
@@ -6,7 +6,6 @@ import { guardExplanations } from './guards.ts';
 import { serviceErrors } from './service-errors.ts';
 import { exitExplanations } from './settings.ts';
 import { signInErrors } from './sign-in-errors.ts';
-import type { ErrorExplanation, Explanation } from '../../core/problem.ts';
 
 /** One row for each error code, in the order of the codes. */
 export const errorExplanations: Readonly<Record<string, ErrorExplanation>> = Object.fromEntries(

@@ -305,7 +305,7 @@ const roundTrips = /^\w+_network_peer_round_trip_time_seconds_(sum|count)\{To="(
  * after its start on, a server records the time of its own requests to a peer, and 0 until one has succeeded.
  * A server that was reached earlier keeps its time, so this shows only a direction that was never open. Pure.
  */
-export const reachedIn = (page: string): PeerLinks => {
+const reachedIn = (page: string): PeerLinks => {
   const found = new Map<string, boolean>();
   const counts = new Map<string, number>();
   for (const [, what, remote = '', value] of page.matchAll(roundTrips))

@@ -119,7 +119,7 @@ export const emptyCounts: CanaryCounts = { writes: 0, failed: 0, lastMs: 0, long
  * Returns the counts after one more write. A gap lasts from the start of a write until a write succeeds. The
  * pause between two writes does not count. Pure.
  */
-export const countWrite = (
+const countWrite = (
   { waitingSince, ...last }: CanaryCounts = emptyCounts,
   { atMs, latencyMs, ok }: CanaryWrite,
 ): CanaryCounts => {
