@@ -367,11 +367,15 @@ export const permissionIn = (value: unknown, path: string, problems: Problem[]):
       ),
     );
   const set = members.filter((key) => given[key] !== undefined);
-  // A listed permission has an email address and a principal; the email address is sufficient.
+  // A listed permission has a name, an email address and a principal; the email address is sufficient. Without the
+  // name, the two may be different principals.
   const [who] = set;
-  const isPair = set.length === 2 && who === 'email' && set[1] !== 'audience';
+  const isPair =
+    set.length === 2 && who === 'email' && set[1] !== 'audience' && typeof given.name === 'string';
+  const found =
+    set.length > 1 ? `; got ${set.map((key) => `${key} ${String(given[key])}`).join(' and ')}` : '';
   if (who === undefined || (set.length > 1 && !isPair))
-    problems.push(problem(path, 'required', 'needs exactly one of email, person, group, audience'));
+    problems.push(problem(path, 'required', `needs exactly one of email, person, group, audience${found}`));
   problems.push(...set.flatMap((key) => principalProblem(key, given[key], `${path}.${key}`) ?? []));
   return who === undefined ? { role } : { role, [who]: String(given[who]) };
 };

@@ -66,15 +66,17 @@ test('a role is read in either case, and a non-text key as its text', () => {
   });
 });
 
-test('an email address with its person or group is one principal; with an audience it is two', () => {
+test('an email address and an ID are one principal only in a listed permission, which has a name', () => {
   const of = (one: object) => permissionsFrom([{ role: 'READER', ...one }]);
-  expect(of({ email: 'a@x', person: 'people/1' })).toMatchObject({
-    wanted: [{ email: 'a@x' }],
-    problems: [],
-  });
-  expect(of({ email: 'a@x', group: 'groups/1' }).problems).toEqual([]);
-  expect(of({ email: 'a@x', audience: 'audiences/1' }).problems).toHaveLength(1);
-  expect(of({ email: 'a@x', person: 'people/1', group: 'groups/1' }).problems).toHaveLength(1);
+  const listed = { name: 'labels/1/permissions/1', email: 'a@x' };
+  expect(of({ ...listed, person: 'people/1' })).toMatchObject({ wanted: [{ email: 'a@x' }], problems: [] });
+  expect(of({ ...listed, group: 'groups/1' }).problems).toEqual([]);
+  for (const [key, id] of Object.entries({ person: 'people/1', group: 'groups/1', audience: 'audiences/1' }))
+    expect(of({ email: 'a@x', [key]: id }).problems).toMatchObject([
+      { rule: 'required', message: naming('email a@x', `${key} ${id}`) },
+    ]);
+  expect(of({ ...listed, audience: 'audiences/1' }).problems).toHaveLength(1);
+  expect(of({ ...listed, person: 'people/1', group: 'groups/1' }).problems).toHaveLength(1);
   expect(of({ person: 'people/1', group: 'groups/1' }).problems).toHaveLength(1);
   expect(of({ audience: 'audiences/1' })).toMatchObject({
     wanted: [{ audience: 'audiences/1' }],
