@@ -5,7 +5,7 @@ import {
   parseAllDocuments as parseAll,
   parseDocument as parseOne,
 } from 'yaml';
-import { documentFrom, documentsFrom, yamlOptions, yamlValue } from '../core/yaml.ts';
+import { documentFrom, documentsFrom, type ScalarTag, yamlOptions, yamlValue } from '../core/yaml.ts';
 
 // The only file that loads the package. It is CommonJS: these static names stay when a bundler splits a lazy import of this file.
 export {
@@ -23,13 +23,13 @@ export {
 export const parseDocument = (
   text: string,
   lines = new LineCounter(),
-  options: { readonly mayHaveNul?: boolean } = {},
+  { customTags = [], ...options }: { readonly mayHaveNul?: boolean; readonly customTags?: ScalarTag[] } = {},
 ): Document.Parsed =>
   documentFrom(text, {
     ...options,
     YamlError: YAMLParseError,
     lines,
-    parse: (given) => parseOne(given, { ...yamlOptions, lineCounter: lines }),
+    parse: (given) => parseOne(given, { ...yamlOptions, customTags, lineCounter: lines }),
   });
 
 /** Parses all documents of a text with the limits of `parseDocument`. A text with comments only has no document. */

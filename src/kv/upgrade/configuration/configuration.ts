@@ -6,7 +6,7 @@ import {
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
-import { hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
+import { goTags, hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
 import { argvOf, wordsOf } from '../../../core/shell.ts';
 import type { ClusterFile, HostFacts, MemberSpec, MemberStatus, Observation } from '../../engine/model.ts';
@@ -394,7 +394,7 @@ export const parseConfig = async (
 > => {
   const { parseDocument } = await import('../../../platform/yaml.ts');
   const first = splitDocuments(text)[0];
-  const document = parseDocument(first);
+  const document = parseDocument(first, undefined, { customTags: goTags });
   // The servers use the last value of a repeated key.
   const error = document.errors.find(({ code }) => code !== 'DUPLICATE_KEY');
   if (error !== undefined) return { broken: error.message.trimEnd() };

@@ -52,6 +52,21 @@ describe('a line of the configuration file', () => {
     async (word) => expect(await stops(`snapshot-count: ${word}`)).toBe(false),
   );
   it.each([
+    ...['pre-vote: !!bool yes', 'pre-vote: !!bool "NO"', 'pre-vote: !<tag:yaml.org,2002:bool> on'],
+    ...['snapshot-count: !!int 1_000', 'snapshot-count: !!int "0x1F"', 'snapshot-count: !!float 7'],
+    ...['initial-cluster-token: !!binary aGk=', 'initial-cluster-token: !!timestamp 2026-01-01'],
+  ])('%s has the type of its tag', async (line) => expect(await stops(line)).toBe(false));
+  it.each([
+    ...['pre-vote: !!bool oN', 'pre-vote: !!bool 1', 'snapshot-count: !!int 08', 'snapshot-count: !!int x'],
+    ...[
+      'snapshot-count: !!int 12:30',
+      'initial-cluster-token: !!bool yes',
+      'initial-cluster-token: !!float 1',
+    ],
+  ])('%s is not of the type of its tag, or of the setting', async (line) =>
+    expect(await stops(line)).toBe(true),
+  );
+  it.each([
     'proxy: off',
     'client-transport-security:\n  Auto-TLS: "true"',
     'snapshot-count: 1000\nSnapshot-Count: abc',

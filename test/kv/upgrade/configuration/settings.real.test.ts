@@ -234,6 +234,17 @@ const valueCases: readonly Case[] = [
     ['initial-cluster-token', 'pre-vote', 'snapshot-count'].map((key): Case => ({ how: 'file', key, value })),
   ),
   ...['off', '"off"'].map((value): Case => ({ how: 'file', key: 'proxy', value })),
+  // Explicit tags, with the values of YAML 1.1.
+  ...['!!bool yes', '!!bool "no"', '!!bool oN', '!!bool 1'].map(
+    (value): Case => ({ how: 'file', key: 'pre-vote', value }),
+  ),
+  ...['!!int 1_000', '!!int 08', '!!int x', '!!float 7'].map(
+    (value): Case => ({ how: 'file', key: 'snapshot-count', value }),
+  ),
+  ...['!!binary aGk=', '!!timestamp 2026-01-01', '!!bool yes'].map(
+    (value): Case => ({ how: 'file', key: 'initial-cluster-token', value }),
+  ),
+  ...['"*"', '"a,*"'].map((value): Case => ({ how: 'file', key: 'host-whitelist', value })),
   ...Object.keys(fileSections).flatMap((section): Case[] => [
     { how: 'file', key: section, value: '{Auto-TLS: "true"}' },
     { how: 'file', key: section, value: 'x' },
