@@ -80,6 +80,10 @@ const isSet = (value: unknown): boolean =>
   value !== false &&
   !(typeof value === 'string' && off.test(value));
 
+/** A list of hosts that contains `*` accepts every host, so a version that ignores it accepts the same clients. */
+const restricts = (key: string, value: unknown): boolean =>
+  isSet(value) && !(key === 'host-whitelist' && typeof value === 'string' && value.split(',').includes('*'));
+
 const isPeer = (key: string): boolean => key.startsWith('peer-');
 const opens = (key: string): string => {
   if (!/ca-file$|client-cert-auth$/.test(key)) return 'it does not limit who may connect';
@@ -181,7 +185,7 @@ const sectionFindings = (section: Section, file: Settings, versions: Versions): 
   const given = values as Settings;
   const access = accessOf(versions.to);
   const found = everyName
-    .filter((key) => isSet(given[key]))
+    .filter((key) => restricts(key, given[key]))
     .flatMap((key): ConfigFinding[] => {
       const shown = `${section}.${key}`;
       if (isNew('section', key, versions)) return [newFinding(shown, versions)];
@@ -212,7 +216,7 @@ const sectionFindings = (section: Section, file: Settings, versions: Versions): 
 const topFindings = (file: Settings, versions: Versions): ConfigFinding[] => {
   const access = accessOf(versions.to);
   return everyName
-    .filter((key) => isSet(file[key]))
+    .filter((key) => restricts(key, file[key]))
     .flatMap((key): ConfigFinding[] => {
       if (isNew('top', key, versions)) return [newFinding(key, versions)];
       // These names have separate rules.
@@ -292,7 +296,7 @@ export const accessInEnvironment = (
 ): ConfigFinding[] => [
   ...givenFindings(
     {
-      has: (key) => env[variableOf(key)] !== undefined,
+      has: (key) => restricts(key, env[variableOf(key)]),
       get: (key) => env[variableOf(key)] ?? flags.get(key),
       display: variableOf,
       unknownText: (key, to) => `is ignored by ${to}: ${opens(key)}`,
@@ -300,7 +304,7 @@ export const accessInEnvironment = (
     versions,
   ),
   ...flagNames
-    .filter((key) => isSet(env[variableOf(key)]) && isNew('flags', key, versions))
+    .filter((key) => restricts(key, env[variableOf(key)]) && isNew('flags', key, versions))
     .map((key) => newFinding(variableOf(key), versions)),
 ];
 

@@ -90,6 +90,16 @@ describe('access settings in a configuration file', () => {
       'fail client-transport-security.allowed-cn',
     ]);
   });
+  it.each(['*', 'a,*'])(
+    'a host-whitelist of %s accepts every host, so no version changes access',
+    (value) => {
+      expect(about({ 'host-whitelist': value }, '3.3')).toEqual([]);
+      expect(about({ 'host-whitelist': value }, '3.4', '3.3')).toEqual([]);
+      const levels = (to: Minor, from?: Minor): string[] =>
+        lintEnvironment({ ETCD_HOST_WHITELIST: value }, new Map(), to, from).map(({ level }) => level);
+      expect([...levels('3.3'), ...levels('3.4', '3.3')]).not.toContain('fail');
+    },
+  );
   it('a restart on the same version changes no access setting', () => {
     for (const { minor } of versionRows)
       expect(about(client({ 'trusted-ca-file': 'x' }), minor, minor)).toEqual([]);
