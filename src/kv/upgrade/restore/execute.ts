@@ -182,13 +182,13 @@ const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<v
   }
 };
 const swapAll = async (
-  { shellFor, progress }: Restoring,
+  { plan, shellFor, progress }: Restoring,
   steps: readonly Step[],
 ): Promise<Restored['kept']> => {
   const kept: { name: string; kept_data: string }[] = [];
   for (const { step, member } of steps) {
     const before = progress.keptOf(step.name);
-    const kept_data = before ?? (await swapDirectory(shellFor(member), step, member));
+    const kept_data = before ?? (await swapDirectory(shellFor(member), step, member, commandOf(plan)));
     if (before === undefined) progress.write({ kind: 'swapped', member: step.name, kept: kept_data });
     kept.push({ name: step.name, kept_data });
   }

@@ -1,4 +1,4 @@
-import { next } from '../../../core/next.ts';
+import { after, next } from '../../../core/next.ts';
 import { resolve } from 'node:path';
 import { type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -459,9 +459,14 @@ printf %s "$K"`;
 };
 /**
  * Moves the current directory aside and the new directory to its path. Returns the new path of the previous
- * directory.
+ * directory. `again` is the command that repeats the restore.
  */
-export const swapDirectory = async (shell: Shell, step: RestoreStep, member: MemberSpec): Promise<string> => {
+export const swapDirectory = async (
+  shell: Shell,
+  step: RestoreStep,
+  member: MemberSpec,
+  again: readonly string[],
+): Promise<string> => {
   const done = await shell.run(swapScript(step, member), { timeoutMs: 60_000 });
   if (done.code === 0) return done.stdout;
   throw new AppError(
@@ -470,7 +475,11 @@ export const swapDirectory = async (shell: Shell, step: RestoreStep, member: Mem
     {
       code: 'RESTORE_STOPPED',
       tryThis: [
-        'every member is stopped; fix the cause, then run kv restore again: the kept directories stay',
+        after(
+          'every member is stopped; fix the cause, then',
+          again,
+          'restores again: the kept directories stay',
+        ),
       ],
     },
   );

@@ -63,7 +63,7 @@ const rebuilt = async (spec: MemberSpec): Promise<void> => {
   const shell = localShell(real.host);
   const [step] = plan.members;
   await buildDirectory(shell, plan, step as never, spec);
-  await swapDirectory(shell, step as never, spec);
+  await swapDirectory(shell, step as never, spec, []);
 };
 const text = (path: string): string => readFileSync(at(path), 'utf8').trim();
 

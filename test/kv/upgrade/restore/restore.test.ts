@@ -163,6 +163,22 @@ describe('a restore', () => {
     expect(warned).toEqual([named]);
     expect(restoreLine((await readRestore(small.host, STATE, 'test')).slice(0, -1))?.text).toEqual(named);
   });
+  it('a failed swap names the command with every option of the restore', async () => {
+    const { run, set, planWith } = await scene();
+    const plan = planWith(7);
+    const unverified = { ...plan, snapshot: { ...plan.snapshot, has_no_checksum: true as const } };
+    const log = (text: string): void => {
+      if (text === 'n3: stopped') set({ isBroken: true });
+    };
+    await expect(run({ log, plan: unverified })).rejects.toMatchObject({
+      detail: {
+        code: 'RESTORE_STOPPED',
+        tryThis: [
+          naming('--snapshot /s.db', '--skip-hash-check --accept-unverified s.db', '--bump-revision 7'),
+        ],
+      },
+    });
+  });
   it('an interrupted restore with other revisions builds every member again', async () => {
     const { run, stop, planWith, bumps } = await scene();
     const log = (text: string): void => {

@@ -97,12 +97,12 @@ describe('a new directory', () => {
 describe('a swap', () => {
   it('a swap reports where the previous directory is kept', async () => {
     const { shell, options } = shellThat({ stdout: '/data/n1.before-restore-R.2' });
-    expect(await swapDirectory(shell, step, member)).toBe('/data/n1.before-restore-R.2');
+    expect(await swapDirectory(shell, step, member, [])).toBe('/data/n1.before-restore-R.2');
     expect(options).toEqual([{ timeoutMs: 60_000 }]);
   });
   it('a failed swap reports the reason, and the fix for stopped members', async () => {
     await expect(
-      swapDirectory(shellThat({ code: 1, stderr: 'a\nbusy\n' }).shell, step, member),
+      swapDirectory(shellThat({ code: 1, stderr: 'a\nbusy\n' }).shell, step, member, []),
     ).rejects.toMatchObject({
       ...{ category: 'stopped', message: 'n1: its data directory could not be changed: busy' },
       detail: { code: 'RESTORE_STOPPED' },
