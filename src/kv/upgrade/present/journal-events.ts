@@ -7,7 +7,20 @@ import { detailText } from './text.ts';
 /** A journal as the events of its run: the facts of a run whose process did not record its events. */
 
 type Opened = Extract<JournalEntry, { kind: 'opened' }>;
-const ms = (entry: { readonly at: string }): number => Date.parse(entry.at);
+type Line = { readonly kind: string; readonly at: string };
+const ms = (entry: Pick<Line, 'at'>): number => Date.parse(entry.at);
+/** A clock that was set back would make the time between two lines negative: it counts as none. */
+const between = (earlier: Line, later: Line): number => Math.max(0, ms(later) - ms(earlier));
+/** The time from the last line that `isStart` accepts to the line `at`, with the pauses of the run. */
+const timeSince = (
+  entries: readonly JournalEntry[],
+  at: number,
+  isStart: (entry: JournalEntry) => boolean,
+): number => {
+  const began = entries.slice(0, at).findLastIndex(isStart);
+  const lines = began < 0 ? [] : entries.slice(began, at + 1);
+  return lines.reduce((sum, line, i) => sum + between(lines[i - 1] ?? line, line), 0);
+};
 /**
  * Converts the journal entries of a step to events. A member counts as unavailable from its stop to the end
  * of its health check, because the journal has no finer times.
@@ -17,10 +30,8 @@ const stepEvents = (plan: Plan, entries: readonly JournalEntry[], at: number): U
   if (entry.kind !== 'begin' && entry.kind !== 'end' && entry.kind !== 'failed') return [];
   const step = stepIn(plan, entry.step);
   if (step === undefined) return [];
-  const since = (id: string): number => {
-    const began = entries.slice(0, at).findLast((one) => one.kind === 'begin' && one.step === id);
-    return began === undefined ? 0 : ms(entry) - ms(began);
-  };
+  const since = (id: string): number =>
+    timeSince(entries, at, (one) => one.kind === 'begin' && one.step === id);
   const { member = '' } = step;
   if (entry.kind === 'begin') {
     const was_leader = plan.observation.members.some(
@@ -70,22 +81,14 @@ const otherEvents = (
     case 'reverting':
       return [{ event: 'reverting', member: entry.member, reason: entry.reason }];
     case 'reverted': {
-      const began = entries
-        .slice(0, at)
-        .findLast((one) => one.kind === 'reverting' && one.member === entry.member);
-      return [
-        {
-          event: 'reverted',
-          member: entry.member,
-          duration_ms: began === undefined ? 0 : ms(entry) - ms(began),
-        },
-      ];
+      const { member } = entry;
+      const isStart = (one: JournalEntry): boolean => one.kind === 'reverting' && one.member === member;
+      return [{ event: 'reverted', member, duration_ms: timeSince(entries, at, isStart) }];
     }
     default:
       return [];
   }
 };
-type Line = { readonly kind: string; readonly at: string };
 /**
  * The active time of the run at each line. No process worked on it between the last line of one part and the
  * first line of the next, so this time does not count.
@@ -94,7 +97,7 @@ const activeTimes = (entries: readonly Line[]): number[] => {
   let active = 0;
   return entries.map((entry, at) => {
     const last = entries[at - 1];
-    if (last !== undefined && entry.kind !== 'resumed') active += Math.max(0, ms(entry) - ms(last));
+    if (last !== undefined && entry.kind !== 'resumed') active += between(last, entry);
     return active;
   });
 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { broughtUpToDate, reportFromJournal } from '../../../../src/kv/upgrade/present/report.ts';
-import { journalEvents } from '../../../../src/kv/upgrade/present/journal-events.ts';
+import { journalEvents, memberDurations } from '../../../../src/kv/upgrade/present/journal-events.ts';
 import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
@@ -72,6 +72,25 @@ describe('a report from the journal alone', () => {
       ['n1', 5000, 'n1'],
       ['n2', 5000, 'n2'],
     ]);
+  });
+  it.each(whole.map((_, i) => i))('a clock that was set back before line %i loses only that time', (back) => {
+    const entries = whole.map((entry, i) => {
+      const at = Date.parse(entry.at) - (i < back ? 0 : 3_600_000);
+      return { ...entry, at: new Date(at).toISOString() };
+    });
+    const made = reportFromJournal(entries, '/j');
+    const exact = reportFromJournal(whole, '/j');
+    if (made === undefined || exact === undefined) throw new Error('expected two reports');
+    const timesIn = ({ report: { steps, members, duration_ms }, events }: typeof made): number[] => [
+      duration_ms,
+      ...steps.map((one) => one.duration_ms),
+      ...members.map(({ down_ms = 0 }) => down_ms),
+      ...events.flatMap((event) => ('duration_ms' in event ? [event.duration_ms] : [])),
+      ...memberDurations(entries),
+    ];
+    const [seen, right] = [timesIn(made), timesIn(exact)];
+    expect(seen).toHaveLength(right.length);
+    for (const [i, time] of seen.entries()) expect([right[i], (right[i] ?? 0) - 1000]).toContain(time);
   });
   it('can be drawn and read as every other one', () => {
     const made = reportFromJournal(whole, '/j');
