@@ -85,7 +85,7 @@ describe.each(versionPairs)('one direction of a link, %s → %s', (from, to, pre
   it.runIf(hasBinaries(from, to)).each<['refused' | 'silent', Direction, ('warn' | undefined)?]>([
     ['silent', 'from it'],
     ['silent', 'to it'],
-    // With this level no line shows who opened a connection.
+    // With this level the log has warnings and errors only: the lines about opened connections are absent.
     ['refused', 'from it', from === '3.4' ? 'warn' : undefined],
     ...(isSoak ? ([['refused', 'to it']] satisfies ['refused', Direction][]) : []),
   ])(
