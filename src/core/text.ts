@@ -84,7 +84,7 @@ export const wrap = (text: string, width: number, indent: string): string => {
 };
 /** Code in backticks, a command of this program up to the words behind it, and a flag with its value. The limit protects the stack. */
 const UNBROKEN =
-  /`[^`\n]+`|\bopsctl (?!(?:can|cannot|could|does|has|may|must|will|(?!labels\b|commands\b)[a-z]+s)\b)(?:"[^"]*"|'[^']*'|.){1,4000}?(?=$|[,;:)](?:\s|$)|\.(?:\s|$)|\s\(|\s(?:to|for|and|or|if|which|that|then|shows|lists|prints|is)\s)|--[a-z][a-z-]* [A-Z<"'\d][^\s,;)]*/g;
+  /`[^`\n]+`|\bopsctl (?!(?:can|cannot|could|does|has|may|must|will|(?!labels\b|commands\b)[a-z]+s)\b)(?:"[^"]*"|'[^']*'|.){1,4000}?(?=$|[,;:)](?:\s|$)|\.(?:\s|$)|\s\(|\s(?:to|for|and|or|if|which|that|then|shows|lists|prints|is)\s)|(?<![\w-])--[a-z][a-z-]* [A-Z<"'\d][^\s,;)]*/g;
 /** A line of a shell: a program with flags, or with a pipe or a redirection. */
 const SHELL_LINE = /^(?:[\w./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|systemctl|unset) |[^.;]* [|>] )/;
 const wide =

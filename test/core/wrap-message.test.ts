@@ -88,3 +88,7 @@ test('a terminal without a size has 80 places', () => {
   expect(messageColumns({ isTty: true, columns: 0 }, {})).toBe(80);
   expect(messageColumns({ isTty: false, columns: 60 }, {})).toBe(Number.POSITIVE_INFINITY);
 });
+test('a long word with many hyphens is read in one pass', () => {
+  const word = '--a'.repeat(200_000);
+  expect(wrapMessage(`invalid value ${word}`, 40, '  ').split('\n')).toEqual(['invalid value', `  ${word}`]);
+});
