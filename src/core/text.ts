@@ -87,6 +87,8 @@ const UNBROKEN =
   /`[^`\n]+`|\bopsctl (?!(?:can|cannot|could|does|has|may|must|will|(?!labels\b|commands\b)[a-z]+s)\b)(?:"[^"]*"|'[^']*'|.){1,4000}?(?=$|[,;:)](?:\s|$)|\.(?:\s|$)|\s\(|\s(?:to|for|and|or|if|which|that|then|shows|lists|prints|is)\s)|(?<![\w-])--[a-z][a-z-]* [A-Z<"'\d][^\s,;)]*/g;
 /** A line of a shell: a program with flags, or with a pipe or a redirection. */
 const SHELL_LINE = /^(?:[\w./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|systemctl|unset) |[^.;]* [|>] )/;
+/** A longer line is data that no person copies. It is not wrapped, because UNBROKEN needs stack for each character. */
+const LONGEST_WRAPPED_LINE = 20_000;
 const wide =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
 const placesOf = (text: string): number =>
@@ -99,7 +101,8 @@ export const wrapMessage = (text: string, width: number, indent: string): string
   const whole = (line: string): string => line.replaceAll(WORD_GLUE, ' ');
   const body = text.trimStart();
   const hint = /^try: /.exec(body)?.[0] ?? '';
-  if (placesOf(text) <= width || SHELL_LINE.test(body.slice(hint.length))) return whole(text);
+  if (text.length > LONGEST_WRAPPED_LINE || placesOf(text) <= width) return whole(text);
+  if (SHELL_LINE.test(body.slice(hint.length))) return whole(text);
   const lines: string[] = [];
   let line = text.slice(0, text.length - body.length);
   let isEmpty = true;

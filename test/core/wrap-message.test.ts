@@ -46,6 +46,10 @@ describe('a message wider than the terminal', () => {
       2,
     );
   });
+  test('stays whole if it has millions of characters', () => {
+    const text = `opsctl kv put ${'"x" '.repeat(5_000_000)}`;
+    expect(wrapMessage(text, 40, '  ') === text).toBe(true);
+  });
   test('keeps the indentation of each line', () => {
     expect(wrapMessages('head\n  one two three four five six', 19)).toBe(
       'head\n  one two three\n    four five six',
