@@ -139,8 +139,8 @@ export const check = defineCommand({
       ...notes.map((note) => wrapMessage(`note for ${to}: ${note}`, columns, '  ')),
       ...end,
     ].join('\n');
-    const reported = () => findings.map((one) => reportable(one, values.cluster));
-    return recordResult(data, { text, findings: reported }, isGood ? undefined : 'no');
+    const listFindings = () => findings.map((one) => reportable(one, values.cluster));
+    return recordResult(data, { text, findings: listFindings }, isGood ? undefined : 'no');
   },
 });
 
