@@ -425,7 +425,7 @@ it('values of a configuration have the kind that the server reads', () => {
   ]);
   expect(
     keys({ 'snapshot-count': '1_000', 'quota-backend-bytes': '0x10', debug: 'yes', name: null }),
-  ).toEqual([]);
+  ).toEqual(['snapshot-count', 'quota-backend-bytes', 'debug']);
   expect(keys({ 'snapshot-count': 'many', debug: 1 })).toEqual(['snapshot-count', 'debug']);
   const long = (length: number) =>
     typeFindings({ 'snapshot-count': text(length) }, '3.4')[0]?.message.split(',')[0];
