@@ -19,7 +19,7 @@ export const EQUIVALENT = [
   {
     file: 'src/tracker/bulk/run.ts',
     kind: 'await',
-    text: 'await run.keys.note(resource, answer)',
+    text: 'await noted',
     reason:
       'The note is the first reaction that is added to the promise of the index, so it is complete before every later row continues that waits for the same promise.',
   },
