@@ -14,6 +14,7 @@ const limited: Readonly<Record<string, string>> = {
   'api/list-rows.ts: head = Buffer.concat([head, next.value])': 'stops at the first bytes of a response',
   'etcd-sim/gateway/client-handler.ts: pending = Buffer.concat([pending, chunk])':
     'the rest of one frame of a simulated cluster',
+  'core/text.ts: start = Buffer.concat([start, piece])': 'stops when the format shows, at most at 4096 bytes',
   'core/yaml.ts: keys = [...keys.filter((column) => column < (columns[0] ?? 0)), ...columns]':
     'the depth of a document is limited',
   'kv/client/snapshot.ts: head = Buffer.concat([head, bytes.subarray(0, headBytes - head.length)])':

@@ -45,6 +45,7 @@ const reasons = {
   pages: 'reads page by page or repeatedly: the request of the first page is the result',
   prompt: 'asks for more than a confirmation',
   token: 'a recorded request needs no token, and a token is not renewed for it',
+  guard: 'a recorded request is not compared with the requests of earlier commands',
   other: 'sends requests that are outside the services of the context',
   trial: 'tries a request to learn what a name means',
   text: 'words the output',
@@ -91,6 +92,7 @@ const checks: Readonly<Record<string, readonly (keyof typeof reasons)[]>> = {
   'tracker/bulk/undo.ts': ['plan'],
   'tracker/bulk/upsert.ts': ['plan'],
   'tracker/ensure.ts': ['files'],
+  'tracker/files.ts': ['guard'],
 };
 test('only code that skips more than a request checks for a dry run', () => {
   const found = readdirSync('src', { recursive: true, encoding: 'utf8' })

@@ -470,6 +470,7 @@ describe.each([
 
 /** Files that only this program writes. A damaged file is recreated or reported; a person does not edit it. */
 const ownFormats: Readonly<Record<string, string>> = {
+  'api/sent-requests.ts': 'the requests of one command that create records, which a kill can cut off',
   'auth/programs/setup.ts': 'the settings that kubectl prints; the file of docker goes through the reader',
   'auth/credential-store/store.ts': 'the credential store',
   'auth/machine/identity-token.ts': 'the response of a token endpoint',
