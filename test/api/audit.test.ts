@@ -211,7 +211,7 @@ describe('the response of a change', () => {
     await writeAll();
     expect([await ask('pooled'), await ask(), waiting()]).toEqual(['responded', 'waits', 2]);
   });
-  test('that fails waits for its audit entry also in a bulk run', async () => {
+  test('that fails waits for its audit entry, including in a bulk run', async () => {
     let isLost = false;
     const { ask, writeAll } = bed(async () => {
       if (isLost) throw new Error('the connection was closed');

@@ -70,7 +70,7 @@ describe('a create whose response was lost', () => {
   });
 });
 
-test('a create that succeeds or is rejected leaves nothing behind', async () => {
+test('a create that succeeds or is rejected removes its file', async () => {
   const at = trackerInMemory();
   const label = ['labels', 'create', '--name', 'bug'];
   expect((await at.run(label)).code).toBe(0);

@@ -355,7 +355,7 @@ describe('the end of a command', () => {
     await telemetry.end({ category: 'done' });
     expect(warnings).toEqual(['traces were not sent: the collector returned 400']);
   });
-  it('waits at most for the timeout, also if it is longer than the one of the library', async () => {
+  it('waits at most for the timeout, even if it is longer than the one of the library', async () => {
     const waits: number[] = [];
     const { telemetry, warnings } = await started({
       request: () => new Promise(() => {}),

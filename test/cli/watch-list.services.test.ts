@@ -276,7 +276,7 @@ describe('the tracker', () => {
     expect(ran.stdout).toMatch(header);
     expect(ran.stdout).toMatch(row);
   });
-  it('a warning is written before the next request, also if no stream is a terminal', async () => {
+  it('a warning is written before the next request, even if no stream is a terminal', async () => {
     let isDown = false;
     let stderr = '';
     const seen: string[] = [];

@@ -278,7 +278,7 @@ describe('version', () => {
 });
 
 describe('whoami', () => {
-  it('whoami names the server and the origin of the token, also if the server cannot be reached', async () => {
+  it('whoami names the server and the origin of the token, even if the server cannot be reached', async () => {
     const env = { OPSCTL_TRACKER_URL: 'http://127.0.0.1:9', OPSCTL_TRACKER_TOKEN: 'secret-of-the-test' };
     const { code, json, stdout } = await opsctl(['whoami', '-o', 'json'], {
       home,

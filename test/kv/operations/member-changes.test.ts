@@ -316,7 +316,7 @@ describe('the plan to change the peer URLs of a learner', () => {
     ['3.6.11', 'refused'],
     ['3.6.12', 'accepted'],
     ['3.6.13', 'accepted'],
-  ])('with %s is %s, also if only one member runs that version', (version, verdict) => {
+  ])('with %s is %s, even if only one member runs that version', (version, verdict) => {
     const guards = (isLearner: boolean, others: string): string[] => {
       const observation = observationOf(3, (one) => ({
         ...one,

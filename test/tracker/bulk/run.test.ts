@@ -70,7 +70,7 @@ describe('a lookup after a lost connection', () => {
       ...['request 2', 'request 2 done', 'lookup 2', 'lookup 2 done'],
     ]);
   });
-  test('never overlaps with another lookup or a request, also when all of them wait for the same lookup', async () => {
+  test('never overlaps with another lookup or a request, even if all of them wait for the same lookup', async () => {
     const lost = new Lost();
     const [active, overlaps]: [Set<string>, string[]] = [new Set(), []];
     const work = (name: string) => async (): Promise<string> => {

@@ -145,7 +145,7 @@ describe('a restore', () => {
     ]);
     expect((await journal()).at(-1)).toBe('closed');
   });
-  it('a Ctrl-C after a restore has ended prints nothing', async () => {
+  it('a Ctrl-C after a restore has ended does not print a message', async () => {
     const { run, stop, warned } = await scene();
     await run();
     stop.abort();
