@@ -37,6 +37,26 @@ const resumed = (small: SmallCluster, plan: Plan, patch: Parameters<typeof condu
 };
 
 describe('an upgrade', () => {
+  it('a clock that is set back during the run changes no duration of a step or a member', async () => {
+    const reportWith = async (backMs: number) => {
+      const small = smallCluster();
+      let offset = 0;
+      const host = { ...small.host, now: () => small.host.now() - offset };
+      const sink = (event: UpgradeEvent): void => {
+        if (event.event === 'step-started' && event.step.id === 'n3.stop') offset = backMs;
+      };
+      return (await conducted(small, await small.plan(), { host, sink })).report;
+    };
+    const timesOf = ({ steps, members }: Awaited<ReturnType<typeof reportWith>>) => [
+      steps.map(({ id, duration_ms }) => [id, duration_ms]),
+      members.map(({ name, down_ms }) => [name, down_ms]),
+    ];
+    const [usual, seen] = [await reportWith(0), await reportWith(3_600_000)];
+    expect(seen.outcome).toBe('done');
+    expect(timesOf(seen)).toEqual(timesOf(usual));
+    expect(seen.duration_ms).toBeGreaterThan(0);
+    expect(seen.duration_ms).toBeLessThanOrEqual(usual.duration_ms);
+  });
   it('an upgrade replaces one member after another, the leader last, and leaves no keys in the store', async () => {
     const small = smallCluster();
     const plan = await small.plan();
