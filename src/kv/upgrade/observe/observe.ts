@@ -204,11 +204,15 @@ export const seeAuth = async (access: Access, url: string): Promise<Observation[
     return { is_on: true, problem: messageOf(error), ...(isRejected ? { is_rejected: true } : {}) };
   }
 };
-/** Asks one member after the other until one answers, because a busy member may not respond in time. */
+/**
+ * Asks one member after the other until one answers, because a busy member may not respond in time. A member
+ * that rejects a read without a user proves that authentication is on, whatever the next members answer.
+ */
 const seeAuthOfAny = async (access: Access, urls: readonly string[]): Promise<Observation['auth']> => {
   let auth: Observation['auth'] = { is_on: undefined };
   for (const url of urls) {
-    auth = await seeAuth(access, url);
+    const next = await seeAuth(access, url);
+    if (next.is_on === true || auth.is_on !== true) auth = next;
     if (auth.problem === undefined || auth.is_rejected === true) return auth;
   }
   return auth;

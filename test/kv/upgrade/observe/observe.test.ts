@@ -186,6 +186,22 @@ describe('authentication of a store', () => {
     });
     expect(reads).toBe(3);
   });
+  it.each([
+    ['does not respond', async () => Promise.reject(new AppError('network', 'late', {}))],
+    ['answers without a user', async () => ({})],
+  ])('a member that rejected a read without a user decides, even if the next one %s', async (_, answer) => {
+    let asked = 0;
+    const anonymous = async () => {
+      asked += 1;
+      return asked === 1 ? Promise.reject(refused()) : answer();
+    };
+    const late = async () => Promise.reject(new AppError('network', 'late', {}));
+    expect((await cluster(three, { range: late }, { range: anonymous }).deep()).auth).toEqual({
+      is_on: true,
+      problem: 'late',
+    });
+    expect(asked).toBe(3);
+  });
 });
 
 describe('leases of a store', () => {
