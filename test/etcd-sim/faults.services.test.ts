@@ -57,6 +57,28 @@ describe('faults of a simulated member', () => {
     await cluster.fault(before.name, []);
     await cluster.healthy();
   });
+  it('links-out: the member records no round trip, and without the fault it keeps those to a stopped peer', async () => {
+    cluster = await testCluster(['3.4.23', '3.4.23', '3.4.23']);
+    const reaches = async (): Promise<boolean[]> => {
+      const { text } = await cluster.member('n1').get('/metrics');
+      const sums = text.matchAll(/^\w+_network_peer_round_trip_time_seconds_sum\{To="[0-9a-f]+"\} (\S+)$/gm);
+      return [...sums].map(([, sum]) => Number(sum) > 0);
+    };
+    cluster.member('n1').passes(5000);
+    await until('n1 records round trips to both peers', async () => {
+      const both = await reaches();
+      return both.length === 2 && both.every((one) => one);
+    });
+    await cluster.stop('n2');
+    expect(await reaches()).toEqual([true, true]);
+    await cluster.start('n2', '3.4.23');
+    await cluster.stop('n1');
+    await cluster.fault('n1', [{ kind: 'links-out' }]);
+    await cluster.start('n1', '3.4.23');
+    await cluster.healthy();
+    cluster.member('n1').passes(5000);
+    expect(await reaches()).toEqual([false, false]);
+  });
   it('clock-skew: its log is written by its own clock, and the others warn of it', async () => {
     cluster = await testCluster(three);
     const one = await follower();

@@ -3,6 +3,7 @@ import { messageOf } from '../../core/problem.ts';
 import { type Handler, type Incoming, NetworkError, type Outgoing, type Bytes } from '../../platform/host.ts';
 import { decimal } from '../disk/db-file.ts';
 import { compareMinors, everyForm, type Form, printedIds } from '../forms.ts';
+import type { PeerLink } from '../node/peer-link.ts';
 import { compaction, deleteRange, put, range, transportBytes, txn } from './kv.ts';
 import {
   alarm,
@@ -100,16 +101,27 @@ const readiness = async (api: Api, headers: Readonly<Record<string, string>>): P
     : 'linearizable_read failed: context deadline exceeded';
   return { status: 503, headers, body: `[-]${failed}\n` };
 };
+/** A member writes the times of its requests to a peer after the first record. */
+const roundTripMetrics = ({ id, roundTrips }: PeerLink): (readonly [string, number])[] =>
+  roundTrips.count === 0
+    ? []
+    : (['sum', 'count'] as const).map((what) => [
+        `network_peer_round_trip_time_seconds_${what}{To="${id}"}`,
+        roundTrips[what],
+      ]);
 /** From 3.4 on, a member counts the connections that it opened, and those that it lost. */
 const peerMetrics = ({ node, form }: Api): (readonly [string, number])[] =>
   node.links.values().flatMap((link): (readonly [string, number])[] => {
     const labels = `{Local="${node.id}",Remote="${link.id}"}`;
-    const failures = [`network_peer_sent_failures_total{To="${link.id}"}`, link.failures] as const;
-    if (!form.has.learners) return [failures];
+    const always = [
+      [`network_peer_sent_failures_total{To="${link.id}"}`, link.failures] as const,
+      ...roundTripMetrics(link),
+    ];
+    if (!form.has.learners) return always;
     return [
       [`network_active_peers${labels}`, link.isActive ? 1 : 0],
       [`network_disconnected_peers_total${labels}`, link.disconnects],
-      failures,
+      ...always,
     ];
   });
 const metrics = (api: Api): string => {

@@ -30,6 +30,9 @@ export const REFUSED_LINK = 'x-refused-link';
 const certificateError =
   'x509: certificate relies on legacy Common Name field, use SANs or temporarily enable Common Name matching with GODEBUG=x509ignoreCN=0';
 const errorEveryMs = 500;
+/** How often a member records the time of its requests to a peer. */
+const recordEveryMs = 5000;
+const roundTripSeconds = 0.0002;
 /**
  * The connection to one other member. Failures are values. The loss and the return of the connection are
  * logged (spec/store#measured-upgrade).
@@ -45,12 +48,21 @@ export class PeerLink {
   disconnects = 0;
   failures = 0;
   #errorAt = 0;
+  /** Whether it has ever worked. Even a member that loses its peer keeps the last time of a request. */
+  #wasActive = false;
+  readonly #began: number;
   readonly #host: Host;
   readonly #o: LinkOptions;
   constructor(host: Host, options: LinkOptions) {
     this.#host = host;
     this.#o = options;
     this.id = options.id;
+    this.#began = host.elapsed();
+  }
+  /** The recorded times of its requests: 0 until one has succeeded. */
+  get roundTrips(): { readonly count: number; readonly sum: number } {
+    const count = Math.floor((this.#host.elapsed() - this.#began) / recordEveryMs);
+    return { count, sum: this.#wasActive ? count * roundTripSeconds : 0 };
   }
   get url(): string {
     return this.#o.url;
@@ -97,6 +109,7 @@ export class PeerLink {
       this.activeSince = this.#host.elapsed();
     }
     this.isActive = true;
+    this.#wasActive = true;
   }
   /** A real member retries repeatedly and logs each error. */
   #noteRefusal(): void {
