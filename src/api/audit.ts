@@ -13,6 +13,7 @@ import {
   NetworkError,
 } from '../platform/host.ts';
 import type { EngineContext, Runtime, Target } from './context.ts';
+import { type AttemptWatch, wasNeverSent } from './send.ts';
 
 /** One change, without secrets. */
 export type AuditEntry = {
@@ -161,19 +162,22 @@ const makeAddressReader = (): ((request: HttpRequest) => Asked) => {
     return last;
   };
 };
-type Place = { readonly service: string; readonly isMock: boolean };
+type Place = { readonly service: string; readonly target: Target };
 /** The entry of a request before its outcome is known. */
 export type RequestDraft = Omit<AuditEntry, 'outcome' | 'status' | 'duration_ms'>;
+/** Notes of the attempts of one request. A failure to write costs the guard and not the request. */
+export type RequestNotes = {
+  noteSent(): Promise<void>;
+  /** Does nothing if no attempt is open. `status` is absent if the service did not respond. */
+  noteOutcome(outcome: AuditEntry['outcome'], status?: number | null): Promise<void>;
+};
 /** Refuses a request that an earlier command may have sent (`sent-requests.ts`). */
 export type RequestGuard = {
   /**
-   * Notes a request before it is sent. Throws if an earlier command may have sent it. Returns the function that notes
-   * the outcome; undefined for a request that can be repeated.
+   * Throws if an earlier command may have sent the request. Returns the notes of the request; undefined for a request
+   * that can be repeated.
    */
-  admit(
-    request: HttpRequest,
-    draft: RequestDraft,
-  ): Promise<((outcome: AuditEntry['outcome']) => Promise<void>) | undefined>;
+  admit(request: HttpRequest, draft: RequestDraft, target: Target): Promise<RequestNotes | undefined>;
   /** Keeps the file if a request may have been applied and the command could not report it. */
   end(failure: unknown): Promise<void>;
 };
@@ -191,7 +195,21 @@ const makeTimeText = (now: Host['now']): (() => string) => {
     return text;
   };
 };
-const wasNeverSent = (error: unknown): boolean => (error as { sent?: unknown } | null)?.sent === false;
+/** Notes each attempt of a request. `isOpen` is false while no attempt can be at the service; the attempts of a row are not watched. */
+const watchOf = (notes: RequestNotes | undefined, isOpen: boolean) => {
+  const state = { isOpen };
+  const watch: AttemptWatch = {
+    onStart: async () => {
+      await notes?.noteSent();
+      state.isOpen = true;
+    },
+    onRepeat: async () => {
+      state.isOpen = false;
+      await notes?.noteOutcome('rejected');
+    },
+  };
+  return { state, watch };
+};
 /**
  * Sends requests and writes each change with its outcome to the log. After the log is open, a response does not wait for
  * its entry if the request is a row of a bulk run: the entry is written in the same turn, and the journal of the run has
@@ -201,35 +219,37 @@ export const auditSender = (
   log: AuditLog,
   { now, elapsed }: Pick<Host, 'now' | 'elapsed'>,
   { command, profile }: Pick<AuditEntry, 'command' | 'profile'>,
-  { service, isMock }: Place,
-  send: (request: HttpRequest) => Promise<HttpReply>,
+  { service, target }: Place,
+  send: (request: HttpRequest, watch?: AttemptWatch) => Promise<HttpReply>,
   guard?: RequestGuard,
 ) => {
   const timeText = makeTimeText(now);
   const addressOf = makeAddressReader();
+  const mock = target.isMock;
   let isOpen = false;
   const draftOf = (request: HttpRequest) => {
     const [url, body] = [addressOf(request).shownUrl, bodyText(request)];
-    return { at: timeText(), command, profile, service, mock: isMock, method: request.method, url, body };
+    return { at: timeText(), command, profile, service, mock, method: request.method, url, body };
   };
   return async (request: HttpRequest): Promise<HttpReply> => {
     if (!addressOf(request).canChange) return send(request);
     const isRow = request.transport === 'pooled';
-    const noteOutcome = isRow ? undefined : await guard?.admit(request, draftOf(request));
+    const notes = isRow ? undefined : await guard?.admit(request, draftOf(request), target);
+    const { state, watch } = watchOf(notes, isRow);
     const [at, began] = [timeText(), elapsed()];
     const note = async (outcome: AuditEntry['outcome'], status: number | null): Promise<void> => {
-      if (noteOutcome !== undefined) await noteOutcome(outcome);
+      await notes?.noteOutcome(outcome, status);
       const durationMs = Math.round(elapsed() - began);
       return log.write({ ...draftOf(request), at, outcome, status, duration_ms: durationMs });
     };
     try {
-      const reply = await send(request);
+      const reply = await (isRow ? send(request) : send(request, watch));
       const noted = note(outcomeOf(reply.status), reply.status);
       if (!isRow || !isOpen) await noted;
       isOpen = true;
       return reply;
     } catch (error) {
-      await note(wasNeverSent(error) ? 'rejected' : 'unknown', null);
+      await note(wasNeverSent(error) || !state.isOpen ? 'rejected' : 'unknown', null);
       throw error;
     }
   };

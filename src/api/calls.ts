@@ -19,7 +19,7 @@ import {
 } from './request.ts';
 import { answerFrom, expectShape, type WireReply } from './response.ts';
 import type { CompletionCache } from './list-rows.ts';
-import { checkCommand, rawCheck, send, withOutcome } from './send.ts';
+import { type AttemptWatch, checkCommand, rawCheck, send, withOutcome } from './send.ts';
 
 type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
   readonly timeoutMs: number | undefined;
@@ -68,7 +68,7 @@ const bucketsFor = (pace: Pace) => {
   };
 };
 /** The data of requests to one service. */
-type Sender = (request: HttpRequest) => Promise<HttpReply>;
+type Sender = (request: HttpRequest, watch?: AttemptWatch) => Promise<HttpReply>;
 const RATE_LIMITED = 'the service returned 429';
 /** Why the built-in server makes a command wait, and how to avoid it. */
 const mockRateLimit =
@@ -98,10 +98,11 @@ const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => S
       ...{ signal, onRetry, prover, timeoutMs },
       ...(bucket ? { admit: () => bucket.admit(onWait) } : {}),
     };
-    const sendPaced: Sender = (request) => send(host, request, options);
+    const sendPaced: Sender = (request, watch) =>
+      send(host, request, watch === undefined ? options : { ...options, watch });
     if (bucket === undefined || !pace.isRateDefault) return sendPaced;
-    return async (request) => {
-      const reply = await sendPaced(request);
+    return async (request, watch) => {
+      const reply = await sendPaced(request, watch);
       // Our limit is a default for services that do not report one. A limit that a user set is kept.
       if (reply.headers['x-ratelimit-limit'] === 'off') bucket.open();
       return reply;
@@ -165,7 +166,7 @@ export type ContextOptions = Pick<
     /** Finds the service, and starts the embedded mock server if no service is configured. */
     readonly reach: (service: ServiceName) => Promise<Target>;
     /** Writes each change of a service to the local audit log. */
-    readonly audit?: (place: { readonly service: string; readonly isMock: boolean }, send: Sender) => Sender;
+    readonly audit?: (place: { readonly service: string; readonly target: Target }, send: Sender) => Sender;
     /** What a service adds to its error responses: the actions that fix the problem. */
     readonly explainer?: (service: string) => Promise<Explain> | undefined;
     /** Takes note of the records that come, for completion. */
@@ -249,8 +250,8 @@ const withToken = (target: Target, token: string): Target => ({
   },
   ...(target.prover === undefined ? {} : { prover: target.prover.forToken(token) }),
 });
-const auditedBy = ({ audit }: ContextOptions, service: string, { isMock }: Target, send: Sender): Sender =>
-  audit === undefined ? send : audit({ service, isMock }, send);
+const auditedBy = ({ audit }: ContextOptions, service: string, target: Target, send: Sender): Sender =>
+  audit === undefined ? send : audit({ service, target }, send);
 /** A copy of a row's request. A bulk run copies each of its requests, and V8 copies unknown objects slowly. */
 const withTransport = (
   { method, url, headers, body }: WireRequest,
@@ -270,7 +271,7 @@ const lineOf = async (
   const to = more.bearer === undefined ? found : withToken(found, more.bearer);
   const { wording = {} } = to;
   const { transport } = more;
-  const send = auditedBy(options, service.name, found, senderTo(to));
+  const send = auditedBy(options, service.name, to, senderTo(to));
   const requestOf = requestMaker(
     { ...service, basePath: prefixFor(service.basePath, to) },
     operationInDialect(operation, wording),

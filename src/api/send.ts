@@ -45,7 +45,15 @@ export const retryDelay = (
   return mayHelp && SAFE.has(method) ? (asked ?? backoff()) : undefined;
 };
 
+/** Follows the attempts of one request. While the command waits for the next attempt, no attempt is open. */
+export type AttemptWatch = {
+  /** Called directly before each attempt. */
+  onStart(): Promise<void>;
+  /** Called after an attempt that made no change and is repeated. */
+  onRepeat(): Promise<void>;
+};
 export type SendOptions = {
+  readonly watch?: AttemptWatch | undefined;
   readonly policy?: RetryPolicy;
   readonly signal?: AbortSignal;
   /** Replaces the timeout of the request. */
@@ -175,6 +183,7 @@ export const send = async (host: Host, given: HttpRequest, options: SendOptions 
   const request = copyOf(given, options);
   for (let tries = 1; ; tries++) {
     const ended = await options.admit?.();
+    await options.watch?.onStart();
     let result: Result;
     try {
       const reply = await attempt(host, request, ended, options.prover);
@@ -188,6 +197,7 @@ export const send = async (host: Host, given: HttpRequest, options: SendOptions 
       if ('error' in result) throw unreachable(result.error, request.url);
       return result.reply;
     }
+    await options.watch?.onRepeat();
     options.onRetry?.(
       delay,
       'error' in result ? result.error.message : `the service returned ${result.reply.status}`,
@@ -256,14 +266,13 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const mayChange = (method: string, path: string): boolean =>
   !READS.has(method) && !/\/search([?#]|$)/.test(path);
 
-/**
- * False for a request of which no byte can have reached the service. A rejection (4xx) is a definite
- * response: no change was applied.
- */
-const mayBeApplied = (error: AppError): boolean => {
-  const { cause } = error.detail;
-  return error.category === 'network' && (!(cause instanceof NetworkError) || cause.sent);
+/** True if no byte of the request can have reached the service. The error that a user sees has the error of the network as its cause. */
+export const wasNeverSent = (error: unknown): boolean => {
+  const cause = error instanceof AppError ? error.detail.cause : error;
+  return cause instanceof NetworkError && !cause.sent;
 };
+/** A rejection (4xx) is a definite response: no change was applied. */
+const mayBeApplied = (error: AppError): boolean => error.category === 'network' && !wasNeverSent(error);
 
 type Request = { readonly method: string; readonly url: string };
 

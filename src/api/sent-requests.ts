@@ -2,13 +2,23 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
+import { limits } from '../core/limits.ts';
 import { isSearch } from '../core/operation.ts';
 import { AppError, messageOf } from '../core/problem.ts';
 import { fittingJson } from '../core/shape.ts';
+import { messageColumns, printable, wrapMessages } from '../core/text.ts';
+import { thisProcess } from '../platform/file-lock.ts';
 import type { AppendFile, Host, HttpRequest } from '../platform/host.ts';
 import { describeProcess, processState, type ProcessIdentity } from '../platform/process-identity.ts';
-import { thisProcess } from '../platform/file-lock.ts';
-import { type AuditEntry, openToAppend, type RequestDraft as Draft, type RequestGuard } from './audit.ts';
+import {
+  type AuditEntry,
+  openToAppend,
+  type RequestDraft as Draft,
+  type RequestGuard,
+  type RequestNotes,
+  targetMark,
+} from './audit.ts';
+import type { Target } from './context.ts';
 import { UNFINISHED_REQUEST } from './send.ts';
 
 /**
@@ -19,17 +29,31 @@ import { UNFINISHED_REQUEST } from './send.ts';
 const SUFFIX = '.sent';
 /** Older files of commands that ended are removed. */
 const MOST_FILES = 50;
+const DAY_MS = 24 * 60 * 60_000;
+/** An older request is not refused: a person then knows whether the record exists, and a name may be used again. */
+const REFUSED_MS = DAY_MS;
+/** After this time a file is removed. Until then opsctl reports its requests. */
+const KEPT_MS = 7 * DAY_MS;
+/** Connections that are made before the time of a request starts. */
+const CONNECT_MS = 10_000;
+const TIMEOUT_MS = 30_000;
+/** An upload has no time limit while bytes move. */
+const UPLOAD_MS = 60 * 60_000;
 
 type Outcome = AuditEntry['outcome'];
 type Sent = {
   readonly digest: string;
+  /** `at` is the start of the attempt. */
   readonly entry: Draft;
+  /** The attempt cannot take longer. */
+  readonly longestMs: number;
   readonly outcome?: Outcome;
   /** A later command sent it again, because a person decided so. */
   readonly isSentAgain?: true;
 };
 type CommandFile = {
   readonly path: string;
+  readonly startedAt: number;
   readonly by: ProcessIdentity;
   /** The command ended, and one of its requests may have been applied without being reported. */
   readonly isEnded: boolean;
@@ -39,6 +63,7 @@ type Line = {
   readonly by?: ProcessIdentity;
   readonly sent?: string;
   readonly entry?: Draft;
+  readonly longest_ms?: number;
   readonly answered?: string;
   readonly outcome?: Outcome;
   readonly again?: string;
@@ -50,62 +75,92 @@ const change = (sent: Sent[], digest: string, fits: (one: Sent) => boolean, more
   const known = sent[at];
   if (known !== undefined) sent[at] = { ...known, ...more };
 };
-const addLine = (sent: Sent[], { sent: digest, entry, answered, outcome, again }: Line): void => {
-  if (digest !== undefined && entry !== undefined) sent.push({ digest, entry });
+const addLine = (sent: Sent[], line: Line): void => {
+  const { sent: digest, entry, longest_ms: longestMs = UPLOAD_MS, answered, outcome, again } = line;
+  if (digest !== undefined && entry !== undefined) sent.push({ digest, entry, longestMs });
   if (answered !== undefined && outcome !== undefined)
     change(sent, answered, (one) => one.outcome === undefined, { outcome });
   if (again !== undefined) change(sent, again, (one) => one.isSentAgain !== true, { isSentAgain: true });
 };
-/** A kill can cut the last line: its request was not sent. Throws for another line that is not an entry. */
-const parseFile = (path: string, text: string): CommandFile | undefined => {
+type Name = Pick<CommandFile, 'path' | 'startedAt'>;
+/**
+ * A kill can cut the last line: its request was not sent. Undefined for a file without a process, which a command creates
+ * before its first request. Throws for another line that is not an entry.
+ */
+const parseFile = (name: Name, text: string): CommandFile | undefined => {
   const lines = text.split('\n').slice(0, -1);
   const sent: Sent[] = [];
   let by: ProcessIdentity | undefined;
   let isEnded = false;
   for (const [at, one] of lines.entries()) {
     const line = fittingJson<Line>(one, {});
-    if (line === undefined) throw new Error(`${path}:${at + 1} is damaged`);
+    if (line === undefined) throw new Error(`line ${at + 1} is not an entry`);
     by ??= line.by;
     isEnded ||= line.ended === true;
     addLine(sent, line);
   }
-  return by === undefined ? undefined : { path, by, isEnded, sent };
+  return by === undefined ? undefined : { ...name, by, isEnded, sent };
 };
 
 const directoryOf = (settings: Settings): string => join(settings.directories.state, 'sent');
 type Warn = (text: string) => void;
+type Files = {
+  readonly files: readonly CommandFile[];
+  /** Files without a process, and damaged files. */
+  readonly others: readonly (Name & { readonly damage?: string })[];
+};
 /** The files of all commands, the newest first. */
-const readFiles = async (host: Host, settings: Settings, warn: Warn): Promise<readonly CommandFile[]> => {
+const readFiles = async (host: Host, settings: Settings): Promise<Files> => {
   const directory = directoryOf(settings);
-  if ((await host.files.info(directory)) === undefined) return [];
+  if ((await host.files.info(directory)) === undefined) return { files: [], others: [] };
   const names = (await host.files.list(directory)).filter((name) => name.endsWith(SUFFIX));
-  const found: CommandFile[] = [];
+  const files: CommandFile[] = [];
+  const others: (Name & { readonly damage?: string })[] = [];
   for (const name of names.toSorted().toReversed()) {
-    const path = childPath(directory, pathPart(name));
+    const one = { path: childPath(directory, pathPart(name)), startedAt: Number.parseInt(name, 36) };
     try {
-      const file = parseFile(path, (await host.files.read(path)) ?? '');
-      if (file !== undefined) found.push(file);
+      const file = parseFile(one, (await host.files.read(one.path)) ?? '');
+      if (file === undefined) others.push(one);
+      else files.push(file);
     } catch (error) {
-      warn(
-        `an earlier command may have sent this request: ${messageOf(error)}; remove it if no record is missing`,
-      );
+      others.push({ ...one, damage: messageOf(error) });
     }
   }
-  return found;
+  return { files, others };
 };
-const isOver = (host: Host, { isEnded, by }: CommandFile): boolean =>
-  isEnded || processState(host, by) !== 'alive';
+const reportDamage = ({ others }: Files, warn: Warn): void => {
+  for (const { path, damage } of others)
+    if (damage !== undefined)
+      warn(
+        `a record of sent requests is damaged, so opsctl does not know which requests it contains: ${path}: ${damage}; remove the file`,
+      );
+};
+/**
+ * True if the command that sent a request no longer waits for its response. A process of another container cannot be
+ * checked: its request is over when it must have ended.
+ */
+const isOver = (host: Host, { isEnded, by }: CommandFile, sent: Sent): boolean => {
+  if (isEnded) return true;
+  const state = processState(host, by);
+  if (state !== 'unknown') return state === 'gone';
+  return host.now() - Date.parse(sent.entry.at) > sent.longestMs;
+};
+/** True if the command of the file has certainly ended. */
+const hasEnded = (host: Host, { isEnded, by }: CommandFile): boolean =>
+  isEnded || processState(host, by) === 'gone';
 /** Requests of commands that ended without their response, for the audit log. */
 export const listUnanswered = async (
   host: Host,
   settings: Settings,
   warn: Warn,
-): Promise<readonly AuditEntry[]> =>
-  (await readFiles(host, settings, warn))
-    .filter((file) => isOver(host, file))
-    .flatMap(({ sent }) => sent)
+): Promise<readonly AuditEntry[]> => {
+  const found = await readFiles(host, settings);
+  reportDamage(found, warn);
+  return found.files
+    .flatMap((file) => file.sent.filter((one) => isOver(host, file, one)))
     .filter(({ outcome }) => outcome === undefined)
     .map(({ entry }) => ({ ...entry, outcome: 'unknown', status: null, duration_ms: 0 }));
+};
 
 /**
  * Whether a request has the same result twice. A verb of a record (`:publish`) has; `:delta` can add a field twice.
@@ -114,17 +169,22 @@ const canRepeat = ({ method, url }: HttpRequest): boolean => {
   const [path = ''] = url.split(/[?#]/);
   return method !== 'POST' || isSearch(path) || /:(?!delta$)[a-z]\w*$/i.test(path);
 };
-/** The same body for the same deployment. The embedded server has another port in each command. Undefined for a body that is not known. */
-const digestOf = (request: HttpRequest, isMock: boolean): string | undefined => {
+/** The same body for the same account of the same deployment. Undefined for a body that is not known. */
+const digestOf = (request: HttpRequest, target: Target): string | undefined => {
   const { method, url, headers = {}, body = '', contentDigest } = request;
   if (typeof body !== 'string' && !(body instanceof Uint8Array) && contentDigest === undefined)
     return undefined;
-  const { pathname, search } = new URL(url);
-  const place = isMock ? `embedded mock server ${pathname}${search}` : url;
   const type = contentDigest === undefined ? headers['content-type'] : 'multipart/form-data';
-  const text = typeof body === 'string' ? body : '';
-  const content = contentDigest ?? hash('sha256', body instanceof Uint8Array ? body : text);
-  return hash('sha256', JSON.stringify([method, place, type, content]));
+  const content = contentDigest ?? hash('sha256', body as string | Uint8Array);
+  return hash('sha256', JSON.stringify([targetMark(target), method, url, type, content]));
+};
+/**
+ * The embedded mock server, whose data can be reset at any time. Its URL in `OPSCTL_MOCK_URL` is what `mock run` and
+ * `mock env` set.
+ */
+const isMockServer = ({ env }: Host, { isMock, baseUrl }: Target): boolean => {
+  const mock = env.OPSCTL_MOCK_URL?.trim() ?? '';
+  return isMock || (URL.canParse(mock) && new URL(mock).origin === new URL(baseUrl).origin);
 };
 
 type Found = { readonly file: CommandFile; readonly sent: Sent };
@@ -136,20 +196,26 @@ const stateText = (host: Host, { file, sent }: Found): string => {
   const who = isElsewhere ? `, and opsctl cannot check ${describeProcess(host, file.by)}` : '';
   return `${start} and did not record its response${who}: the service may have applied it`;
 };
+const endText = (hasChanged: boolean): string =>
+  hasChanged ? 'the request was not sent again' : 'no changes were made';
 const makeRefusal = (host: Host, found: Found, hasChanged: boolean): AppError => {
   const { at, command } = found.sent.entry;
-  const end = hasChanged ? 'the request was not sent again' : 'no changes were made';
-  return new AppError('unsafe', `${stateText(host, found)}; ${end}`, {
+  return new AppError('unsafe', `${stateText(host, found)}; ${endText(hasChanged)}`, {
     code: UNFINISHED_REQUEST,
     tryThis: ['--send-again, to send the request although it may create a second record'],
     data: { sent_at: at, command, applied: found.sent.outcome === 'done' ? true : 'unknown' },
   });
 };
+/** The person has read what the earlier command did. */
+const makeRefusalByPerson = (hasChanged: boolean): AppError =>
+  new AppError('unsafe', `not confirmed; ${endText(hasChanged)}`, { code: UNFINISHED_REQUEST });
 
 /** What the line of the command says about requests that were sent before. */
 type Decision = {
   readonly sendsAgain: boolean;
   readonly isInteractive: boolean;
+  /** The time of one request on the line of the command or in the settings. */
+  readonly timeoutMs: number | undefined;
 };
 type Cost = { readonly clean: (text: string) => string; readonly warn: Warn };
 
@@ -162,9 +228,17 @@ const createFile = async (host: Host, settings: Settings): Promise<{ path: strin
     if (await host.files.create(path, '', 0o600, true)) return { path, file: host.files.append(path, 0o600) };
   }
 };
-const removeOld = async (host: Host, files: readonly CommandFile[]): Promise<void> => {
-  for (const old of files.filter((one) => isOver(host, one)).slice(MOST_FILES - 1))
-    await host.files.remove(old.path);
+/** Removes files that no command writes any more and that are old, too many, or without a request that may be applied. */
+const removeOld = async (host: Host, { files, others }: Files): Promise<void> => {
+  const isOlder = ({ startedAt }: Name, ms: number): boolean => host.now() - startedAt > ms;
+  const isSettled = ({ sent }: CommandFile): boolean => sent.every(({ outcome }) => outcome === 'rejected');
+  const ended = files.filter((one) => hasEnded(host, one));
+  const old = [
+    ...ended.filter((one, at) => isSettled(one) || at >= MOST_FILES - 1),
+    ...files.filter((one) => isOlder(one, KEPT_MS) && one.sent.every((sent) => isOver(host, one, sent))),
+    ...others.filter((one) => isOlder(one, one.damage === undefined ? DAY_MS : KEPT_MS)),
+  ];
+  for (const path of new Set(old.map((one) => one.path))) await host.files.remove(path);
 };
 /** Notes in the files of earlier commands that their request was sent again. */
 const noteSentAgain = async (host: Host, found: readonly Found[]): Promise<void> => {
@@ -174,6 +248,9 @@ const noteSentAgain = async (host: Host, found: readonly Found[]): Promise<void>
     earlier.close();
   }
 };
+/** A definite response decides about the earlier request as well. The service does not process a request that exceeds its rate. */
+const isDecided = (outcome: Outcome, status: number | null): boolean =>
+  outcome !== 'unknown' && status !== null && status !== 429;
 
 /** The guard of one command. Its file is opened at its first request that creates a record. */
 class CommandGuard implements RequestGuard {
@@ -184,6 +261,7 @@ class CommandGuard implements RequestGuard {
   readonly #outcomes = new Map<symbol, Outcome | undefined>();
   #own: Promise<{ path: string; file: AppendFile }> | undefined;
   #isWarned = false;
+  #isDamageReported = false;
   constructor(host: Host, settings: Settings, decision: Decision, cost: Cost) {
     this.#host = host;
     this.#settings = settings;
@@ -203,55 +281,84 @@ class CommandGuard implements RequestGuard {
     this.#write(made.file, { by: thisProcess(this.#host) });
     return made;
   }
+  /** Requests of other commands that may have been applied, those that are refused first. */
   async #findEarlier(digest: string): Promise<readonly Found[]> {
     const host = this.#host;
-    const files = await readFiles(host, this.#settings, this.#cost.warn);
-    await removeOld(host, files);
-    return files
-      .filter((file) => isOver(host, file))
-      .flatMap((file) => file.sent.map((sent) => ({ file, sent })))
-      .filter(({ sent: one }) => one.digest === digest && one.outcome !== 'rejected' && !one.isSentAgain);
+    try {
+      const read = await readFiles(host, this.#settings);
+      if (!this.#isDamageReported) reportDamage(read, this.#cost.warn);
+      this.#isDamageReported = true;
+      await removeOld(host, read);
+      return read.files
+        .flatMap((file) => file.sent.map((sent) => ({ file, sent })))
+        .filter(({ sent: one }) => one.digest === digest && one.outcome !== 'rejected' && !one.isSentAgain)
+        .filter(({ file, sent }) => isOver(host, file, sent));
+    } catch (error) {
+      this.#reportOnce(error);
+      return [];
+    }
   }
-  async #decide(found: Found): Promise<void> {
+  #isRefused({ sent }: Found): boolean {
+    return this.#host.now() - Date.parse(sent.entry.at) <= REFUSED_MS;
+  }
+  async #decide(earlier: readonly Found[]): Promise<void> {
     const { sendsAgain, isInteractive } = this.#decision;
-    if (sendsAgain) return;
-    const question = `${stateText(this.#host, found)}. Send it again?`;
-    if (isInteractive && (await this.#host.terminal.prompts.confirm(question, false))) return;
+    const [host, found] = [this.#host, earlier.find((one) => this.#isRefused(one))];
+    if (sendsAgain || earlier[0] === undefined) return;
+    if (found === undefined) {
+      this.#cost.warn(
+        `${stateText(host, earlier[0])}; opsctl sends it, because that was more than 24 hours ago`,
+      );
+      return;
+    }
     const hasChanged = [...this.#outcomes.values()].some((one) => one !== 'rejected');
-    throw makeRefusal(this.#host, found, hasChanged);
+    if (!isInteractive) throw makeRefusal(host, found, hasChanged);
+    const { stderr, prompts } = host.terminal;
+    const text = printable(this.#cost.clean(stateText(host, found)));
+    await stderr.write(`${wrapMessages(text, messageColumns(stderr, host.env))}\n`);
+    if (!(await prompts.confirm('Send it again?', false))) throw makeRefusalByPerson(hasChanged);
   }
-  async #noteSent(digest: string, entry: Draft, earlier: readonly Found[]) {
-    this.#own ??= this.#create();
-    const { file } = await this.#own;
-    this.#write(file, { sent: digest, entry });
+  /** A response must arrive in this time, or the request fails. */
+  #longestMs({ contentDigest, timeoutMs }: HttpRequest): number {
+    if (contentDigest !== undefined) return UPLOAD_MS;
+    return CONNECT_MS + (this.#decision.timeoutMs ?? timeoutMs ?? TIMEOUT_MS) * limits.replyTimeouts;
+  }
+  #notesOf(digest: string, entry: Draft, longestMs: number, earlier: readonly Found[]): RequestNotes {
     const key = Symbol();
-    this.#outcomes.set(key, undefined);
-    return async (outcome: Outcome): Promise<void> => {
-      this.#outcomes.set(key, outcome);
-      try {
-        this.#write(file, { answered: digest, outcome });
-        if (outcome === 'done') await noteSentAgain(this.#host, earlier);
-      } catch (error) {
-        this.#reportOnce(error);
-      }
+    let isOpen = false;
+    return {
+      noteSent: async () => {
+        try {
+          this.#own ??= this.#create();
+          const { file } = await this.#own;
+          const at = new Date(Math.floor(this.#host.now())).toISOString();
+          this.#write(file, { sent: digest, entry: { ...entry, at }, longest_ms: longestMs });
+          isOpen = true;
+          this.#outcomes.set(key, undefined);
+        } catch (error) {
+          this.#reportOnce(error);
+        }
+      },
+      noteOutcome: async (outcome, status = null) => {
+        if (!isOpen) return;
+        isOpen = false;
+        this.#outcomes.set(key, outcome);
+        try {
+          this.#write((await this.#own)?.file as AppendFile, { answered: digest, outcome });
+          if (isDecided(outcome, status)) await noteSentAgain(this.#host, earlier);
+        } catch (error) {
+          this.#reportOnce(error);
+        }
+      },
     };
   }
-  async admit(request: HttpRequest, entry: Draft) {
-    const digest = canRepeat(request) ? undefined : digestOf(request, entry.mock);
+  async admit(request: HttpRequest, entry: Draft, target: Target): Promise<RequestNotes | undefined> {
+    if (canRepeat(request) || isMockServer(this.#host, target)) return undefined;
+    const digest = digestOf(request, target);
     if (digest === undefined) return undefined;
-    let earlier: readonly Found[] = [];
-    try {
-      earlier = await this.#findEarlier(digest);
-    } catch (error) {
-      this.#reportOnce(error);
-    }
-    if (earlier[0] !== undefined) await this.#decide(earlier[0]);
-    try {
-      return await this.#noteSent(digest, entry, earlier);
-    } catch (error) {
-      this.#reportOnce(error);
-      return undefined;
-    }
+    const earlier = await this.#findEarlier(digest);
+    await this.#decide(earlier);
+    return this.#notesOf(digest, entry, this.#longestMs(request), earlier);
   }
   async end(failure: unknown): Promise<void> {
     if (this.#own === undefined) return;

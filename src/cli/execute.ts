@@ -211,7 +211,8 @@ const guardOf = (
       if (readsBeforeWrites === true) return undefined;
       const { openGuard } = await import('../api/sent-requests.ts');
       const isInteractive = isInteractiveRun(host, globals) && globals.yes !== true;
-      const decision = { sendsAgain: globals['send-again'] ?? false, isInteractive };
+      const { timeoutMs } = paceOf(settings);
+      const decision = { sendsAgain: globals['send-again'] ?? false, isInteractive, timeoutMs };
       guard ??= openGuard(host, settings, decision, { clean: redactor.clean, warn });
       return guard;
     },

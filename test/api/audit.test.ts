@@ -187,7 +187,8 @@ describe('the response of a change', () => {
     const write = (): Promise<void> => new Promise((resolve) => ends.push(resolve));
     const log: AuditLog = { write, close: async () => {} };
     const host = fakeHost({ env });
-    const place = { service: 'tracker', isMock: false };
+    const target = { baseUrl: 'https://tracker.example', headers: {}, isMock: false, origin: 'test' };
+    const place = { service: 'tracker', target };
     const request = auditSender(log, host, { command: 'tracker bulk', profile: 'p' }, place, send);
     const ask = async (transport?: 'pooled'): Promise<string> => {
       let state = 'waits';
