@@ -151,3 +151,270 @@ export const fillWords = (
   (argvOf(line, undefined) ?? []).map((word) =>
     word.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole),
   );
+
+/** What a flag of a wrapper or an interpreter means for the command behind it. */
+type FlagRole = 'plain' | 'value' | 'code' | 'directory' | 'root' | 'text' | 'split' | 'script' | 'program';
+/** The flags of a program by role, as names without dashes, and the words in front of its command. */
+type Wrapper = { readonly [role in FlagRole]?: string } & {
+  /** The number of words in front of the command: the limit of `timeout`, the lock file of `flock`. */
+  readonly operands?: number;
+  readonly operand?: RegExp;
+  /** The operand is the root directory of the command. */
+  readonly entersRoot?: true;
+  readonly assigns?: true;
+  /** A shell runs the words behind the operand, unless one of these flags is given. */
+  readonly shellUnless?: string;
+};
+const userFlags: Wrapper = {
+  plain: 'l login m p preserve-environment f fast P pty T no-pty',
+  value: 'g group G supp-group w whitelist-environment',
+  text: 'c command session-command',
+  program: 's shell',
+  operands: 1,
+  shellUnless: '',
+};
+const wrappers: Readonly<Record<string, Wrapper>> = {
+  busybox: {},
+  nohup: {},
+  command: { plain: 'p v V' },
+  exec: { plain: 'c l', value: 'a' },
+  env: {
+    plain:
+      'i 0 v ignore-environment null debug block-signal default-signal ignore-signal list-signal-handling',
+    value: 'u unset a argv0',
+    directory: 'C chdir',
+    split: 'S split-string',
+    assigns: true,
+  },
+  sudo: {
+    plain:
+      'A B b E e H i K k l n N P S s v askpass bell background preserve-env set-home login reset-timestamp remove-timestamp list non-interactive no-update preserve-groups stdin shell',
+    value:
+      'a c C g h p r t T U u auth-type close-from group host prompt role type command-timeout other-user user login-class',
+    directory: 'D chdir',
+    root: 'R chroot',
+    assigns: true,
+  },
+  doas: { plain: 'L n s', value: 'a C u' },
+  su: userFlags,
+  runuser: { ...userFlags, value: `${userFlags.value} u user`, shellUnless: 'u user' },
+  setpriv: {
+    plain: 'd dump clear-groups keep-groups init-groups no-new-privs nnp list-caps reset-env',
+    value:
+      'reuid regid ruid euid rgid egid groups inh-caps ambient-caps bounding-set securebits pdeathsig selinux-label apparmor-profile ptracer landlock-access landlock-rule seccomp-filter',
+  },
+  nice: { value: 'n adjustment' },
+  ionice: { plain: 't ignore', value: 'c class n classdata p pid P pgid u uid' },
+  chrt: {
+    plain:
+      'a b d e f i m o p r R v all-tasks batch deadline ext fifo idle max other pid reset-on-fork rr verbose',
+    value: 'T sched-runtime P sched-period D sched-deadline',
+    operands: 1,
+    operand: /^\d+$/,
+  },
+  taskset: { plain: 'a c p all-tasks cpu-list pid', operands: 1 },
+  timeout: { plain: 'f p v foreground preserve-status verbose', value: 'k kill-after s signal', operands: 1 },
+  stdbuf: { value: 'i input o output e error' },
+  setsid: { plain: 'c ctty f fork w wait' },
+  time: { plain: 'a p q v append portability quiet verbose', value: 'f format o output' },
+  flock: {
+    plain: 'e exclusive F fcntl n nb nonblock no-fork o close s shared u unlock x verbose',
+    value: 'E conflict-exit-code w wait timeout',
+    text: 'c command',
+    operands: 1,
+  },
+  xargs: {
+    plain: '0 null o open-tty p interactive r no-run-if-empty t verbose x exit eof max-lines replace',
+    value: 'a arg-file d delimiter E I L n max-args P max-procs s max-chars process-slot-var',
+  },
+  unshare: {
+    plain:
+      'C c f i m n p r T U u cgroup fork ipc keep-caps kill-child map-auto map-current-user map-root-user mount mount-binfmt mount-proc net pid time user uts',
+    value:
+      'boottime G l load-interp map-group map-groups map-user map-users monotonic propagation S setgid setgroups setuid',
+    directory: 'w wd',
+    root: 'R root',
+  },
+  chroot: { plain: 'skip-chdir', value: 'groups userspec', operands: 1, entersRoot: true },
+  'systemd-run': {
+    plain:
+      'd G P q r S t v collect ignore-failure no-ask-password no-block pipe pty quiet remain-after-exit same-dir scope send-sighup shell slice-inherit system user verbose wait',
+    value:
+      'E H M p u background description expand-environment gid host json machine nice on-active on-boot on-calendar on-startup on-unit-active on-unit-inactive path-property property service-type setenv slice socket-property timer-property uid unit',
+    directory: 'working-directory',
+  },
+};
+const shells: Wrapper = {
+  plain:
+    'a b B c C e E f h H i k l m n p P r s t T u v x debugger login noediting noprofile norc posix restricted verbose',
+  value: 'o O',
+  script: 'rcfile init-file',
+};
+/** `code`: the program is the value, so that the words behind it are arguments. */
+const interpreters: readonly (readonly [name: RegExp, flags: Wrapper])[] = [
+  [/^(?:sh|bash|dash|ash|ksh|zsh)$/, shells],
+  [/^python[\d.]*$/, { plain: 'b B d E h i I O P q s S u v V x', value: 'Q W X', code: 'c m' }],
+  [/^perl$/, { plain: 'a c f l n p s S t T u U v w W X', value: 'C D F i I m M x', code: 'e E' }],
+  [/^ruby$/, { plain: 'a c l n p s S v w verbose', value: 'C E F I encoding', code: 'e', script: 'r' }],
+  [
+    /^node$/,
+    {
+      plain: 'c check enable-source-maps i no-warnings trace-warnings',
+      value: 'C conditions env-file title',
+      code: 'e eval p print',
+      script: 'experimental-loader import loader r require',
+    },
+  ],
+];
+/** Where a command starts, if a wrapper changes it. */
+type Place = { readonly root?: string; readonly directory?: string; readonly path?: string };
+/**
+ * A word of a command line that names a file to run. `script`: a file if it exists. `guess`: behind a flag
+ * that no table describes, so that it counts only if it names a file that can be run.
+ */
+export type RunnableWord = Place & { readonly word: string; readonly kind: 'program' | 'script' | 'guess' };
+
+const roles = ['plain', 'value', 'code', 'directory', 'root', 'text', 'split', 'script', 'program'] as const;
+const has = (names: string | undefined, name: string): boolean =>
+  names !== undefined && names.split(' ').includes(name);
+const roleOf = (flags: Wrapper, name: string): FlagRole | undefined =>
+  roles.find((role) => has(flags[role], name));
+type Flag = { readonly role: FlagRole; readonly name: string; readonly value?: string };
+/** The flags in one word, `-nu NAME` too. Undefined: the table does not describe one of them. */
+const flagsIn = (flags: Wrapper, word: string): readonly Flag[] | undefined => {
+  const [, long = '', , attached] = /^--([^=]+)(=([\s\S]*))?$/.exec(word) ?? [];
+  if (long !== '') {
+    const role = roleOf(flags, long);
+    return role && [{ role, name: long, ...(attached === undefined ? {} : { value: attached }) }];
+  }
+  if (/^-\d*$/.test(word)) return [];
+  const found: Flag[] = [];
+  for (const [i, name] of [...word.slice(1)].entries()) {
+    const role = roleOf(flags, name);
+    if (role === undefined) return undefined;
+    const rest = [...word.slice(1)].slice(i + 1).join('');
+    if (role !== 'plain') return [...found, { role, name, ...(rest === '' ? {} : { value: rest }) }];
+    found.push({ role, name });
+  }
+  return found;
+};
+/** A shell text without operators and expansions is a command line. */
+const textPrograms = (text: string, place: Place): RunnableWord[] =>
+  /^[\w\s@%+=:,./'"-]+$/.test(text)
+    ? runnableWords(wordsOf(text) ?? [], place)
+    : [{ ...place, word: text, kind: 'script' }];
+const moved = (place: Place, directory: string): Place => ({
+  ...place,
+  directory:
+    directory.startsWith('/') || place.directory === undefined
+      ? directory
+      : `${place.directory}/${directory}`,
+});
+const entered = ({ path }: Place, root: string): Place => ({ ...(path === undefined ? {} : { path }), root });
+type Reading = {
+  readonly rest: string[];
+  readonly found: RunnableWord[];
+  readonly used: Flag[];
+  place: Place;
+  operands: number;
+  isAfterFlags: boolean;
+};
+const readingOf = (rest: readonly string[], place: Place, { operands = 0 }: Wrapper): Reading => ({
+  ...{ rest: [...rest], found: [], used: [], place, operands, isAfterFlags: false },
+});
+const applyFlag = (reading: Reading, flag: Flag): void => {
+  const { rest, found, used, place } = reading;
+  const { role } = flag;
+  used.push(flag);
+  // A long flag of the role `plain` may have an optional value after `=`.
+  if (role === 'plain') return;
+  const word = flag.value ?? rest.shift() ?? '';
+  if (role === 'directory') reading.place = moved(place, word);
+  if (role === 'root') reading.place = entered(place, word);
+  if (role === 'split') rest.unshift(...(wordsOf(word) ?? []));
+  if (role === 'text') found.push(...textPrograms(word, place));
+  if (role === 'program' || role === 'script') found.push({ ...place, word, kind: role });
+};
+const readFlags = (flags: Wrapper, reading: Reading, word: string): 'read' | 'unknown' => {
+  const read = flagsIn(flags, word);
+  for (const one of read ?? []) applyFlag(reading, one);
+  if (!runsShell(flags, reading)) reading.operands = flags.shellUnless === undefined ? reading.operands : 0;
+  return read === undefined ? 'unknown' : 'read';
+};
+const readOperand = (flags: Wrapper, reading: Reading, word: string): 'read' | 'command' => {
+  if (reading.operands === 0 || flags.operand?.test(word) === false) return 'command';
+  reading.operands -= 1;
+  if (flags.entersRoot) reading.place = entered(reading.place, word);
+  return 'read';
+};
+const readWord = (flags: Wrapper, reading: Reading, word: string): 'read' | 'unknown' | 'command' => {
+  if (!reading.isAfterFlags) {
+    if (word === '--') {
+      reading.isAfterFlags = true;
+      return 'read';
+    }
+    if (word.startsWith('-') || (flags === shells && word.startsWith('+')))
+      return readFlags(flags, reading, word);
+  }
+  const assigned = flags.assigns === true ? /^\w+=/.exec(word)?.[0] : undefined;
+  if (assigned === undefined) return readOperand(flags, reading, word);
+  if (assigned === 'PATH=') reading.place = { ...reading.place, path: word.slice(assigned.length) };
+  return 'read';
+};
+/** Reads flags, assignments and operands. Returns false at a flag that the table does not describe. */
+const readFront = (flags: Wrapper, reading: Reading): boolean => {
+  for (let word = reading.rest.shift(); word !== undefined; word = reading.rest.shift()) {
+    const state = readWord(flags, reading, word);
+    if (state === 'unknown') return false;
+    if (state === 'command') {
+      reading.rest.unshift(word);
+      return true;
+    }
+  }
+  return true;
+};
+const runsShell = ({ shellUnless }: Wrapper, { used }: Reading): boolean =>
+  shellUnless !== undefined && !used.some(({ name }) => has(shellUnless, name));
+const interpreterOf = (program: string): Wrapper | undefined =>
+  interpreters.find(([name]) => name.test(program.replace(/^.*\//, '')))?.[1];
+/** Every word behind an unknown flag may be the command, and the words behind an interpreter its script. */
+const guesses = ({ rest, place }: Reading): RunnableWord[] =>
+  rest.flatMap((word, i): RunnableWord[] => [
+    { ...place, word: word.replace(/^--[\w-]+=/, ''), kind: 'guess' },
+    ...(interpreterOf(word) === undefined ? [] : runnableWords(rest.slice(i), place).slice(1)),
+  ]);
+const behindInterpreter = (flags: Wrapper, reading: Reading): RunnableWord[] => {
+  const isKnown = readFront(flags, reading);
+  const { rest, found, used, place } = reading;
+  const scripts = (words: readonly string[]): RunnableWord[] =>
+    words.map((word) => ({ ...place, word, kind: 'script' }));
+  // Behind an unknown flag, the next word is its value or the script.
+  if (!isKnown) return [...found, ...scripts(rest.filter((word) => !word.startsWith('-')).slice(0, 2))];
+  const [word] = rest;
+  if (word === undefined || used.some(({ role }) => role === 'code')) return found;
+  const isText = flags === shells && used.some(({ name }) => name === 'c');
+  return [...found, ...(isText ? textPrograms(word, place) : scripts([word]))];
+};
+const behindWrapper = (flags: Wrapper, reading: Reading): RunnableWord[] => {
+  const isKnown = readFront(flags, reading);
+  const { rest, found, place } = reading;
+  if (!isKnown) return [...found, ...guesses(reading)];
+  if (!runsShell(flags, reading)) return [...found, ...runnableWords(rest, place)];
+  return [...found, ...behindInterpreter(shells, readingOf(rest, place, shells))];
+};
+/**
+ * The words of a command line that name files to run: its program, the script of an interpreter, and the
+ * command behind a wrapper. Pure.
+ */
+export const runnableWords = (words: readonly string[], place: Place = {}): RunnableWord[] => {
+  const [word, ...rest] = words;
+  if (word === undefined) return [];
+  const name = word.replace(/^.*\//, '');
+  const wrapper = Object.hasOwn(wrappers, name) ? wrappers[name] : undefined;
+  const flags = interpreterOf(name);
+  return [
+    { ...place, word, kind: 'program' },
+    ...(wrapper === undefined ? [] : behindWrapper(wrapper, readingOf(rest, place, wrapper))),
+    ...(flags === undefined ? [] : behindInterpreter(flags, readingOf(rest, place, flags))),
+  ];
+};

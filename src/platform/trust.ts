@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { childPath, type FileName } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
-import { shellLine } from '../core/shell.ts';
+import { type RunnableWord, runnableWords, shellLine } from '../core/shell.ts';
 import type { FileInfo, Files, Host, Incoming } from './host.ts';
 
 /**
@@ -141,16 +141,17 @@ const mayRun = ({ mode, uid }: FileInfo, user: number): boolean | 'unknown' => {
 };
 /**
  * Returns the file that a command name starts: the first one on PATH that this user may run, as the system looks it up. If the
- * groups of the user decide, it returns the files before that one too.
+ * groups of the user decide, it returns the files before that one too. `inside`: the path below a new root directory.
  */
 const findPrograms = async (
   { files, env, cwd, uid }: Pick<Host, 'files' | 'env' | 'cwd' | 'uid'>,
   program: string,
+  inside: (path: string) => string,
 ): Promise<string[]> => {
-  if (program.includes('/')) return [resolve(cwd, program)];
+  if (program.includes('/')) return [inside(resolve(cwd, program))];
   const found: string[] = [];
   for (const directory of (env['PATH'] ?? '').split(':')) {
-    const path = join(resolve(cwd, directory), program);
+    const path = inside(join(resolve(cwd, directory), program));
     const real = await files.realPath(path).catch(() => undefined);
     const info = real === undefined ? undefined : await files.info(real);
     const isRunnable = info?.kind === 'file' && mayRun(info, uid);
@@ -172,40 +173,39 @@ export const assertTrusted = async (host: Looking, what: string, path: string): 
   const found = await findTrustProblem(host, path);
   if (found !== undefined) throw distrustError(what, found);
 };
-/** Interpreters run the file that their first argument names. */
-const interpreter = /^(?:sh|bash|dash|ash|ksh|zsh|node|perl|ruby|python[\d.]*)$/;
-/** These programs run the command line behind their own flags, values and assignments. */
-const wrapper =
-  /^(?:env|sudo|doas|nice|ionice|nohup|timeout|setsid|stdbuf|time|chrt|taskset|setpriv|runuser|flock|xargs)$/;
-const isOwnWord = (word: string): boolean => word.startsWith('-') || /^\w+=/.test(word);
-/** The files that a command line runs: its program, the script of an interpreter, and the command of a wrapper. */
-const programsOf = async (host: Host, [program = '', ...args]: readonly string[]): Promise<string[]> => {
-  const paths = await findPrograms(host, program);
-  const name = program.replace(/^.*\//, '');
-  if (wrapper.test(name)) return [...paths, ...(await wrappedPrograms(host, args))];
-  const script = interpreter.test(name) ? args.find((word) => !isOwnWord(word)) : undefined;
-  const at = script === undefined ? undefined : resolve(host.cwd, script);
-  const isFile = at !== undefined && (await host.files.info(at)) !== undefined;
-  return [...paths, ...(isFile ? [at] : [])];
-};
-/** The value of a flag, such as `-u NAME`, is no program, and the search continues behind it. */
-const wrappedPrograms = async (host: Host, args: readonly string[]): Promise<string[]> => {
-  for (const [i, word] of args.entries()) {
-    const paths = isOwnWord(word) ? [] : await programsOf(host, args.slice(i));
-    const [first] = paths;
-    if (first !== undefined && (await host.files.info(first)) !== undefined) return paths;
-  }
-  return [];
+/** The files that a word of a command line runs. A wrapper may change the root, the directory and the search path. */
+const filesOf = async (
+  host: Host,
+  { word, kind, root, directory, path }: RunnableWord,
+): Promise<string[]> => {
+  const cwd = resolve(root === undefined ? host.cwd : '/', directory ?? '.');
+  const env = path === undefined ? host.env : { ...host.env, PATH: path };
+  const inside = (at: string): string => (root === undefined ? at : join(resolve(host.cwd, root), at));
+  const { files, uid } = host;
+  const paths =
+    kind === 'script'
+      ? [inside(resolve(cwd, word))]
+      : await findPrograms({ files, env, cwd, uid }, word, inside);
+  if (kind === 'program') return paths;
+  const exists = await Promise.all(
+    paths.map(async (at) => {
+      const real = await host.files.realPath(at).catch(() => undefined);
+      const info = real === undefined ? undefined : await host.files.info(real);
+      return info?.kind === 'file' && (kind === 'script' || mayRun(info, host.uid) !== false);
+    }),
+  );
+  return paths.filter((_, i) => exists[i]);
 };
 export const findProgramTrustProblem = async (
   host: Host,
   words: readonly string[],
   more: readonly number[] = [],
 ): Promise<TrustProblem | undefined> => {
-  for (const path of await programsOf(host, words)) {
-    const found = await findTrustProblem(host, path, more);
-    if (found !== undefined) return found;
-  }
+  for (const word of runnableWords(words))
+    for (const path of await filesOf(host, word)) {
+      const found = await findTrustProblem(host, path, more);
+      if (found !== undefined) return found;
+    }
   return undefined;
 };
 /** Throws if other users could replace a program of this command line. */

@@ -138,36 +138,101 @@ describe('the program that a name starts', () => {
 });
 
 describe('the files that a command line runs', () => {
-  const judge = async (line: string): Promise<string | undefined> => {
-    writeFileSync(join(home, 'hook.sh'), '', { mode: 0o777 });
-    chmodSync(join(home, 'hook.sh'), 0o777);
-    const env = { PATH: '/usr/bin:/bin' };
-    const host = { files: nodeFiles, uid: process.getuid?.() ?? 0, env, cwd: home, platform: 'linux' };
-    const words = line.split(' ').map((word) => word.replace('HOOK', join(home, 'hook.sh')));
+  /** HOOK and OPEN name a script and a file that other users can write to; GOOD names a trusted script. */
+  const judge = async (line: string | readonly string[]): Promise<string | undefined> => {
+    const names = { HOOK: 'hook.sh', OPEN: 'open.lock', GOOD: 'good.sh', DIR: '.' };
+    const modes = { 'hook.sh': 0o777, 'open.lock': 0o666, 'good.sh': 0o755, 'bin/etcd': 0o777 };
+    for (const [name, mode] of Object.entries(modes)) {
+      writeFileSync(join(home, name), '');
+      chmodSync(join(home, name), mode);
+    }
+    const env = { PATH: `${home}/bin:/usr/bin:/bin` };
+    const host = { files: nodeFiles, uid: process.getuid?.() ?? 0, env, cwd: '/', platform: 'linux' };
+    const words = (typeof line === 'string' ? line.split(' ') : line).map((word) =>
+      word.replace(/HOOK|OPEN|GOOD|DIR/, (name) => join(home, names[name as keyof typeof names])),
+    );
     return (await findProgramTrustProblem(host as unknown as Host, words))?.path;
   };
   it.each([
     'HOOK --now',
     'sh HOOK',
     'bash -e HOOK',
+    'bash -o pipefail HOOK',
+    'bash -euo pipefail HOOK',
+    'bash -ec HOOK',
+    'busybox sh HOOK',
     'env HOOK',
     'env -i A=1 sh HOOK',
+    'env -C /tmp HOOK',
+    'env --chdir=DIR ./hook.sh',
+    'env -C DIR sh hook.sh',
+    'env PATH=DIR hook.sh',
+    'env -u etcd HOOK',
+    'env --unset=A HOOK',
     'sudo -n -u root HOOK',
+    'sudo -u etcd HOOK',
+    'sudo -n -u etcd -- sh HOOK',
+    'sudo -nu etcd A=1 HOOK',
+    'sudo -D DIR ./hook.sh',
+    'sudo --unknown cat GOOD HOOK',
+    'sudo --unknown cat sh OPEN',
+    'doas -u etcd HOOK',
+    'runuser -u etcd -- HOOK',
+    'runuser etcd -c HOOK',
+    'su -c HOOK etcd',
+    'su - etcd -c HOOK',
+    'su etcd HOOK',
+    'su -s HOOK etcd',
+    'setpriv --reuid etcd HOOK',
+    'setpriv --reuid=etcd --clear-groups HOOK',
+    'flock /root/x.lock HOOK',
+    'flock -w 5 OPEN -c HOOK',
+    'chroot / HOOK',
+    'chroot DIR /hook.sh',
+    'unshare -m -- HOOK',
+    'unshare --wd DIR ./hook.sh',
+    'systemd-run --uid etcd --wait HOOK',
     'timeout 60 HOOK',
+    'timeout -k 5 60 HOOK',
+    'chrt -f 10 HOOK',
+    'chrt -b HOOK',
+    'taskset -c 0,1 HOOK',
+    'stdbuf -oL -e 0 HOOK',
+    'xargs -n 1 HOOK',
     'nice -n 10 ionice -c 3 sh -e HOOK',
+    'nice -10 HOOK',
     '/usr/bin/env A=1 B=2 timeout --signal KILL 5 env sh HOOK',
     'nohup setsid HOOK',
-    './hook.sh',
-    'env ./hook.sh',
+    'python3 -W ignore OPEN',
+    'node --require OPEN GOOD',
   ])('%s is refused if others can write to the script', async (line) => {
-    expect(await judge(line)).toBe(join(home, 'hook.sh'));
+    expect(await judge(line)).toMatch(/hook\.sh$|open\.lock$/);
   });
-  it.each(['true HOOK', 'env true HOOK', 'timeout 5 true HOOK', 'env A=HOOK true'])(
-    '%s is allowed, because the file is only an argument',
-    async (line) => {
-      expect(await judge(line)).toBeUndefined();
-    },
-  );
+  it.each([
+    ['env', '-S', 'A=1 sh HOOK'],
+    ['env', '--split-string=HOOK --now'],
+    ['sh', '-c', 'HOOK --now'],
+    ['su', 'etcd', '-c', 'sh HOOK'],
+  ])('a text of %s is refused if others can write to its script', async (...words) => {
+    expect(await judge(words)).toBe(join(home, 'hook.sh'));
+  });
+  it.each([
+    'true HOOK',
+    'env true HOOK',
+    'timeout 5 true HOOK',
+    'env A=HOOK true',
+    'flock OPEN GOOD',
+    'sudo -u etcd GOOD',
+    'sudo --unknown OPEN GOOD',
+    'env -C DIR GOOD',
+    'chroot DIR /good.sh',
+    'setpriv --reuid etcd GOOD',
+    'bash -o pipefail GOOD',
+    'bash GOOD HOOK',
+    'python3 -c OPEN HOOK',
+  ])('%s is allowed, because the file is only an argument', async (line) => {
+    expect(await judge(line)).toBeUndefined();
+  });
 });
 
 describe('the user who ran sudo', () => {

@@ -123,3 +123,29 @@ test.skipIf(!canGive).each([
     mkdirSync(home, { mode: 0o700 });
   }
 });
+
+test.each([
+  ['data_dir', 'before_member: "env -C {data_dir} ./hook.sh"'],
+  ['name', 'after_member: [sudo, -n, "HOME/hooks/{name}.sh"]'],
+  ['to', 'after_member: "HOME/hooks/{to}.sh"'],
+  ['binary', 'stop: "nice {binary} --stop"'],
+])('a hook with the placeholder %s is checked before the first step', async (_, line) => {
+  const hooks = `hooks: { ${line.replace('HOME', home)} }`;
+  for (const name of ['hooks/n1.sh', 'hooks/3.4.sh', 'data/hook.sh', 'server']) write(name, '', 0o755);
+  const file = cluster({ hooks, binary: join(home, 'server') });
+  writeFileSync(file, readFileSync(file, 'utf8').replace('/nowhere\n', `${home}/data\n`));
+  const check = () => opsctl(['kv', 'check', '--cluster', file], { home });
+  expect((await check()).code).toBe(20);
+  for (const name of ['hooks/n1.sh', 'hooks/3.4.sh', 'data/hook.sh', 'server'])
+    chmodSync(join(home, name), 0o777);
+  const ended = await check();
+  expect([ended.code, ended.stderr]).toEqual([10, expect.stringContaining(home)]);
+});
+test('a value of a flag of a wrapper is not refused as a program', async () => {
+  write('lock', '', 0o666);
+  write('data/etcd', '', 0o777);
+  const good = program('good.sh');
+  const line = `flock ${home}/lock env -C {data_dir} -u etcd ${good}`;
+  const file = cluster({ hooks: `hooks: { after_member: "${line}" }` });
+  expect((await opsctl(['kv', 'check', '--cluster', file], { home })).code).toBe(20);
+});

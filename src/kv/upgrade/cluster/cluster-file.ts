@@ -24,7 +24,7 @@ import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { isBucketUrl } from '../../snapshots/catalog.ts';
 import { bucketUrlProblem } from '../../snapshots/destination.ts';
 import { argvOf, wordsOf, type CommandLine } from '../../../core/shell.ts';
-import { driverKinds, experimentalText, neededBy, remoteKinds } from './drivers.ts';
+import { driverKinds, experimentalText, hookCommands, neededBy, remoteKinds } from './drivers.ts';
 import { contentOf } from './yaml-file.ts';
 
 const line = (summary: string) =>
@@ -519,9 +519,10 @@ export const readCluster = async (
   const problems = (content: unknown): Problem[] => clusterProblems(content, purpose);
   const content = await contentOf(text, { what: path, code: 'CLUSTER_FILE', problems, asTyped: ['to'] });
   const cluster = content as ClusterFile;
-  for (const [name, line] of Object.entries(cluster.hooks ?? {}))
-    await assertTrustedProgram(host, `the hook ${name}`, argvOf(line, undefined) ?? []);
-  return withAbsolutePaths(cluster, resolve(absolute, '..'));
+  const absoluteCluster = withAbsolutePaths(cluster, resolve(absolute, '..'));
+  for (const { name, words } of hookCommands(absoluteCluster))
+    await assertTrustedProgram(host, `the hook ${name}`, words);
+  return absoluteCluster;
 };
 /** JSON Schema of the cluster file, for editors. */
 export const clusterSchema = (): Record<string, unknown> => ({

@@ -1,4 +1,6 @@
-import type { DriverKind, MemberSpec } from '../../engine/model.ts';
+import { versionRows } from '../../../api-specs/etcd/versions.ts';
+import { fillWords } from '../../../core/shell.ts';
+import type { ClusterFile, DriverKind, MemberSpec } from '../../engine/model.ts';
 
 /** Names become parts of file names and arguments of programs: `..`, a leading dash and a leading dot are not names. */
 export const namePattern = '^[A-Za-z0-9_][A-Za-z0-9._-]*$';
@@ -75,3 +77,40 @@ export const experimentalText = `${experimental.join(' and ')} are experimental:
 
 export const neededBy = (kind: string): readonly (keyof MemberSpec)[] =>
   driverRows.find((row) => row.kind === kind)?.needs ?? [];
+
+type HookCommand = { readonly name: string; readonly words: readonly string[] };
+type HookValues = Readonly<Record<string, string | undefined>>;
+/** The placeholders of the hooks `before_member` and `after_member`. */
+export const memberHookValues = (member: MemberSpec, to: string | undefined): HookValues => {
+  const { name, client_url, data_dir, host } = member;
+  return { name, client_url, data_dir, host, to };
+};
+/** The placeholders of the hooks of the driver `hooks`. */
+export const driverHookValues = (member: MemberSpec, which: 'old' | 'new', to?: string): HookValues => ({
+  ...memberHookValues(member, to),
+  container: member.container,
+  image: member[`${which}_image`],
+  binary: member[`${which}_binary`],
+  config: member.config_file,
+  version: which,
+  unit: member.unit,
+});
+/**
+ * Every command line that a run can make of the hooks: for each member, and for each version if a hook names
+ * the version. A check of all of them before the first step leaves no refusal to the middle of a run. Pure.
+ */
+export const hookCommands = ({ hooks = {}, members, to }: ClusterFile): HookCommand[] => {
+  const targets = [...new Set([to, ...versionRows.map(({ minor }) => minor)])];
+  const all = Object.entries(hooks).flatMap(([name, line]) =>
+    members.flatMap((member) =>
+      targets.flatMap((target) => {
+        const values =
+          name === 'before_member' || name === 'after_member'
+            ? [memberHookValues(member, target)]
+            : [driverHookValues(member, 'old', target), driverHookValues(member, 'new', target)];
+        return values.map((one) => ({ name, words: fillWords(line, one) }));
+      }),
+    ),
+  );
+  return [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
+};

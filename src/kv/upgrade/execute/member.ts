@@ -15,6 +15,7 @@ import type {
 } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
+import { memberHookValues } from '../cluster/drivers.ts';
 import { fillWords } from '../../../core/shell.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
 import { laggingFollowers, stopFinding } from '../guards/membership.ts';
@@ -47,14 +48,8 @@ export const runHook = async (
 ): Promise<void> => {
   const line = run.cluster.hooks?.[name];
   if (line === undefined) return;
-  const spec = memberOf(run, member);
-  const [command, ...words] = fillWords(line, {
-    name: member,
-    client_url: spec.client_url,
-    data_dir: spec.data_dir,
-    host: spec.host,
-    to: run.plan.to,
-  });
+  const values = memberHookValues(memberOf(run, member), run.plan.to);
+  const [command, ...words] = fillWords(line, values);
   await assertTrustedProgram(run.host, `the hook ${name}`, [command as string, ...words]);
   const done = await run.host.processes.run(command as string, words, {
     timeoutMs: hookMs,

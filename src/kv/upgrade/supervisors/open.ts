@@ -2,6 +2,7 @@ import { sh, type ShellScript, argvOf, fillWords, shellLine } from '../../../cor
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, DriverKind, MemberSpec } from '../../engine/model.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
+import { driverHookValues } from '../cluster/drivers.ts';
 import {
   versionScript,
   type Driver,
@@ -99,19 +100,6 @@ export const shellsOf = async (
 
 /** Exit codes of `is_running`: 0 running, 75 (EX_TEMPFAIL) starting, 77 unknown, other codes not running. */
 const [STARTING, UNKNOWN] = [75, 77];
-const hookValues = (member: MemberSpec, which: Which, to?: string): Record<string, string | undefined> => ({
-  container: member.container,
-  image: member[`${which}_image`],
-  name: member.name,
-  data_dir: member.data_dir,
-  client_url: member.client_url,
-  binary: member[`${which}_binary`],
-  config: member.config_file,
-  version: which,
-  to,
-  host: member.host,
-  unit: member.unit,
-});
 const stateFrom: Service['stateFrom'] = (done, _, wasStarted) => {
   if (done.code === 0) return { state: 'running' };
   if (done.code === UNKNOWN || done.code === null)
@@ -137,7 +125,7 @@ ${waitForKilled(isGone(runs))}`;
 };
 export const hooksService: MakeService = ({ hooks = {}, to }) => {
   const words = (name: keyof typeof hooks, member: MemberSpec, which: Which): string[] | undefined =>
-    hooks[name] === undefined ? undefined : fillWords(hooks[name], hookValues(member, which, to));
+    hooks[name] === undefined ? undefined : fillWords(hooks[name], driverHookValues(member, which, to));
   const line = (name: keyof typeof hooks, member: MemberSpec, which: Which): ShellScript | undefined => {
     const all = words(name, member, which);
     return all === undefined ? undefined : sh`${all}`;
