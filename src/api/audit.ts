@@ -178,6 +178,8 @@ export type RequestGuard = {
    * that can be repeated.
    */
   admit(request: HttpRequest, draft: RequestDraft, target: Target): Promise<RequestNotes | undefined>;
+  /** Returns what an earlier command did if it may have sent this request, for a dry run. */
+  describeEarlier(request: HttpRequest, target: Target): Promise<string | undefined>;
   /** Keeps the file if a request may have been applied and the command could not report it. */
   end(failure: unknown): Promise<void>;
 };

@@ -113,10 +113,12 @@ const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => S
 /** Ends a command whose request was recorded; the runner renders the request. */
 export class RecordedRequest extends Error {
   readonly request: WireRequest;
-  constructor(request: WireRequest) {
+  readonly target: Target;
+  constructor(request: WireRequest, target: Target) {
     super('dry run');
     this.name = 'RecordedRequest';
     this.request = request;
+    this.target = target;
   }
 }
 type Route = { readonly service: ServiceInfo['name']; readonly method: string; readonly path: string };
@@ -126,8 +128,8 @@ type Transport = {
 };
 /** The transport of a dry run. A command cannot continue without the response, so its first request ends it. */
 const recording: Transport = {
-  admit: (request) => {
-    throw new RecordedRequest(request);
+  admit: (request, target) => {
+    throw new RecordedRequest(request, target);
   },
 };
 /** Sends each request. */

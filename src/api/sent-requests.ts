@@ -352,9 +352,17 @@ class CommandGuard implements RequestGuard {
       },
     };
   }
+  #digestOf(request: HttpRequest, target: Target): string | undefined {
+    return canRepeat(request) || isMockServer(this.#host, target) ? undefined : digestOf(request, target);
+  }
+  async describeEarlier(request: HttpRequest, target: Target): Promise<string | undefined> {
+    const digest = this.#digestOf(request, target);
+    if (digest === undefined || this.#decision.sendsAgain) return undefined;
+    const found = (await this.#findEarlier(digest)).find((one) => this.#isRefused(one));
+    return found === undefined ? undefined : stateText(this.#host, found);
+  }
   async admit(request: HttpRequest, entry: Draft, target: Target): Promise<RequestNotes | undefined> {
-    if (canRepeat(request) || isMockServer(this.#host, target)) return undefined;
-    const digest = digestOf(request, target);
+    const digest = this.#digestOf(request, target);
     if (digest === undefined) return undefined;
     const earlier = await this.#findEarlier(digest);
     await this.#decide(earlier);

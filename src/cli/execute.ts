@@ -194,6 +194,8 @@ const loggerFor = (...given: Parameters<typeof makeLogger>): ReturnType<typeof m
 type Audit = {
   readonly wrap: NonNullable<ContextOptions['audit']>;
   readonly onEnd: NonNullable<ContextOptions['onEnd']>;
+  /** What a dry run says about an earlier command that may have sent its request. */
+  describeEarlier(recorded: RecordedRequest): Promise<string | undefined>;
   /** Writes the entry of a command of the cluster, whose journal has the steps, and closes the log and the records. */
   end(values: Values, failure: unknown): Promise<void>;
 };
@@ -263,6 +265,10 @@ const auditOf = (
       };
     },
     onEnd: (action) => void actions.add(action),
+    describeEarlier: async ({ request, target }) =>
+      request.method === 'GET' || replay !== undefined
+        ? undefined
+        : (await guard.open())?.describeEarlier(request, target),
     end: async (values, failure) => {
       for (const action of actions) action();
       if (changesCluster(path, globals)) {
@@ -360,10 +366,16 @@ const renderRun = async (
   values: Values,
   context: ReturnType<typeof makeContext>,
   options: OutputOptions,
+  describeEarlier: Audit['describeEarlier'],
 ): Promise<Category | 'done'> => {
   const { render } = await import('../output/render.ts');
   const given = await readBodies(host, command, values);
-  return render(await stoppable(command, command.run(context, given)), options, host, redactor);
+  const describe = async (recorded: RecordedRequest): Promise<string | undefined> => {
+    const text = await describeEarlier(recorded);
+    if (text !== undefined) context.log.warn(text);
+    return text;
+  };
+  return render(await stoppable(command, command.run(context, given), describe), options, host, redactor);
 };
 /** Runs one command and renders its result while the services that it talks to are still there. */
 const executeOn = async (
@@ -392,7 +404,7 @@ const executeOn = async (
     ...paceFor(command, settings),
     ...lazyParts(run, host),
   });
-  const act = () => renderRun({ host, redactor }, command, values, context, options);
+  const act = () => renderRun({ host, redactor }, command, values, context, options, audit.describeEarlier);
   try {
     return await withUpdateNotice(run, command, globals, { settings: own, signal: stop.signal }, act);
   } catch (error) {
@@ -456,13 +468,18 @@ export const execute = async (
   }
 };
 /** A dry run records the first request and ends the command; that request is then the result. */
-const stoppable = async ({ isCheck }: Command, running: Promise<Result>): Promise<Result> => {
+const stoppable = async (
+  { isCheck }: Command,
+  running: Promise<Result>,
+  describeEarlier: Audit['describeEarlier'],
+): Promise<Result> => {
   try {
     return await running;
   } catch (error) {
     if (!(error instanceof RecordedRequest)) throw error;
     const { dryRun } = await import('../api/request.ts');
-    const shown = dryRun(error.request);
+    const earlier = await describeEarlier(error);
+    const shown = { ...dryRun(error.request), ...(earlier === undefined ? {} : { sent_before: earlier }) };
     const message = 'the check did not run: --dry-run shows its first request';
     const findings = () => [{ rule: 'dry-run', level: 'unknown' as const, message }];
     return recordResult(shown, { text: shown.curl, ...(isCheck === true ? { findings } : {}) });

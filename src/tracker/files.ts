@@ -81,12 +81,9 @@ const upload = async (
     'content-length': String(lengthBytes),
   };
   const absolutes = paths.map((path) => absolute(context, path));
-  const contentDigest = context.isDryRun ? undefined : await digestOf(context, absolutes, storyId);
-  const request = { method: 'POST', path: '/files', headers, body };
-  const reply = await context.send('tracker', {
-    ...request,
-    ...(contentDigest === undefined ? {} : { contentDigest }),
-  });
+  const contentDigest = await digestOf(context, absolutes, storyId);
+  const request = { method: 'POST', path: '/files', headers, body, contentDigest };
+  const reply = await context.send('tracker', request);
   const answer = await jsonReply(context, reply, 'POST /files');
   const records: unknown[] = Array.isArray(answer) ? answer : [answer];
   if (records.length === parts.length - Number(storyId !== undefined) && records.every(isRecord))

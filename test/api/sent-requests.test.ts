@@ -274,3 +274,14 @@ test('a record that cannot be read is reported as damaged, once for a command', 
   expect(code).toBe(0);
   expect(err.split('is damaged')).toHaveLength(2);
 });
+
+test('a dry run names the earlier command and sends nothing', async () => {
+  const at = trackerInMemory();
+  await at.run(create, losing(at));
+  const shown = await at.run([...create, '--dry-run']);
+  expect(shown).toMatchObject({ code: 0, writes: [] });
+  expect(shown.json()).toMatchObject({ dry_run: true, sent_before: expect.stringContaining('epics create') });
+  expect(
+    (await at.run(['epics', 'create', '--name', 'Logout', '--dry-run', '-o', 'json'])).json(),
+  ).not.toHaveProperty('sent_before');
+});

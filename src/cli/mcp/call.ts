@@ -196,6 +196,10 @@ const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: 
     structuredContent: { approval: token, digest, dry_run: value ?? plan },
   };
 };
+const wasSentBefore = ({ stdout }: Ran): boolean => {
+  const shown = parseText(stdout) as { dry_run?: unknown; sent_before?: unknown } | undefined | null;
+  return shown?.dry_run === true && typeof shown.sent_before === 'string';
+};
 /** A change is shown first; its token allows that change, and no other one. The change reads the files that were shown. */
 const applyChange = async (
   caller: Caller,
@@ -215,7 +219,9 @@ const applyChange = async (
       `Refused, and no changes were made: the approval token was already used, is older than ${APPROVAL_MINUTES} minutes or belongs to another call, or the call would now make a different change. Call again without the token.`,
       true,
     );
-  return answerOf(await run(caller, withFlags(words, '--yes', `--approved-files=${directory}`), signal));
+  // The dry run that was approved names the earlier command, so the approval is the decision to send the request again.
+  const decided = wasSentBefore(shown.ran) ? ['--yes', '--send-again'] : ['--yes'];
+  return answerOf(await run(caller, withFlags(words, ...decided, `--approved-files=${directory}`), signal));
 };
 /** Runs a change with a private directory for copies of its files. */
 const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<Answer>): Promise<Answer> => {

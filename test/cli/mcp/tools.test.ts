@@ -24,6 +24,7 @@ import {
   withVisibleNames,
 } from '../../../src/cli/mcp/call.ts';
 import { errorWith, naming } from '../../support/facts.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { partlyMade } from '../../support/context.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
@@ -316,4 +317,36 @@ describe('secrets in the output of a call', () => {
     expect(content[0]?.text).toContain('"id": 1');
     expect(content[0]?.text).not.toContain('planted');
   });
+});
+
+it.each([
+  { earlier: 'an earlier command sent it', sendsAgain: true },
+  { earlier: undefined, sendsAgain: false },
+])('an approval of a request that $earlier sends it again: $sendsAgain', async ({ earlier, sendsAgain }) => {
+  const lines: string[][] = [];
+  const machine = fakeHost();
+  const run = async (_: string, __: unknown, { input = '' }: { input?: string } = {}) => {
+    const words = JSON.parse(input) as string[];
+    lines.push(words);
+    const directory = words.find((word) => word.startsWith('--approved-files='))?.split('=')[1];
+    await machine.files.replace(`${directory}/files.json`, '{"found":{},"sha256":"none"}');
+    return {
+      code: 0,
+      stdout: JSON.stringify({ dry_run: true, url: '/labels', sent_before: earlier }),
+      stderr: '',
+    };
+  };
+  const caller = partlyMade<Caller>({
+    host: { ...machine, self: ['opsctl'], processes: { run } },
+    approvals: approvals(Buffer.alloc(32, 7), () => 0),
+    always: [],
+    sharedFlags: [],
+    directories: [],
+  });
+  const first = await callTool(caller, all, 'tracker_labels_create', { name: 'bug' });
+  expect(first.content[0]?.text.includes('earlier command')).toBe(sendsAgain);
+  const approval = first.structuredContent?.approval;
+  await callTool(caller, all, 'tracker_labels_create', { name: 'bug', approval });
+  expect(lines).toHaveLength(3);
+  expect(lines.map((words) => words.includes('--send-again'))).toEqual([false, false, sendsAgain]);
 });
