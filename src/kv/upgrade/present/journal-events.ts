@@ -7,7 +7,12 @@ import { detailText } from './text.ts';
 /** A journal as the events of its run: the facts of a run whose process did not record its events. */
 
 type Opened = Extract<JournalEntry, { kind: 'opened' }>;
-type Line = { readonly kind: string; readonly at: string };
+type Line = {
+  readonly kind: string;
+  readonly at: string;
+  readonly step?: string;
+  readonly outcome?: string;
+};
 const ms = (entry: Pick<Line, 'at'>): number => Date.parse(entry.at);
 /** A clock that was set back would make the time between two lines negative: it counts as none. */
 const between = (earlier: Line, later: Line): number => Math.max(0, ms(later) - ms(earlier));
@@ -89,6 +94,16 @@ const otherEvents = (
       return [];
   }
 };
+const isAbort = (line: Line | undefined): boolean => line?.kind === 'closed' && line.outcome === 'aborted';
+/**
+ * Returns whether a process wrote this line first. An abort has no line for its own start: it closes the run,
+ * and cancels a downgrade before.
+ */
+const isFirstOfPart = (entries: readonly Line[], at: number): boolean => {
+  const line = entries[at] as Line;
+  const isCancel = line.kind === 'begin' && line.step === 'cancel-downgrade' && isAbort(entries[at + 2]);
+  return line.kind === 'resumed' || entries[at - 1]?.kind === 'closed' || isCancel || isAbort(line);
+};
 /**
  * The active time of the run at each line. No process worked on it between the last line of one part and the
  * first line of the next, so this time does not count.
@@ -97,7 +112,7 @@ const activeTimes = (entries: readonly Line[]): number[] => {
   let active = 0;
   return entries.map((entry, at) => {
     const last = entries[at - 1];
-    if (last !== undefined && entry.kind !== 'resumed') active += between(last, entry);
+    if (last !== undefined && !isFirstOfPart(entries, at)) active += between(last, entry);
     return active;
   });
 };

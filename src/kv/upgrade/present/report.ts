@@ -212,7 +212,7 @@ export const broughtUpToDate = (
   if (closed === undefined) return stored;
   if (closed.kind !== 'closed' || later.some(({ kind }) => kind !== 'closed')) return undefined;
   const { outcome, message } = closed;
-  return { ...stored, report: { ...stored.report, outcome, message } };
+  return { ...stored, report: { ...stored.report, outcome, message, ...timesOf(entries) } };
 };
 
 /** A part of a run between two interruptions. */

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { broughtUpToDate, reportFromJournal } from '../../../../src/kv/upgrade/present/report.ts';
-import { journalEvents, memberDurations } from '../../../../src/kv/upgrade/present/journal-events.ts';
+import {
+  activeMs,
+  journalEvents,
+  memberDurations,
+} from '../../../../src/kv/upgrade/present/journal-events.ts';
 import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
@@ -243,6 +247,36 @@ describe('the events of a journal', () => {
   });
 });
 
+describe('the time before an abort', () => {
+  const held = lines(opened, ...step('n2.stop'), closed('stopped', 'held'));
+  const interrupted = held.slice(0, -1);
+  const at = (second: number, entry: Bare): JournalEntry =>
+    ({ at: new Date(Date.UTC(2026, 2, 31, 13, 0, second)).toISOString(), ...entry }) as JournalEntry;
+  const [begin, end] = step('cancel-downgrade') as [Bare, Bare];
+  const abort = closed('aborted', 'given up');
+  it.each([
+    ['after a stop', held, [at(0, abort)], 3000],
+    ['after the death of the process', interrupted, [at(0, abort)], 2000],
+    ['after a stop, with a downgrade', held, [at(0, begin), at(4, end), at(4, abort)], 7000],
+    [
+      'after the death of the process, with a downgrade',
+      interrupted,
+      [at(0, begin), at(4, end), at(4, abort)],
+      6000,
+    ],
+    [
+      'after an abort that could not cancel the downgrade',
+      held,
+      [at(0, begin), at(20, begin), at(24, end), at(24, abort)],
+      7000,
+    ],
+  ])('does not count as active time: %s', (_, before, after, expected) =>
+    expect(activeMs([...before, ...after])).toBe(expected),
+  );
+  it('counts for a rollback that cancels a downgrade', () =>
+    expect(activeMs(lines(opened, ...step('n2.gate'), begin, end, closed('done', 'done')))).toBe(5000));
+});
+
 describe('a report that is older than the journal', () => {
   const stopped = lines(opened, ...step('n2.stop'), closed('stopped', 'stopped by the operator'));
   const written = {
@@ -260,6 +294,9 @@ describe('a report that is older than the journal', () => {
       ...written.report,
       outcome: 'aborted',
       message: 'given up',
+      started_at: '2026-03-31T12:00:00.000Z',
+      finished_at: '2026-03-31T12:05:00.000Z',
+      duration_ms: 3000,
     });
   });
   it('an older report is invalid if the run continued', () => {
