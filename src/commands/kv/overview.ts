@@ -8,6 +8,7 @@ import { after, next } from '../../core/next.ts';
 import { AppError, invalidArguments, problem, type Category } from '../../core/problem.ts';
 import { type CheckFinding, recordResult, type Result, rowsResult, rawResult } from '../../core/result.ts';
 import type { Observation } from '../../kv/engine/model.ts';
+import type { simulatedClusters } from '../mock/kv-start.ts';
 import { clusterFlags, endpointFlags, crossingFlags, planFlags } from './flags.ts';
 import { driverFor, openCluster, type Opened, askAny } from './prepare.ts';
 import { dirname, relative, resolve } from 'node:path';
@@ -107,18 +108,42 @@ const clusterRow = async ({ host, settings }: Context, cluster: string) => {
     import('../../kv/engine/locks.ts'),
   ]);
   const state = settings.directories.clusters;
-  const [newest] = (await findRuns(host, state, cluster)).flatMap((run) => historyRow(run) ?? []);
+  const runs = await findRuns(host, state, cluster);
+  const [newest] = runs.flatMap((run) => historyRow(run) ?? []);
+  const opened = runs[0]?.entries[0];
+  const planned = opened?.kind === 'opened' ? opened.plan.observation.members : [];
   const isAtWork = (await readMachineLock(host, state, cluster)) !== undefined;
   const version =
     newest === undefined ? null : newest.outcome === 'done' ? newest.to : `${newest.from} or ${newest.to}`;
-  return {
+  const row = {
     cluster,
     version: newest?.outcome === 'rolled-back' ? newest.from : version,
     state: isAtWork ? 'running' : (newest?.outcome ?? 'none'),
     action: newest?.action ?? null,
     last_run: newest?.run ?? null,
     last_activity: newest?.ended_at ?? newest?.started_at ?? null,
+    simulated: null,
+    cluster_file: null,
   };
+  return { row, addresses: planned.map(({ client_url }) => client_url) };
+};
+const isSameList = (left: readonly string[], right: readonly string[]): boolean =>
+  left.toSorted().join(' ') === right.toSorted().join(' ');
+type Simulated = Awaited<ReturnType<typeof simulatedClusters>>[number];
+/**
+ * The rows of one name. A real cluster may have the name of a simulated one: the journals are of a simulated
+ * cluster only if their newest plan has the addresses of its members.
+ */
+const rowsOf = async (context: Context, name: string, simulated: readonly Simulated[]) => {
+  const { row, addresses } = await clusterRow(context, name);
+  const none = { state: 'none', action: null, last_run: null, last_activity: null };
+  const own = simulated.filter((one) => one.row.cluster === name);
+  const isOfPlan = (one: Simulated): boolean => isSameList(one.addresses, addresses);
+  const isListed = row.last_run === null ? own.length === 0 : !own.some(isOfPlan);
+  return [
+    ...(isListed ? [row] : []),
+    ...own.map((one) => ({ ...row, ...(isOfPlan(one) ? {} : none), ...one.row })),
+  ];
 };
 export const clusters = defineCommand({
   path: ['kv', 'clusters'],
@@ -129,14 +154,8 @@ export const clusters = defineCommand({
   run: async (context) => {
     const simulated = await (await import('../mock/kv-start.ts')).simulatedClusters(context);
     const known = await context.host.files.list(context.settings.directories.clusters);
-    const names = [...new Set([...known, ...simulated.map(({ cluster }) => cluster)])].sort();
-    const rows = await Promise.all(
-      names.map(async (name) => {
-        const row = { ...(await clusterRow(context, name)), simulated: null, cluster_file: null };
-        const own = simulated.filter(({ cluster }) => cluster === name);
-        return own.length === 0 ? [row] : own.map((one) => ({ ...row, ...one }));
-      }),
-    );
+    const names = [...new Set([...known, ...simulated.map(({ row }) => row.cluster)])].sort();
+    const rows = await Promise.all(names.map((name) => rowsOf(context, name, simulated)));
     const columns = [
       'cluster',
       'version',

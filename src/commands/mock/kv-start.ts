@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { next } from '../../core/next.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
 import { shellWord } from '../../core/shell.ts';
 import type { Rehearsal, RehearsalMember, RehearsalOptions } from '../../etcd-sim/cluster/layout.ts';
 
@@ -38,21 +39,26 @@ export const simulatedClusters = async ({ host, settings, log }: Context) => {
   const { clusterName, detectLastVersion, findRehearsals, pidOf } = await import(
     '../../etcd-sim/cluster/layout.ts'
   );
-  const leaveOut = (error: unknown): void =>
-    log.warn(`a simulated cluster is left out: ${error instanceof Error ? error.message : String(error)}`);
-  const found = await findRehearsals(host, settings.directories.state, leaveOut);
-  return Promise.all(
-    found.map(async (rehearsal) => {
+  const leaveOut = (where: string, error: unknown): void =>
+    log.warn(`a simulated cluster is left out: ${where}: ${messageOf(error)}`);
+  return findRehearsals(
+    host,
+    settings.directories.state,
+    async (rehearsal) => {
       const { members, directory } = rehearsal;
       const versions = await Promise.all(members.map((one) => detectLastVersion(host, rehearsal, one)));
       const running = members.filter((one) => pidOf(host, one) !== undefined).length;
       return {
-        cluster: clusterName(directory),
-        version: [...new Set(versions)].sort().join(' or '),
-        simulated: running === 0 ? 'stopped' : `${running} of ${members.length} members run`,
-        cluster_file: join(directory, 'cluster.yaml'),
+        addresses: members.map(({ clientUrl }) => clientUrl),
+        row: {
+          cluster: clusterName(directory),
+          version: [...new Set(versions.map((one) => minorOf(one) ?? one))].sort().join(' or '),
+          simulated: running === 0 ? 'stopped' : `${running} of ${members.length} members run`,
+          cluster_file: join(directory, 'cluster.yaml'),
+        },
       };
-    }),
+    },
+    leaveOut,
   );
 };
 /** The members that are meant: one by its name, or all. */

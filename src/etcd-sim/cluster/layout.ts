@@ -248,24 +248,39 @@ export const recordRehearsal = async (host: Host, state: string, directory: stri
   await host.files.makeDirectory(recordsDirectory(state), 0o700);
   await host.files.replace(childPath(recordsDirectory(state), name), `${directory}\n`, 0o600);
 };
-/** The recorded clusters whose directories still exist. `onDamaged` receives why one of them is left out. */
-export const findRehearsals = async (
+/** The marker of another user could show any cluster: only the user who started a cluster lists it. */
+const isOwnMarker = async (host: Host, directory: string): Promise<boolean> =>
+  (await host.files.info(markerFile(directory)))?.uid === host.uid;
+/**
+ * Returns what `describe` makes of each recorded cluster whose directory still exists. `onDamaged` receives
+ * why a cluster, or the list of clusters, is left out.
+ */
+export const findRehearsals = async <T>(
   host: Host,
   state: string,
-  onDamaged: (error: unknown) => void,
-): Promise<Rehearsal[]> => {
+  describe: (rehearsal: Rehearsal) => Promise<T>,
+  onDamaged: (where: string, error: unknown) => void,
+): Promise<T[]> => {
   const records = recordsDirectory(state);
-  const found: Rehearsal[] = [];
-  for (const name of (await host.files.list(records)).sort()) {
-    const directory = (await host.files.read(childPath(records, pathPart(name))))?.trimEnd() ?? '';
+  const leaveOut = (where: string, error: unknown): [] => {
+    onDamaged(where, error);
+    return [];
+  };
+  const read = async (name: string): Promise<T[]> => {
+    let where = childPath(records, pathPart(name));
     try {
-      const rehearsal = directory === '' ? undefined : await readRehearsal(host, directory);
-      if (rehearsal !== undefined) found.push(rehearsal);
+      const directory = (await host.files.read(where))?.trimEnd() ?? '';
+      if (directory === '') return [];
+      where = directory;
+      if (!(await isOwnMarker(host, directory))) return [];
+      const rehearsal = await readRehearsal(host, directory);
+      return rehearsal === undefined ? [] : [await describe(rehearsal)];
     } catch (error) {
-      onDamaged(error);
+      return leaveOut(where, error);
     }
-  }
-  return found;
+  };
+  const names = await host.files.list(records).catch((error: unknown) => leaveOut(records, error));
+  return (await Promise.all(names.toSorted().map(read))).flat();
 };
 /** The version that a member ran last; the old one before its first start. */
 export const detectLastVersion = async (
