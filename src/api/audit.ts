@@ -73,6 +73,9 @@ const joinTurns = (
     return written;
   };
 };
+/** One warning for all records of a change: the same directory fails for each of them. The key of `warnOnce` is `records`. */
+export const recordsFailedText = ({ directories }: Settings, error: unknown): string =>
+  `cannot write the records of this change in ${directories.state}: ${messageOf(error)}; the audit log, opsctl undo and the check for repeated requests may lack it`;
 /** Opens the log at the first entry. Appended lines are never changed; a full file becomes the older one. */
 export const openAudit = (host: Host, settings: Settings, warn: Warn, clean: Clean): AuditLog => {
   const [older = '', current = ''] = auditFiles(settings);
@@ -102,7 +105,7 @@ export const openAudit = (host: Host, settings: Settings, warn: Warn, clean: Cle
       (await open()).write(text);
     } catch (error) {
       isBroken = true;
-      warn(`cannot write the audit log ${current}: ${messageOf(error)}`);
+      warn(recordsFailedText(settings, error));
     }
   });
   return {
@@ -422,8 +425,8 @@ export class WriteRecord {
       const file = await this.#file;
       if (!this.#isEnded) file.write(text);
     } catch (error) {
-      const why = `this change cannot be undone with opsctl undo, because its record cannot be written: ${messageOf(error)}`;
-      this.#context.log.warnOnce('write-record', why);
+      const { log, settings } = this.#context;
+      log.warnOnce('records', recordsFailedText(settings, error));
     }
   }
   /** The number of the next change, as a row of a bulk run has one. */

@@ -4,7 +4,9 @@ import type { Settings } from '../config/settings.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { limits } from '../core/limits.ts';
 import { isSearch } from '../core/operation.ts';
+import { type Advice, next } from '../core/next.ts';
 import { AppError, messageOf } from '../core/problem.ts';
+import { shellLine, shellWord } from '../core/shell.ts';
 import { fittingJson } from '../core/shape.ts';
 import { messageColumns, printable, wrapMessages } from '../core/text.ts';
 import { thisProcess } from '../platform/file-lock.ts';
@@ -16,6 +18,7 @@ import {
   type RequestDraft as Draft,
   type RequestGuard,
   type RequestNotes,
+  recordsFailedText,
   targetMark,
 } from './audit.ts';
 import type { Target } from './context.ts';
@@ -198,11 +201,26 @@ const stateText = (host: Host, { file, sent }: Found): string => {
 };
 const endText = (hasChanged: boolean): string =>
   hasChanged ? 'the request was not sent again' : 'no changes were made';
-const makeRefusal = (host: Host, found: Found, hasChanged: boolean): AppError => {
+const AGAIN = 'to send the request although it may create a second record';
+/** The line with the flag, if it is short and cannot contain a secret. */
+const sendAgain = (line: readonly string[]): Advice => {
+  const text = shellLine(line);
+  if (line.length === 0 || text.length > 300 || /authorization|password|secret|token|\n/i.test(text))
+    return `run the same command again with --send-again, ${AGAIN}`;
+  const end = line.includes('--') ? line.indexOf('--') : line.length;
+  return next([...line.slice(0, end), '--send-again', ...line.slice(end)].map(shellWord), `, ${AGAIN}`);
+};
+/** An upload of many files has several requests, of which the service applied the first. */
+const uploadRest = ({ file }: Found, isUpload: boolean): readonly Advice[] =>
+  isUpload && file.sent.length > 1
+    ? ['upload the rest: run the command without the files that opsctl tracker files list shows']
+    : [];
+type Refused = { readonly line: readonly string[]; readonly isUpload: boolean; readonly hasChanged: boolean };
+const makeRefusal = (host: Host, found: Found, { line, isUpload, hasChanged }: Refused): AppError => {
   const { at, command } = found.sent.entry;
   return new AppError('unsafe', `${stateText(host, found)}; ${endText(hasChanged)}`, {
     code: UNFINISHED_REQUEST,
-    tryThis: ['--send-again, to send the request although it may create a second record'],
+    tryThis: [...uploadRest(found, isUpload), sendAgain(line)],
     data: { sent_at: at, command, applied: found.sent.outcome === 'done' ? true : 'unknown' },
   });
 };
@@ -214,10 +232,17 @@ const makeRefusalByPerson = (hasChanged: boolean): AppError =>
 type Decision = {
   readonly sendsAgain: boolean;
   readonly isInteractive: boolean;
+  /** The words after `opsctl`. */
+  readonly line: readonly string[];
   /** The time of one request on the line of the command or in the settings. */
   readonly timeoutMs: number | undefined;
 };
-type Cost = { readonly clean: (text: string) => string; readonly warn: Warn };
+type Cost = {
+  readonly clean: (text: string) => string;
+  readonly warn: Warn;
+  /** Reports once that records of the change cannot be written. */
+  readonly warnRecords: Warn;
+};
 
 /** The file of this command. A name that is taken belongs to a command of the same millisecond. */
 const createFile = async (host: Host, settings: Settings): Promise<{ path: string; file: AppendFile }> => {
@@ -260,7 +285,6 @@ class CommandGuard implements RequestGuard {
   readonly #cost: Cost;
   readonly #outcomes = new Map<symbol, Outcome | undefined>();
   #own: Promise<{ path: string; file: AppendFile }> | undefined;
-  #isWarned = false;
   #isDamageReported = false;
   constructor(host: Host, settings: Settings, decision: Decision, cost: Cost) {
     this.#host = host;
@@ -269,9 +293,8 @@ class CommandGuard implements RequestGuard {
     this.#cost = cost;
   }
   /** A file that cannot be written costs the guard and not the request. */
-  #reportOnce(error: unknown): void {
-    if (!this.#isWarned) this.#cost.warn(`opsctl cannot note which requests it sends: ${messageOf(error)}`);
-    this.#isWarned = true;
+  #report(error: unknown): void {
+    this.#cost.warnRecords(recordsFailedText(this.#settings, error));
   }
   #write(file: AppendFile, line: Line): void {
     file.write(`${this.#cost.clean(JSON.stringify(line))}\n`);
@@ -294,15 +317,15 @@ class CommandGuard implements RequestGuard {
         .filter(({ sent: one }) => one.digest === digest && one.outcome !== 'rejected' && !one.isSentAgain)
         .filter(({ file, sent }) => isOver(host, file, sent));
     } catch (error) {
-      this.#reportOnce(error);
+      this.#report(error);
       return [];
     }
   }
   #isRefused({ sent }: Found): boolean {
     return this.#host.now() - Date.parse(sent.entry.at) <= REFUSED_MS;
   }
-  async #decide(earlier: readonly Found[]): Promise<void> {
-    const { sendsAgain, isInteractive } = this.#decision;
+  async #decide(earlier: readonly Found[], isUpload: boolean): Promise<void> {
+    const { sendsAgain, isInteractive, line } = this.#decision;
     const [host, found] = [this.#host, earlier.find((one) => this.#isRefused(one))];
     if (sendsAgain || earlier[0] === undefined) return;
     if (found === undefined) {
@@ -312,7 +335,7 @@ class CommandGuard implements RequestGuard {
       return;
     }
     const hasChanged = [...this.#outcomes.values()].some((one) => one !== 'rejected');
-    if (!isInteractive) throw makeRefusal(host, found, hasChanged);
+    if (!isInteractive) throw makeRefusal(host, found, { line, isUpload, hasChanged });
     const { stderr, prompts } = host.terminal;
     const text = printable(this.#cost.clean(stateText(host, found)));
     await stderr.write(`${wrapMessages(text, messageColumns(stderr, host.env))}\n`);
@@ -336,7 +359,7 @@ class CommandGuard implements RequestGuard {
           isOpen = true;
           this.#outcomes.set(key, undefined);
         } catch (error) {
-          this.#reportOnce(error);
+          this.#report(error);
         }
       },
       noteOutcome: async (outcome, status = null) => {
@@ -347,7 +370,7 @@ class CommandGuard implements RequestGuard {
           this.#write((await this.#own)?.file as AppendFile, { answered: digest, outcome });
           if (isDecided(outcome, status)) await noteSentAgain(this.#host, earlier);
         } catch (error) {
-          this.#reportOnce(error);
+          this.#report(error);
         }
       },
     };
@@ -365,7 +388,7 @@ class CommandGuard implements RequestGuard {
     const digest = this.#digestOf(request, target);
     if (digest === undefined) return undefined;
     const earlier = await this.#findEarlier(digest);
-    await this.#decide(earlier);
+    await this.#decide(earlier, request.contentDigest !== undefined);
     return this.#notesOf(digest, entry, this.#longestMs(request), earlier);
   }
   async end(failure: unknown): Promise<void> {
@@ -379,7 +402,7 @@ class CommandGuard implements RequestGuard {
       file.close();
       if (!isKept) await this.#host.files.remove(path);
     } catch (error) {
-      this.#reportOnce(error);
+      this.#report(error);
     }
   }
 }

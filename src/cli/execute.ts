@@ -141,6 +141,8 @@ export type Run = {
   readonly program: Program;
   /** A look-up for a prompt is no command of the user, so it exports no trace. */
   readonly isLookup?: true;
+  /** The line after the words of the command. */
+  readonly tokens?: readonly string[];
 };
 /**
  * A command must not silently accept a flag that promises a run without changes if the command makes changes.
@@ -199,12 +201,13 @@ type Audit = {
   /** Writes the entry of a command of the cluster, whose journal has the steps, and closes the log and the records. */
   end(values: Values, failure: unknown): Promise<void>;
 };
+type Warnings = { readonly warn: (text: string) => void; readonly warnRecords: (text: string) => void };
 /** The guard against requests that an earlier command may have sent, loaded at the first change. */
 const guardOf = (
-  { host, redactor }: Pick<Run, 'host' | 'redactor'>,
+  { host, redactor, tokens }: Pick<Run, 'host' | 'redactor' | 'tokens'>,
   settings: Settings,
-  warn: (text: string) => void,
-  { readsBeforeWrites }: Command,
+  { warn, warnRecords }: Warnings,
+  { readsBeforeWrites, path }: Command,
   globals: Globals,
 ) => {
   let guard: RequestGuard | undefined;
@@ -214,8 +217,9 @@ const guardOf = (
       const { openGuard } = await import('../api/sent-requests.ts');
       const isInteractive = isInteractiveRun(host, globals) && globals.yes !== true;
       const { timeoutMs } = paceOf(settings);
-      const decision = { sendsAgain: globals['send-again'] ?? false, isInteractive, timeoutMs };
-      guard ??= openGuard(host, settings, decision, { clean: redactor.clean, warn });
+      const line = tokens === undefined ? [] : [...path, ...tokens];
+      const decision = { sendsAgain: globals['send-again'] ?? false, isInteractive, timeoutMs, line };
+      guard ??= openGuard(host, settings, decision, { clean: redactor.clean, warn, warnRecords });
       return guard;
     },
     end: async (failure: unknown): Promise<void> => guard?.end(failure),
@@ -237,36 +241,48 @@ const lazyAudit = (
 };
 const changesCluster = (path: Command['path'], { replay, 'dry-run': isDryRun }: Globals): boolean =>
   path[0] === 'kv' && isDryRun !== true && !isReadOnlyCommand(path.join(' ')) && replay === undefined;
-/** The local audit log of one command, loaded at its first change. A replayed trace makes no changes. */
+type Sends = Parameters<Audit['wrap']>[1];
+/** Sends the changes of one command through the log and the guard, which are loaded at the first change. */
+const wrapWith =
+  (
+    { load }: Pick<ReturnType<typeof lazyAudit>, 'load'>,
+    guard: ReturnType<typeof guardOf>,
+    host: Host,
+    who: { readonly command: string; readonly profile: string },
+    { replay }: Globals,
+  ): Audit['wrap'] =>
+  (place, send) => {
+    let audited: Sends | undefined;
+    const open = async (request: Parameters<Sends>[0]): ReturnType<Sends> => {
+      const { auditSender, log } = await load();
+      audited ??= auditSender(log, host, who, place, send, await guard.open());
+      return audited(request);
+    };
+    return (request) => {
+      if (request.method === 'GET' || replay !== undefined) return send(request);
+      return audited === undefined ? open(request) : audited(request);
+    };
+  };
+/** The local audit log of one command. A replayed trace makes no changes. */
 const auditOf = (
-  { host, redactor }: Pick<Run, 'host' | 'redactor'>,
+  run: Pick<Run, 'host' | 'redactor' | 'tokens'>,
   settings: Settings,
-  warn: (text: string) => void,
+  log: Pick<Runtime['log'], 'warn' | 'warnOnce'>,
   command: Command,
   globals: Globals,
 ): Audit => {
+  const { host } = run;
   const { path } = command;
-  const { replay } = globals;
   const who = { command: path.join(' '), profile: settings.profile.name };
   const [began, actions] = [host.elapsed(), new Set<() => void>()];
-  const guard = guardOf({ host, redactor }, settings, warn, command, globals);
-  const { load, close } = lazyAudit({ host, redactor }, settings, warn);
+  const warnRecords = (text: string): void => log.warnOnce('records', text);
+  const guard = guardOf(run, settings, { warn: log.warn, warnRecords }, command, globals);
+  const { load, close } = lazyAudit(run, settings, warnRecords);
   return {
-    wrap: (place, send) => {
-      let audited: typeof send | undefined;
-      const open = async (request: Parameters<typeof send>[0]): ReturnType<typeof send> => {
-        const { auditSender, log } = await load();
-        audited ??= auditSender(log, host, who, place, send, await guard.open());
-        return audited(request);
-      };
-      return (request) => {
-        if (request.method === 'GET' || replay !== undefined) return send(request);
-        return audited === undefined ? open(request) : audited(request);
-      };
-    },
+    wrap: wrapWith({ load }, guard, host, who, globals),
     onEnd: (action) => void actions.add(action),
     describeEarlier: async ({ request, target }) =>
-      request.method === 'GET' || replay !== undefined
+      request.method === 'GET' || globals.replay !== undefined
         ? undefined
         : (await guard.open())?.describeEarlier(request, target),
     end: async (values, failure) => {
@@ -395,7 +411,7 @@ const executeOn = async (
   const stop = stopperFor(host, command, settings, options);
   const services = trace.reach(lazyReach(run.program, { host, settings, log, signal: stop.signal }));
   const seen = createCompletionCache();
-  const audit = auditOf({ host, redactor }, settings, log.warn, command, globals);
+  const audit = auditOf({ ...run, host }, settings, log, command, globals);
   let failure: unknown;
   const context = makeContext({
     ...{ seen, host, settings, log, audit: audit.wrap, onEnd: audit.onEnd },

@@ -223,7 +223,7 @@ const attempt = async (
     const { writeUnfinishedReports } = await import('../output/reports.ts');
     await writeUnfinishedReports(options, run.host, run.redactor);
   }
-  return execute(run, command, values, globals, options).catch((error: unknown) => {
+  return execute({ ...run, tokens }, command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });
 };

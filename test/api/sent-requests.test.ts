@@ -23,6 +23,9 @@ describe('a create whose response was lost', () => {
     expect(again).toMatchObject({ code: 10, writes: [] });
     expect(again.error()).toMatchObject({ code: 'UNFINISHED_REQUEST', data: { applied: 'unknown' } });
     expect(again.err).toContain('opsctl tracker epics list');
+    expect(again.error().hints).toContainEqual(
+      expect.stringContaining('opsctl tracker epics create --name Login -o json --send-again'),
+    );
     expect(countOf(at)).toBe(1);
   });
   test('is sent once with --send-again, and the next create is free', async () => {
@@ -40,7 +43,8 @@ describe('a create whose response was lost', () => {
     await at.run(create, losing(at));
     const asked = await at.run(create, { tty: ['stdin', 'stderr'], answers: [answer] });
     expect(asked.code).toBe(code);
-    expect(asked.asked).toHaveLength(1);
+    expect(asked.asked).toEqual(['Send it again?']);
+    expect(asked.err.split('sent the same request')).toHaveLength(2);
     expect(countOf(at)).toBe(count);
   });
   test('is not sent again because of --yes', async () => {
@@ -284,4 +288,35 @@ test('a dry run names the earlier command and sends nothing', async () => {
   expect(
     (await at.run(['epics', 'create', '--name', 'Logout', '--dry-run', '-o', 'json'])).json(),
   ).not.toHaveProperty('sent_before');
+});
+
+test('a state directory that cannot be written costs one warning', async () => {
+  const at = trackerInMemory();
+  const change = (host: Host): Host => ({
+    ...host,
+    files: {
+      ...host.files,
+      makeDirectory: async () => {
+        throw new Error('read-only file system');
+      },
+    },
+  });
+  const { code, err } = await at.run(['epics', 'create', '--name', 'Login'], { change });
+  expect(code).toBe(0);
+  expect(err.match(/^warning:/gm)).toHaveLength(1);
+});
+test('a part of an upload that is repeated names the rest', async () => {
+  const names = ['1', '2', '3', '4', '5'].map((name) => `${name}.txt`);
+  const at = trackerInMemory(Object.fromEntries(names.map((name) => [name, name])));
+  let posts = 0;
+  const meanwhile: RunOptions['meanwhile'] = ({ method }) => {
+    if (method !== 'POST') return undefined;
+    posts += 1;
+    if (posts > 1) return { status: 503, json: {} };
+    return { status: 201, json: names.slice(0, 4).map((name, at) => ({ id: at + 1, name })) };
+  };
+  const upload = ['files', 'upload', ...names, '-o', 'json'];
+  expect((await at.run(upload, { meanwhile })).code).toBe(9);
+  const { hints } = (await at.run(upload, { meanwhile })).error();
+  expect(hints).toContainEqual(expect.stringContaining('upload the rest'));
 });
