@@ -193,25 +193,15 @@ export const tooDeepAt = (text: string): number | undefined => {
 
 /** A place in a text as an editor counts it. */
 type YamlPlace = { readonly line: number; readonly col: number };
-const SHOWN = 80;
-const cut = (text: string, from: number, end: number): string =>
-  end > from + SHOWN ? cutText(text.slice(from, end), SHOWN) : text.slice(from, end).trimEnd();
-/** The line that ends at this position. */
-const lineBefore = (text: string, start: number): string =>
-  start === 0 ? '' : `${cut(text, text.lastIndexOf('\n', start - 2) + 1, start - 1)}\n`;
 /**
- * The line with a mark below the position, to follow a message. A long line is cut around the position. Pure.
+ * The message of the package without the part of the file that it quotes: a broken line may contain a secret,
+ * such as a password that starts with `!` or `*`. The line and the column lead to the text. Pure.
  */
-const excerptAt = (text: string, at: number, { col }: YamlPlace): string => {
-  const start = at - (col - 1);
-  const from = col > SHOWN ? at - SHOWN / 2 : start;
-  const end = text.indexOf('\n', at);
-  const line = `${from > start ? '…' : ''}${cut(text, from, end < 0 ? text.length : end)}`;
-  // If an error is at the start of a line, its cause is usually in the previous line.
-  const shown = `${text.slice(from, at).trim() === '' ? lineBefore(text, start) : ''}${line}`;
-  const mark = ' '.repeat(at - from + (from > start ? 1 : 0));
-  return shown.trim() === '' ? '' : `:\n\n${shown}\n${mark}^\n`;
-};
+const withoutContent = (message: string): string =>
+  message
+    .replace(/: [\s\S]*$/, '')
+    .replace(/^(Invalid escape sequence) [\s\S]*$/, '$1')
+    .replace(/^"[\s\S]*" (?=is not a value of the type)/, 'a value ');
 /** Indexes the pairs of a map (`items` of the package) by key. Each list is scanned only once. */
 type Pairs = readonly { readonly key: unknown }[];
 const indexes = new WeakMap<Pairs, ReadonlyMap<string, unknown>>();
@@ -336,23 +326,21 @@ const nulTexts = (text: string, root: unknown): number[] => {
   return found;
 };
 /** A tag that the parser does not know changes the value in the program that wrote the file, and not here. */
-const unknownTags = (
-  text: string,
-  warnings: readonly YamlFault[] = [],
-): { readonly at: number; readonly why: string }[] =>
+const unknownTags = (warnings: readonly YamlFault[] = []): { readonly at: number; readonly why: string }[] =>
   warnings
     .filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
-    .map(({ pos: [at] }) => {
-      const tag = /^\S+/.exec(text.slice(at))?.[0] ?? '';
-      return { at, why: `the tag ${tag} is unknown; remove the tag and write the value that it stands for` };
-    });
+    .map(({ pos: [at] }) => ({
+      at,
+      why: 'a tag is unknown; remove the tag and write the value that it stands for, or quote text that starts with !',
+    }));
 /** Adds the errors that the package does not report, and the place of each error. */
 const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
   text: string,
   { contents, errors, warnings }: D,
   { YamlError, lines, mayHaveNul = false }: Parser<E, D>,
 ): void => {
-  for (const { at, why } of unknownTags(text, warnings))
+  for (const error of errors) error.message = withoutContent(error.message);
+  for (const { at, why } of unknownTags(warnings))
     errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
   for (const at of repeatedKeys(contents))
     errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
@@ -378,7 +366,7 @@ export const documentsFrom = <E extends YamlFault, D extends Parsed<E>>(
     const [first] = errors;
     const [place] = first?.linePos ?? [];
     if (first !== undefined && place !== undefined)
-      first.message += ` at line ${place.line}, column ${place.col}${excerptAt(text, first.pos[0], place)}`;
+      first.message += ` at line ${place.line}, column ${place.col}`;
   }
   return documents;
 };
@@ -491,7 +479,7 @@ export const yamlValue = (
     // The count includes the anchor.
     return { value: document.toJS({ maxAliasCount: limits.yamlAliases + 1 }) };
   } catch (error) {
-    return { problem: messageOf(error) };
+    return { problem: withoutContent(messageOf(error)) };
   }
 };
 
