@@ -392,6 +392,8 @@ export const goScalar = (source: string, value: unknown): unknown => {
   if (isOn !== undefined) return isOn;
   const digits = source.replaceAll('_', '');
   if (!/^[-+.\d]/.test(source) || digits === '') return value;
+  // After a leading point, an underscore is part of a number only between two digits.
+  if (source.startsWith('.') && /(?<!\d)_|_(?!\d)/.test(source)) return value;
   const [, minus, eight] = octal.exec(digits) ?? [];
   if (eight !== undefined) return parseInt(`${minus}${eight}`, 8);
   const [, sign, number] = whole.exec(digits) ?? [];

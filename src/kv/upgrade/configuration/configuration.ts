@@ -128,18 +128,20 @@ export const keyOrigins = (text: string, path: string): Map<string, Origin> => {
 };
 
 type Settings = Readonly<Record<string, unknown>>;
+const isListOfTexts = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((one) => one === null || typeof one === 'string');
 /** spec/store#items-5: the log output setting is a string in 3.3 and a list from 3.4 on; 3.2 has no such setting in its file. */
 const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
   const [old, list] = [file['log-output'], file['log-outputs']];
   const isListTime = to !== '3.2' && to !== '3.3';
   const asList =
-    isListTime && typeof list === 'string'
+    isListTime && list !== undefined && list !== null && !isListOfTexts(list)
       ? [
           finding(
             'fail',
             'log-outputs',
-            'is a single string and must be a list: the server would not start',
-            `log-outputs: [${list}]`,
+            `${typeof list === 'string' ? 'is a single string and must be a list' : 'is not a list of texts'}: the server would not start`,
+            `log-outputs: [${typeof list === 'string' ? list : 'stderr'}]`,
           ),
         ]
       : [];

@@ -22,7 +22,16 @@ const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll
 const hasOwnRules = new Set(['auto-compaction-retention', 'log-output', 'log-outputs', 'feature-gates']);
 const stops = 'the server would not start';
 
-const isInteger = (value: unknown): boolean => typeof value === 'number' && Number.isInteger(value);
+/** The servers keep these numbers in 64 bits. */
+const ranges = {
+  whole: [0n, 2n ** 64n - 1n],
+  signed: [-(2n ** 63n), 2n ** 63n - 1n],
+} as const;
+/**
+ * A number of a file is rounded, so the first number above the limit cannot be told from the limit: it passes.
+ */
+const isInteger = (value: unknown, [least, most]: readonly [bigint, bigint]): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value >= Number(least) && value <= Number(most);
 type FileRule = { readonly fits: (value: unknown) => boolean; readonly what: string; readonly hint: string };
 const digits = 'write digits, without quotes';
 const text: FileRule = {
@@ -35,18 +44,22 @@ const fileRules: Readonly<Record<SettingKind, FileRule>> = {
   urls: text,
   'bind-urls': text,
   whole: {
-    fits: (value) => isInteger(value) && (value as number) >= 0,
-    what: 'a whole number',
+    fits: (value) => isInteger(value, ranges.whole),
+    what: 'a whole number of 64 bits',
     hint: digits,
   },
-  signed: { fits: (value) => isInteger(value), what: 'a whole number', hint: digits },
+  signed: {
+    fits: (value) => isInteger(value, ranges.signed),
+    what: 'a whole number of 64 bits',
+    hint: digits,
+  },
   switch: {
     fits: (value) => typeof value === 'boolean',
     what: 'true or false',
     hint: 'write true or false, without quotes',
   },
   duration: {
-    fits: (value) => isInteger(value),
+    fits: (value) => isInteger(value, ranges.signed),
     what: 'a number of nanoseconds',
     hint: 'write nanoseconds: 5000000000 for 5 s',
   },
@@ -121,13 +134,26 @@ const flagForms: Readonly<Record<SettingKind, RegExp | undefined>> = {
   switch: /^(1|0|t|f|true|false|T|F|TRUE|FALSE|True|False)$/,
   duration: /^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)){1,100})$/,
 };
+/** Returns whether a number that has the form of a flag is in the range of its kind. */
+const isInRange = (kind: SettingKind, value: string): boolean => {
+  if (kind !== 'whole' && kind !== 'signed') return true;
+  const digits = value
+    .replace(/^[-+]|_/g, '')
+    .toLowerCase()
+    .replace(/^0(?=[0-7])/, '0o');
+  // A prefix without digits.
+  if (/^0[xbo]$/.test(digits)) return false;
+  const number = BigInt(digits) * (value.startsWith('-') ? -1n : 1n);
+  const [least, most] = ranges[kind];
+  return number >= least && number <= most;
+};
 const flagWords: Readonly<Record<SettingKind, string>> = {
   text: '',
   list: '',
   urls: '',
   'bind-urls': '',
-  whole: 'a whole number',
-  signed: 'a whole number',
+  whole: 'a whole number of 64 bits',
+  signed: 'a whole number of 64 bits',
   switch: 'true or false',
   duration: 'a duration such as 5s',
 };
@@ -363,7 +389,10 @@ const formFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[]
     const kind = findSetting(key, to, 'flag')?.kind;
     const form = kind === undefined ? undefined : flagForms[kind];
     const value = get(key);
-    return kind === undefined || form === undefined || value === undefined || form.test(value)
+    return kind === undefined ||
+      form === undefined ||
+      value === undefined ||
+      (form.test(value) && isInRange(kind, value))
       ? []
       : [
           finding(

@@ -78,6 +78,40 @@ describe('a line of the configuration file', () => {
   it.each(['proxy: "off"', '%YAML 1.1\n---\nname: n1', 'on: x', '1: x'])('%j does not', async (line) =>
     expect(await stops(line)).toBe(false),
   );
+  it.each(['._1', '.1_', '._'])('name: %s is text, because no digit stands on one side of _', async (word) =>
+    expect(await stops(`name: ${word}`)).toBe(false),
+  );
+  it.each(['.1_0', '+._1', '1_0.5'])('name: %s is a number', async (word) =>
+    expect(await stops(`name: ${word}`)).toBe(true),
+  );
+  const minors = ['3.4', '3.5'] as const;
+  const isRejected = async (line: string): Promise<boolean[]> => {
+    const parsed = await parseConfig(line);
+    if ('broken' in parsed) throw new Error(parsed.broken);
+    return minors.map((minor) => lintFile(parsed.file, minor).some(({ level }) => level === 'fail'));
+  };
+  it.each([
+    ...['quota-backend-bytes: 18446744073709551616', 'quota-backend-bytes: -9223372036854780000'],
+    ...['snapshot-count: 18446744073709560000', 'max-wals: 1e20'],
+    ...['log-outputs: [1]', 'log-outputs: [true]', 'log-outputs: 1'],
+  ])('%s stops the servers', async (line) => expect(await isRejected(line)).toEqual([true, true]));
+  it.each([
+    'quota-backend-bytes: 9223372036854775807',
+    'snapshot-count: 18446744073709551615',
+    'log-outputs: [stderr]',
+  ])('%s does not', async (line) => expect(await isRejected(line)).toEqual([false, false]));
+  it.each([
+    ['quota-backend-bytes', ['9223372036854775807', '-9223372036854775808', '0x7fff_ffff_ffff_ffff'], false],
+    ['quota-backend-bytes', ['9223372036854775808', '-9223372036854775809', '0x8000_0000_0000_0000'], true],
+    ['snapshot-count', ['18446744073709551615', '01777777777777777777777', '0'], false],
+    ['snapshot-count', ['18446744073709551616', '02000000000000000000000', '0o', '0x_'], true],
+  ])('--%s with %j: rejected by the servers: %s', (flag, values, isOutside) => {
+    for (const value of values)
+      expect(
+        lintFlags([`--${flag}=${value}`], '3.5').some(({ level }) => level === 'fail'),
+        value,
+      ).toBe(isOutside);
+  });
   it('numbers have the value that the servers read', () =>
     expect(
       ['010', '-0x1f', '1_000', '08', '0b11', '-', '_1', 'on', 'oN'].map((word) => goScalar(word, word)),
