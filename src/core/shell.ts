@@ -303,14 +303,17 @@ const textPrograms = (text: string, place: Place): RunnableWord[] =>
   /^[\w\s@%+=:,./'"-]+$/.test(text)
     ? runnableWords(wordsOf(text) ?? [], place)
     : [{ ...place, word: text, kind: 'script' }];
-const moved = (place: Place, directory: string): Place => ({
+const changeDirectory = (place: Place, directory: string): Place => ({
   ...place,
   directory:
     directory.startsWith('/') || place.directory === undefined
       ? directory
       : `${place.directory}/${directory}`,
 });
-const entered = ({ path }: Place, root: string): Place => ({ ...(path === undefined ? {} : { path }), root });
+const enterRoot = ({ path }: Place, root: string): Place => ({
+  ...(path === undefined ? {} : { path }),
+  root,
+});
 type Reading = {
   readonly rest: string[];
   readonly found: RunnableWord[];
@@ -329,8 +332,8 @@ const applyFlag = (reading: Reading, flag: Flag): void => {
   // A long flag of the role `plain` may have an optional value after `=`.
   if (role === 'plain') return;
   const word = flag.value ?? rest.shift() ?? '';
-  if (role === 'directory') reading.place = moved(place, word);
-  if (role === 'root') reading.place = entered(place, word);
+  if (role === 'directory') reading.place = changeDirectory(place, word);
+  if (role === 'root') reading.place = enterRoot(place, word);
   if (role === 'split') rest.unshift(...(wordsOf(word) ?? []));
   if (role === 'text') found.push(...textPrograms(word, place));
   if (role === 'program' || role === 'script') found.push({ ...place, word, kind: role });
@@ -344,7 +347,7 @@ const readFlags = (flags: Wrapper, reading: Reading, word: string): 'read' | 'un
 const readOperand = (flags: Wrapper, reading: Reading, word: string): 'read' | 'command' => {
   if (reading.operands === 0 || flags.operand?.test(word) === false) return 'command';
   reading.operands -= 1;
-  if (flags.entersRoot) reading.place = entered(reading.place, word);
+  if (flags.entersRoot) reading.place = enterRoot(reading.place, word);
   return 'read';
 };
 const readWord = (flags: Wrapper, reading: Reading, word: string): 'read' | 'unknown' | 'command' => {
