@@ -441,7 +441,7 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
       'The earlier command was killed, or lost its connection, after the service may have applied its request.',
       'The earlier command failed after the service had applied its request.',
     ],
-    fix: 'Check whether the record exists. If it does not exist, or if you need a second one, run the command again with --send-again.',
+    fix: 'Check whether the record exists. If it does not exist, or if you need a second one, run the command again with --send-again. After 24 hours opsctl prints a warning and sends the request.',
     example: 'opsctl tracker stories create --name Login --workflow-state-id 500000007 --send-again',
   },
   UNKNOWN_COLUMNS: {
