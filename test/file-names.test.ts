@@ -27,6 +27,7 @@ const exempt: Readonly<Record<string, string>> = {
   'kv/upgrade/configuration/sources.ts': 'names of a unit that systemd lists, and of directory listings',
   'kv/upgrade/supervisors/path-status.ts': 'the last part of a path, below its real parent',
   'support/installation.ts': 'names that directories of the own package list',
+  'core/shell.ts': 'directories that the command line of an operator names, only to find its programs',
   'platform/trust.ts': 'parts of a path that the operator named, and directories of PATH',
   'platform/node/': 'names of directory listings, ports, and temporary names next to a path',
 };

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
+import { parseUrl } from '../core/external-url.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { limits } from '../core/limits.ts';
 import { isSearch } from '../core/operation.ts';
@@ -186,8 +187,8 @@ const digestOf = (request: HttpRequest, target: Target): string | undefined => {
  * `mock env` set.
  */
 const isMockServer = ({ env }: Host, { isMock, baseUrl }: Target): boolean => {
-  const mock = env.OPSCTL_MOCK_URL?.trim() ?? '';
-  return isMock || (URL.canParse(mock) && new URL(mock).origin === new URL(baseUrl).origin);
+  const mock = parseUrl(env.OPSCTL_MOCK_URL?.trim() ?? '');
+  return isMock || (mock !== undefined && mock.origin === new URL(baseUrl).origin);
 };
 
 type Found = { readonly file: CommandFile; readonly sent: Sent };

@@ -54,6 +54,7 @@ test.each([
 
 /** Sources that write to a terminal themselves, and why no text of others gives it a command. */
 const writers: Readonly<Record<string, string>> = {
+  'api/sent-requests.ts': 'printable',
   'auth/flow.ts': 'an address that URL made',
   'auth/methods/device.ts': 'an ExternalUrl, and a code of safeText',
   'cli/ask-missing.ts': 'printable',

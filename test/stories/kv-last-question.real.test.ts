@@ -49,7 +49,7 @@ it(
       /Point of no return: n\d is the last member on 3\.2\./,
       /Now: +n1 3\.\d\.\d+.*all\s+healthy\s+for/s,
       /Yes: +n\d is replaced and the cluster becomes 3\.3; after\s+that,\s+only\s+kv\s+restore\s+can\s+return/,
-      /No: +the run holds here without any loss: opsctl kv resume --cluster\s+\S+\s+continues\s+it,\s+opsctl\s+kv\s+rollback\s+--cluster\s+\S+\s+reverts\s+it/,
+      /No: +the run holds here without any loss:\s+opsctl kv resume --cluster\s+\S+\s+continues\s+it,\s+opsctl\s+kv\s+rollback\s+--cluster\s+\S+\s+reverts\s+it/,
       /Type 3\.3 to continue past it, anything else to hold:/,
     ])
       expect(held.screen).toMatch(text);

@@ -236,7 +236,7 @@ describe('conditions of a release', () => {
       const parts = ['deb', 'rpm', 'apk', 'executable'].flatMap((part) => ['--skip', part]);
       const { status, stdout, stderr } = release(one, next, ...parts, '--date', '2026-01-15');
       expect([status, stderr]).toEqual([1, expect.stringContaining('the release was undone')]);
-      expect(stdout).toMatch(/^\[8\/8\] Tag the commit of the release/m);
+      expect(stdout).toMatch(/^\[9\/9\] Tag the commit of the release/m);
     } finally {
       rmSync(hook);
     }
