@@ -5,7 +5,8 @@ type Resource = { close(): Promise<void> };
 const untilEndOfFile: (() => Promise<void>)[] = [];
 
 /**
- * Closes the resource after the test that started it, or at the end of the test file if it was started outside of a test.
+ * Closes the resource after the test that started it, or at the end of the test file if it was started outside of a test
+ * or in a test that runs concurrently: then the current test may be another one, which would close the resource too early.
  * The last resource is closed first. A test may close a resource earlier; a second call waits for the first.
  */
 export const closeAtEnd = <Started extends Resource>(resource: Started): Started => {
@@ -15,7 +16,8 @@ export const closeAtEnd = <Started extends Resource>(resource: Started): Started
     closing ??= close.call(resource);
     return closing;
   };
-  if (TestRunner.getCurrentTest() === undefined) untilEndOfFile.push(closeOnce);
+  const test = TestRunner.getCurrentTest();
+  if (test === undefined || test.concurrent === true) untilEndOfFile.push(closeOnce);
   else onTestFinished(closeOnce);
   return Object.assign(resource, { close: closeOnce });
 };
