@@ -112,7 +112,7 @@ test.each<[NodeJS.Signals, number]>([
       resolve();
     };
   });
-  const running = opsctl.start(['tracker', 'labels', 'create', '--name', 'x']);
+  const running = opsctl.start(['tracker', 'labels', 'create', '--name', `x of ${signal}`]);
   await asked;
   running.kill(signal);
   expect(await running.ended).toMatchObject({ code, signal: null, stdout: '' });
