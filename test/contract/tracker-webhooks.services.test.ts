@@ -3,6 +3,7 @@ import { type IncomingHttpHeaders, type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TrackerServer, startTracker } from '../support/tracker-server.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { GROUP, OWNER } from './tracker-cases.ts';
 import { covers } from '../support/covers.ts';
 
@@ -46,7 +47,7 @@ const register = async (body: object = {}): Promise<string> => {
 
 test(
   'registration returns 204 with the location of the record; the secret is never returned',
-  covers('spec/program#choices-6'),
+  covers('spec/program#choices-6', 'spec/tracker#webhooks-1'),
   async () => {
     const answer = await ask('POST', '/integrations/webhook', { webhook_url: url, secret: 'hush' });
     expect([answer.status, answer.text]).toEqual([204, '']);
@@ -173,3 +174,116 @@ test('the server stops without waiting for a receiver that is gone', async () =>
   await new Promise<void>((done) => receiver.listen(0, '127.0.0.1', done));
   expect(deliveries).toEqual([]);
 });
+
+test(
+  'a delivery is signed with the secret of its webhook, and is unsigned without a secret',
+  covers('spec/tracker#webhooks-2'),
+  async () => {
+    await register({ secret: 'hush' });
+    await register();
+    await ask('POST', '/stories', { name: 'ñandú' });
+    const all = await arrived(2);
+    const signatures = all.map(({ headers }) => headers['payload-signature']);
+    const signed = all.find(({ headers }) => headers['payload-signature'] !== undefined);
+    const expected = createHmac('sha256', 'hush')
+      .update(signed?.text ?? '')
+      .digest('hex');
+    expect(signatures.sort()).toEqual([expected, undefined]);
+    expect(expected).toMatch(/^[0-9a-f]{64}$/);
+  },
+);
+
+test(
+  'an event has an ID, the member, the version, old and new values, and names for its IDs',
+  covers('spec/tracker#webhooks-3'),
+  async () => {
+    await register();
+    await ask('PUT', '/stories/107', { name: 'New', workflow_state_id: 13 });
+    const [{ event }] = (await arrived(1)) as [Delivery];
+    expect(event.id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    expect(event).toMatchObject({ member_id: OWNER, version: 'v1', primary_id: 107 });
+    expect(event.actions).toMatchObject([
+      {
+        id: 107,
+        entity_type: 'story',
+        action: 'update',
+        changes: {
+          name: { old: 'Sign-up form with three fields', new: 'New' },
+          workflow_state_id: { old: 12, new: 13 },
+        },
+      },
+    ]);
+    for (const [id, name] of [
+      [12, 'In Progress'],
+      [13, 'Completed'],
+    ])
+      expect(event.references).toContainEqual({ id, entity_type: 'workflow-state', name });
+  },
+);
+
+test(
+  'stories and epics with their comments and tasks cause events; other records do not',
+  covers('spec/tracker#webhooks-5'),
+  async () => {
+    await register();
+    await ask('POST', '/labels', { name: 'quiet' });
+    await ask('PUT', '/labels/105', { name: 'quieter' });
+    await ask('POST', '/categories', { name: 'quiet' });
+    await ask('POST', '/projects', { name: 'quiet', team_id: 1 });
+    await ask('PUT', '/objectives/102', { name: 'quiet' });
+    await ask('PUT', '/iterations/104', { name: 'quiet' });
+    await ask('PUT', `/groups/${GROUP}`, { name: 'quiet' });
+    await ask('POST', '/documents', { title: 'quiet', content: '' });
+    const { body: story } = await ask('POST', '/stories', { name: 's' });
+    await ask('PUT', `/stories/${story.id}`, { name: 't' });
+    const { body: comment } = await ask('POST', `/stories/${story.id}/comments`, { text: 'c' });
+    await ask('PUT', `/stories/${story.id}/comments/${comment.id}`, { text: 'd' });
+    const { body: task } = await ask('POST', `/stories/${story.id}/tasks`, { description: 't' });
+    await ask('DELETE', `/stories/${story.id}/tasks/${task.id}`);
+    await ask('DELETE', `/stories/${story.id}`);
+    const { body: epic } = await ask('POST', '/epics', { name: 'e' });
+    await ask('PUT', `/epics/${epic.id}`, { name: 'f' });
+    await ask('POST', `/epics/${epic.id}/comments`, { text: 'c' });
+    await ask('DELETE', `/epics/${epic.id}`);
+    const kinds = (await arrived(11)).map(
+      ({ event }) => `${event.actions[0].entity_type} ${event.actions[0].action}`,
+    );
+    expect(kinds).toEqual([
+      'story create',
+      'story update',
+      'story-comment create',
+      'story-comment update',
+      'story-task create',
+      'story-task delete',
+      'story delete',
+      'epic create',
+      'epic update',
+      'epic-comment create',
+      'epic delete',
+    ]);
+  },
+);
+
+test(
+  'a delivery has five attempts with doubling delays from 250 ms, in order',
+  covers('spec/tracker#choices-12'),
+  async () => {
+    const waits: number[] = [];
+    const change = (host: Host): Host => ({ ...host, sleep: async (ms) => void waits.push(ms) });
+    server = await startTracker({}, 'demo', undefined, change);
+    answers = [500, 500, 500, 500, 500, 200];
+    await register();
+    await ask('POST', '/stories', { name: 'first' });
+    await ask('POST', '/stories', { name: 'second' });
+    const all = await arrived(6);
+    expect(all.map(({ event }) => event.actions[0].name)).toEqual([
+      'first',
+      'first',
+      'first',
+      'first',
+      'first',
+      'second',
+    ]);
+    expect(waits).toEqual([250, 500, 1000, 2000]);
+  },
+);

@@ -4,6 +4,7 @@ import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
 import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { conformance } from './conformance.ts';
+import type { Host } from '../../src/platform/host.ts';
 import { realHost } from './real-host.ts';
 import { closeAtEnd } from './closing.ts';
 
@@ -69,12 +70,13 @@ export const startTracker = async (
   options: Partial<MockOptions> = {},
   seed: 'demo' | 'empty' = 'demo',
   clockMs?: number,
+  change: (host: Host) => Host = (host) => host,
 ): Promise<TrackerServer> => {
   const { host, close } = await realHost();
   const store = new Store();
   const failures: unknown[] = [];
   const mock = await startMock({
-    host,
+    host: change(host),
     options: { ...defaultOptions, ratePerMinute: undefined, trackerToken: TOKEN, ...options },
     services: [
       {

@@ -137,7 +137,9 @@ export const entityTemplateHandlers: Handlers<
     return templateRecord(state, changed);
   },
   delete: ({ state, params }) => {
-    state.templates.delete(findRecord(state.templates, params['entity-template-public-id']).id);
+    const { id } = findRecord(state.templates, params['entity-template-public-id']);
+    templatesAreOn(state);
+    state.templates.delete(id);
     return undefined;
   },
 };

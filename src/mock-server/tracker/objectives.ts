@@ -151,6 +151,7 @@ export const iterationHandlers: Handlers<{ iterations: typeof iterations }, Trac
   },
   delete: ({ state, params }) => {
     const { id } = findRecord(state.iterations, params['iteration-public-id']);
+    iterationsAreOn(state);
     for (const story of [...state.stories.index('iteration', iterationOfStory).get(id)])
       state.stories.put(story.id, { ...story, iteration_id: null });
     state.iterations.delete(id);
