@@ -193,11 +193,14 @@ const bodyOf = (
 ): Record<string, unknown> => {
   const isApart = typeof row.body === 'object' && row.body !== null;
   const given = isApart ? (row.body as Record<string, unknown>) : row;
-  const entries: [string, unknown][] = [];
-  for (const name of Object.keys(given))
-    if (isApart || (!OWN.has(name) && paramOf(operation, name) === undefined))
-      entries.push([name, inputs(name, typeCell(fields[name], given[name], source))]);
-  return Object.fromEntries(entries);
+  const body: Record<string, unknown> = {};
+  for (const name in given) {
+    if (!isApart && (OWN.has(name) || paramOf(operation, name) !== undefined)) continue;
+    const value = inputs(name, typeCell(fields[name], given[name], source));
+    if (name !== '__proto__') body[name] = value;
+    else Object.defineProperty(body, name, { value, writable: true, enumerable: true, configurable: true });
+  }
+  return body;
 };
 const paramsOf = (
   operation: Operation,
