@@ -64,7 +64,7 @@ const checks: Readonly<Record<string, readonly (keyof typeof reasons)[]>> = {
   'commands/auth/programs.ts': ['files'],
   'commands/auth/token.ts': ['other'],
   'commands/kv/compare.ts': ['plan'],
-  'commands/kv/overview.ts': ['plan'],
+  'commands/kv/fleet.ts': ['plan'],
   'commands/kv/plan.ts': ['plan'],
   'commands/kv/restore.ts': ['plan'],
   'commands/kv/snapshot.ts': ['plan', 'text'],

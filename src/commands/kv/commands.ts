@@ -7,7 +7,8 @@ import { alarmDisarm, alarmList, compact, defrag, recoverSpace } from './space.t
 import { endpointHash, endpointHealth, endpointStatus, health, version } from './endpoint.ts';
 import { downgrade, restart, upgrade } from './upgrade.ts';
 import { snapshotDiff } from './compare.ts';
-import { fleet, holdRemove, holdSet, holdShow, certs, clusters, wait } from './overview.ts';
+import { holdRemove, holdSet, holdShow, certs, clusters, wait } from './overview.ts';
+import { fleet } from './fleet.ts';
 import {
   del,
   get,

@@ -2,7 +2,8 @@ import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { parse, parseDocument, visit } from 'yaml';
-import { clusterLabels, fleetText, wavesOf } from '../../../../src/kv/upgrade/fleet/fleet-run.ts';
+import { clusterLabels } from '../../../../src/kv/upgrade/fleet/fleet-export.ts';
+import { fleetText, wavesOf } from '../../../../src/kv/upgrade/fleet/fleet-export.ts';
 import {
   completedClusters,
   fleetDirectory,

@@ -1,0 +1,211 @@
+import { Scalar, stringify } from '../../../platform/yaml.ts';
+import { shellLine } from '../../../core/shell.ts';
+import { containerArguments, refuseControl } from '../../snapshots/schedule.ts';
+import { type Fleet, type FleetFormat, orderOf } from './fleet-file.ts';
+
+/** Names of steps and keys of the ConfigMap follow RFC 1123. */
+const stepName = (label: string): string =>
+  label
+    .toLowerCase()
+    .replace(/[^a-z0-9-]/g, '-')
+    .replace(/^-+|-+$/g, '');
+
+/**
+ * Returns a unique label for each cluster, unique as a step name too, in the order of the clusters: the name
+ * of the file, otherwise with its directory, otherwise with a number.
+ */
+export const clusterLabels = (clusters: readonly string[]): Map<string, string> => {
+  const plain = (text: string): string => text.replace(/\.[^.]+$/, '').replace(/[^A-Za-z0-9_.-]+/g, '-');
+  const names = new Map<string, string>();
+  const taken = new Set<string>();
+  for (const cluster of clusters) {
+    const parts = cluster.split('/').filter((part) => part !== '');
+    let label = '';
+    for (let count = 1; count <= parts.length; count += 1) {
+      label = plain(parts.slice(-count).join('/'));
+      const isUnique = clusters.every(
+        (other) =>
+          other === cluster || plain(other.split('/').filter(Boolean).slice(-count).join('/')) !== label,
+      );
+      if (isUnique) break;
+    }
+    let own = label;
+    for (let number = 2; taken.has(stepName(own)); number += 1) own = `${label}-${number}`;
+    taken.add(stepName(own));
+    names.set(cluster, own);
+  }
+  return names;
+};
+export type PlanFlags = readonly string[];
+export type EmitOptions = {
+  readonly fleet: Fleet;
+  /** Flags that decide how the run handles the last member of each cluster. */
+  readonly lastMember: readonly string[];
+  readonly planFlags?: PlanFlags;
+  readonly image?: string | undefined;
+};
+
+/** Returns the waves: first only the canary, then groups of the parallel limit. Pure. */
+export const wavesOf = (fleet: Fleet): string[][] => {
+  const [canary, ...rest] = orderOf(fleet);
+  const waves: string[][] = canary === undefined ? [] : [[canary]];
+  for (let i = 0; i < rest.length; i += fleet.atOnce) waves.push(rest.slice(i, i + fleet.atOnce));
+  return waves;
+};
+
+const group = 'etcd_clusters';
+const program = "{{ opsctl_program | default('opsctl') }}";
+const file = '{{ opsctl_cluster_file }}';
+/** Returns a value that Ansible does not treat as a template: it would run the commands of a lookup in a path. */
+const plainValue = (text: string): string | Scalar => {
+  if (!/\{[{%#]/.test(text)) return text;
+  const scalar = new Scalar(text);
+  scalar.tag = '!unsafe';
+  return scalar;
+};
+const command = (...words: string[]): object => ({
+  argv: [program, 'kv', ...words.map(plainValue), '--cluster', file, '--yes'],
+});
+/** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
+const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
+
+const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => {
+  const isHeld = lastMember.includes('--hold-last');
+  return [
+    {
+      name: 'Upgrade the cluster',
+      'ansible.builtin.command': command('upgrade', ...lastMember, ...planFlags, '-o', 'json'),
+      register: 'opsctl_upgrade',
+      ...detached,
+      changed_when: "'already' not in opsctl_upgrade.stdout",
+      failed_when: isHeld
+        ? "opsctl_upgrade.rc != 0 and not (opsctl_upgrade.rc == 8 and '\"held\"' in opsctl_upgrade.stdout) and 'UNFINISHED_RUN' not in opsctl_upgrade.stderr"
+        : "opsctl_upgrade.rc != 0 and 'UNFINISHED_RUN' not in opsctl_upgrade.stderr",
+    },
+    {
+      name: 'Resume an interrupted run',
+      'ansible.builtin.command': command('resume', ...lastMember, '-o', 'json'),
+      when: "'UNFINISHED_RUN' in opsctl_upgrade.stderr",
+      ...detached,
+      changed_when: true,
+    },
+  ];
+};
+
+const playbook = (options: EmitOptions): string => {
+  const { fleet, planFlags = [] } = options;
+  const check = {
+    name: plainValue(`Check every cluster of ${fleet.name} before the first one is changed`),
+    hosts: group,
+    gather_facts: false,
+    any_errors_fatal: true,
+    tasks: [
+      {
+        name: 'Plan without changes',
+        'ansible.builtin.command': command('upgrade', '--dry-run', ...planFlags, '-o', 'json'),
+        register: 'opsctl_check',
+        changed_when: false,
+        failed_when: "opsctl_check.rc != 0 and 'UNFINISHED_RUN' not in opsctl_check.stderr",
+      },
+    ],
+  };
+  const upgrade = {
+    name: plainValue(
+      `Upgrade ${fleet.name}: the canary, then ${fleet.atOnce} in parallel, stop at the first failure`,
+    ),
+    hosts: group,
+    order: 'inventory',
+    serial: [1, fleet.atOnce],
+    any_errors_fatal: true,
+    max_fail_percentage: 0,
+    gather_facts: false,
+    tasks: upgradeTasks(options),
+  };
+  return `# ansible-playbook -i inventory.yaml playbook.yaml; opsctl kv fleet FILE --emit ansible-inventory writes the inventory.
+# The inventory selects the machine that runs opsctl; opsctl_program is its path there. The same command resumes an interrupted run.
+${stringify([check, upgrade])}`;
+};
+
+const inventory = ({ fleet }: EmitOptions): string => {
+  const order = orderOf(fleet);
+  const labels = clusterLabels(order);
+  const hosts = Object.fromEntries(
+    order.map((cluster) => [
+      labels.get(cluster) ?? cluster,
+      { opsctl_cluster_file: plainValue(cluster), ansible_connection: 'local' },
+    ]),
+  );
+  return `# The canary is first: the order matters. ansible_connection: local runs opsctl on the control node;
+# use ansible_host instead to run it on a machine near the cluster, which must then have the cluster file.
+${stringify({ all: { children: { [group]: { hosts } } } })}`;
+};
+
+/** One run of opsctl for the cluster that a step names. */
+const argoTemplate = (name: string, words: readonly string[], image: string | undefined): object => ({
+  name,
+  inputs: { parameters: [{ name: 'cluster' }] },
+  container: {
+    image,
+    args: [
+      ...containerArguments(['kv', ...words]),
+      '--cluster',
+      '{{inputs.parameters.cluster}}',
+      '--yes',
+      '-o',
+      'json',
+    ],
+    env: [{ name: 'OPSCTL_HOME', value: '/work' }],
+    volumeMounts: [
+      { name: 'clusters', mountPath: '/etc/opsctl', readOnly: true },
+      { name: 'work', mountPath: '/work' },
+    ],
+  },
+});
+
+const argo = ({ fleet, lastMember, planFlags = [], image }: EmitOptions): string => {
+  const order = orderOf(fleet);
+  const labels = clusterLabels(order);
+  const nameOf = (cluster: string): string => stepName(labels.get(cluster) ?? cluster);
+  const step = (template: string) => (cluster: string) => ({
+    name: `${template}-${nameOf(cluster)}`,
+    template,
+    arguments: { parameters: [{ name: 'cluster', value: `/etc/opsctl/${nameOf(cluster)}.yaml` }] },
+  });
+  const name = stepName(`opsctl-fleet-${fleet.name}`);
+  const files = order.map((cluster) => `--from-file=${nameOf(cluster)}.yaml=${cluster}`);
+  const create = shellLine(['kubectl', 'create', 'configmap', name, ...files]);
+  const steps = [order.map(step('check')), ...wavesOf(fleet).map((wave) => wave.map(step('upgrade')))];
+  const spec = {
+    entrypoint: 'fleet',
+    // The claim stores the journals of all clusters: a resubmitted workflow continues where this workflow
+    // stopped.
+    volumes: [
+      { name: 'clusters', configMap: { name } },
+      { name: 'work', persistentVolumeClaim: { claimName: name } },
+    ],
+    templates: [
+      { name: 'fleet', steps },
+      argoTemplate('check', ['upgrade', '--dry-run', ...planFlags], image),
+      argoTemplate('upgrade', ['upgrade', ...lastMember, ...planFlags], image),
+    ],
+  };
+  const metadata = { generateName: `${name}-` };
+  const object = { apiVersion: 'argoproj.io/v1alpha1', kind: 'Workflow', metadata, spec };
+  return `# ${refuseControl(create, 'a comment', 'rename the file')}; the claim ${name} keeps the journals.
+# A group of steps starts when all steps of the previous group have succeeded; a failed step ends the workflow.
+${stringify(object)}`;
+};
+
+const texts: Readonly<Record<FleetFormat, (options: EmitOptions) => string>> = {
+  ansible: playbook,
+  'ansible-inventory': inventory,
+  argo,
+};
+
+/**
+ * Returns the file for an existing engine: it runs opsctl for each cluster, first the canary, then waves.
+ * Pure.
+ */
+export const fleetText = (format: FleetFormat, options: EmitOptions): string => texts[format](options);
+
+/** Flags that the plan of each cluster records, such as --copy-data. A resumed run reads them from its plan. */
