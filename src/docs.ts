@@ -12,7 +12,7 @@ import { formatNames, formatRow } from './core/format.ts';
 import { USUAL_WIDTH, pageText } from './output/page-text.ts';
 import { bashScript, fishScript, powershellScript, zshScript } from './reference/completion.ts';
 import { type ManPage, manPage, pagesMarkdown } from './reference/entry.ts';
-import type { Page } from './core/page.ts';
+import type { Page } from './core/result.ts';
 
 /** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
 const between = (page: string, name: string, text: string): string =>

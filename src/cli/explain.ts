@@ -12,7 +12,7 @@ import { bare, type Field } from '../core/field.ts';
 import { flagName } from '../core/flag.ts';
 import { formats } from '../core/format.ts';
 import { type Operation, operations, type Service } from '../core/operation.ts';
-import { type Block, heading, type Page, prose, terms } from '../core/page.ts';
+import { type Block, heading, type Page, prose, terms } from '../core/result.ts';
 import { errorExplanations } from '../reference/explanations/errors.ts';
 import { guardExplanations } from '../reference/explanations/guards.ts';
 import { exitExplanations, settingExplanations } from '../reference/explanations/settings.ts';

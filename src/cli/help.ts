@@ -1,9 +1,17 @@
 import { bare, type Field, type Fields } from '../core/field.ts';
 import type { Argument, Example, Flag } from '../core/flag.ts';
 import { formatExamples } from '../core/format.ts';
-import { type Block, heading, type Page, prose, shell, terms } from '../core/page.ts';
+import {
+  type Block,
+  heading,
+  type Page,
+  prose,
+  shell,
+  terms,
+  rawResult,
+  type Result,
+} from '../core/result.ts';
 import { AppError } from '../core/problem.ts';
-import { rawResult, type Result } from '../core/result.ts';
 import { nearest } from '../core/text.ts';
 import { helpWidth, pageText } from '../output/page-text.ts';
 import type { Host } from '../platform/host.ts';

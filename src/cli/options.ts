@@ -11,7 +11,7 @@ import { AppError, problem, usageError } from '../core/problem.ts';
 import { sh } from '../core/shell.ts';
 import type { OutputOptions } from '../output/types.ts';
 import type { Host } from '../platform/host.ts';
-import { type Block, terms } from '../core/page.ts';
+import { type Block, terms } from '../core/result.ts';
 
 type GivenSetting = { readonly value: string; readonly origin: string };
 

@@ -3,7 +3,7 @@ import { similar } from '../core/text.ts';
 import type { JsonFault } from '../core/json-scan.ts';
 import { dirname } from 'node:path';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
-import { type Page, prose, terms } from '../core/page.ts';
+import { type Page, prose, terms } from '../core/result.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';

@@ -1,4 +1,4 @@
-import type { Block, Page } from '../core/page.ts';
+import type { Block, Page } from '../core/result.ts';
 import { wrap } from '../core/text.ts';
 import type { Host } from '../platform/host.ts';
 import type { OutputOptions } from './types.ts';

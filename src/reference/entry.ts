@@ -1,6 +1,6 @@
 import { type Field, type Fields, bare } from '../core/field.ts';
 import type { Operation, Service } from '../core/operation.ts';
-import type { Block, Page } from '../core/page.ts';
+import type { Block, Page } from '../core/result.ts';
 
 /** One field of a reference entry: `name  text, at most 128 characters, required`. */
 type EntryField = {

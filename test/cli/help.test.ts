@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { commandPage, groupPage, helpPage, rootPage, topics } from '../../src/cli/help.ts';
 import { groups } from '../../src/commands/program.ts';
-import type { Page } from '../../src/core/page.ts';
+import type { Page } from '../../src/core/result.ts';
 import { pageText } from '../../src/output/page-text.ts';
 import { fakeHost } from '../support/fake-host.ts';
 

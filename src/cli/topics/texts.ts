@@ -1,6 +1,6 @@
 import { keys } from '../../config/settings.ts';
 import { exitCodes } from '../../core/problem.ts';
-import { heading, type Page, prose, shell, terms } from '../../core/page.ts';
+import { heading, type Page, prose, shell, terms } from '../../core/result.ts';
 import { flagTerms, globalFlags } from '../options.ts';
 
 export const page: Page = {
