@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { covers } from '../support/covers.ts';
 import { lockFrom } from '../../src/labels/lock-file.ts';
 import { type Asked, ORIGIN, labelsInMemory } from '../support/in-memory.ts';
 import { naming } from '../support/facts.ts';
@@ -163,22 +164,26 @@ describe('a label that another run made at the same time', () => {
     const all = at.send('GET', '/labels?view=LABEL_VIEW_FULL').labels;
     return { at, ran, all };
   };
-  test('a label that another run created stays, gets the content of the file, and is recorded', async () => {
-    const { at, ran, all } = await made('title: A\ndescription: ours\n', { properties: { title: 'A' } });
-    expect(ran.code).toBe(0);
-    expect(all).toHaveLength(1);
-    const [{ id, properties, lifecycle }] = all;
-    expect([properties.description, lifecycle.state]).toEqual(['ours', 'PUBLISHED']);
-    expect(ran.json()).toMatchObject([
-      {
-        id,
-        name: `labels/${id}`,
-        notes: [expect.anything(), expect.stringContaining(`labels/${id} stays, labels/`)],
-      },
-    ]);
-    expect(ran.err).toContain('was deleted');
-    expect(lockFrom(LOCK, at.read(LOCK) ?? '').labels.a?.deployments[ORIGIN]).toMatchObject({ id });
-  });
+  test(
+    'a label that another run created stays, gets the content of the file, and is recorded',
+    covers('spec/labels#choices-5'),
+    async () => {
+      const { at, ran, all } = await made('title: A\ndescription: ours\n', { properties: { title: 'A' } });
+      expect(ran.code).toBe(0);
+      expect(all).toHaveLength(1);
+      const [{ id, properties, lifecycle }] = all;
+      expect([properties.description, lifecycle.state]).toEqual(['ours', 'PUBLISHED']);
+      expect(ran.json()).toMatchObject([
+        {
+          id,
+          name: `labels/${id}`,
+          notes: [expect.anything(), expect.stringContaining(`labels/${id} stays, labels/`)],
+        },
+      ]);
+      expect(ran.err).toContain('was deleted');
+      expect(lockFrom(LOCK, at.read(LOCK) ?? '').labels.a?.deployments[ORIGIN]).toMatchObject({ id });
+    },
+  );
   test('an equal label that another run created gets no request', async () => {
     const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
     const ran = await at.run(['apply', '-f', 'a.yaml', ...asJson], {
@@ -192,17 +197,21 @@ describe('a label that another run made at the same time', () => {
     expect(ran.json()).toMatchObject([{ id: at.id('A'), revision: '1', requests: 0, published: false }]);
     expect(at.send('GET', '/labels').labels).toHaveLength(1);
   });
-  test('later than this one goes by the other run', async () => {
-    const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
-    const ran = await at.run(['apply', '-f', 'a.yaml', ...asJson], {
-      meanwhile: ({ method, path }) => {
-        if (method !== 'GET' || !path.startsWith('/labels?') || at.id('A') === undefined) return;
-        at.advance(1000);
-        at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'A' } });
-      },
-    });
-    expect([ran.code, ran.writes.length, ran.json()[0].notes]).toEqual([0, 1, []]);
-  });
+  test(
+    'a label that another run creates later makes no difference',
+    covers('spec/labels#choices-5'),
+    async () => {
+      const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
+      const ran = await at.run(['apply', '-f', 'a.yaml', ...asJson], {
+        meanwhile: ({ method, path }) => {
+          if (method !== 'GET' || !path.startsWith('/labels?') || at.id('A') === undefined) return;
+          at.advance(1000);
+          at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'A' } });
+        },
+      });
+      expect([ran.code, ran.writes.length, ran.json()[0].notes]).toEqual([0, 1, []]);
+    },
+  );
   test('a label that is not listed under its title stays unchanged', async () => {
     const { ran, all } = await made('title: A\n', { properties: { title: 'B' } });
     expect([ran.code, all.length, ran.json()[0].notes]).toEqual([0, 2, []]);

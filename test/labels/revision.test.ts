@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../src/core/problem.ts';
 import { sendPinned } from '../../src/labels/send.ts';
+import { covers } from '../support/covers.ts';
 import { contextWith } from '../support/context.ts';
 
 const refused = (httpStatus: number, code: string) => new AppError('refused', 'no', { httpStatus, code });
@@ -25,24 +26,28 @@ const outcome = async (failure: Error, revisionId: string, more: object = {}) =>
 test.each([
   [400, 'FAILED_PRECONDITION'],
   [409, 'ABORTED'],
-])('%i %s with a newer revision is a change by another user', async (status, code) => {
-  const failure = refused(status, code);
-  const { error } = await outcome(failure, '4');
-  expect(error.message).toMatch(/^label T .*revision 3,.*revision is 4\. .*\nSince then:\nnow 4$/);
-  expect([error.category, error.cause, error.detail]).toEqual([
-    'unsafe',
-    failure,
-    {
-      ...{ code: 'CHANGED_MEANWHILE', httpStatus: status, tryThis: ['look again'], cause: failure },
-      data: { label: 'labels/L', seen_revision: '3', revision: '4' },
-    },
-  ]);
-  expect((await outcome(failure, '4', { stands: 'The draft was saved.' })).error.message).toContain(
-    'revision is 4. The draft was saved.\n',
-  );
-  const same = await outcome(failure, '3');
-  expect([same.error, same.reads]).toEqual([failure, 1]);
-});
+])(
+  '%i %s with a newer revision is a change by another user',
+  covers('spec/labels#errors-4'),
+  async (status, code) => {
+    const failure = refused(status, code);
+    const { error } = await outcome(failure, '4');
+    expect(error.message).toMatch(/^label T .*revision 3,.*revision is 4\. .*\nSince then:\nnow 4$/);
+    expect([error.category, error.cause, error.detail]).toEqual([
+      'unsafe',
+      failure,
+      {
+        ...{ code: 'CHANGED_MEANWHILE', httpStatus: status, tryThis: ['look again'], cause: failure },
+        data: { label: 'labels/L', seen_revision: '3', revision: '4' },
+      },
+    ]);
+    expect((await outcome(failure, '4', { stands: 'The draft was saved.' })).error.message).toContain(
+      'revision is 4. The draft was saved.\n',
+    );
+    const same = await outcome(failure, '3');
+    expect([same.error, same.reads]).toEqual([failure, 1]);
+  },
+);
 
 test.each([
   refused(400, 'INVALID_ARGUMENT'),
