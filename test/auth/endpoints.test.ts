@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { endpointProblems, endpointsFrom, serverKey } from '../../src/auth/endpoints.ts';
+import { covers } from '../support/covers.ts';
 import { naming } from '../support/facts.ts';
 
 test.each([
@@ -31,7 +32,7 @@ test.each([
     { auth: 'http://127.0.0.1:9', revoke: 'http://127.0.0.1:9' },
     ['http://127.0.0.1:9/o/oauth2/v2/auth', 'http://127.0.0.1:9/token', 'http://127.0.0.1:9/revoke'],
   ],
-])('spec/sign-in#authorize: %j', (given, [authorize, token, revoke]) => {
+])('spec/sign-in#authorize: %j', covers('spec/sign-in#choices-10'), (given, [authorize, token, revoke]) => {
   expect(endpointsFrom(given)).toEqual({ authorize, token, revoke });
 });
 

@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addressOf, type Program, program, type Running } from '../real/auth/program.ts';
+import { covers } from '../support/covers.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
 
 /** The whole sign-in: the built program, the embedded mock server as a separate process, and a real browser between them. */
@@ -82,28 +83,32 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
     },
   );
 
-  test('code and state leave the address, and the last page survives a reload after the command has ended', async () => {
-    const at = await serve();
-    at.pop();
-    const login = opsctl.start(['login', ...at, ...scopes, '--no-browser']);
-    const context = await browser.newContext();
-    const page = await context.newPage();
-    await page.goto((await addressOf(login)).url.href);
-    await page.getByLabel('E-mail address').fill('ada@demo.example');
-    await page.getByLabel('Password').fill('ada-demo');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('button', { name: 'Allow' }).click();
-    const heading = page.getByRole('heading', { name: 'You are signed in as ada@demo.example' });
-    await heading.waitFor();
-    expect((await login.ended).code).toBe(0);
-    expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/done\/[\w-]+$/);
-    const isKept =
-      'navigator.serviceWorker.getRegistration().then((one) => one?.active?.state === "activated")';
-    await page.waitForFunction(isKept, undefined, { timeout: 30_000 });
-    await page.reload();
-    await heading.waitFor();
-    await context.close();
-  });
+  test(
+    'code and state leave the address, and the last page survives a reload after the command has ended',
+    covers('spec/sign-in#choices-14'),
+    async () => {
+      const at = await serve();
+      at.pop();
+      const login = opsctl.start(['login', ...at, ...scopes, '--no-browser']);
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      await page.goto((await addressOf(login)).url.href);
+      await page.getByLabel('E-mail address').fill('ada@demo.example');
+      await page.getByLabel('Password').fill('ada-demo');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Allow' }).click();
+      const heading = page.getByRole('heading', { name: 'You are signed in as ada@demo.example' });
+      await heading.waitFor();
+      expect((await login.ended).code).toBe(0);
+      expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/done\/[\w-]+$/);
+      const isKept =
+        'navigator.serviceWorker.getRegistration().then((one) => one?.active?.state === "activated")';
+      await page.waitForFunction(isKept, undefined, { timeout: 30_000 });
+      await page.reload();
+      await heading.waitFor();
+      await context.close();
+    },
+  );
 
   test('the page and the terminal name a permission that the user removed', async () => {
     const at = await serve();

@@ -5,6 +5,7 @@ import { keys } from '../../src/config/settings.ts';
 import { exitCodes } from '../../src/core/problem.ts';
 import { limits } from '../../src/core/limits.ts';
 import { guards } from '../../src/kv/upgrade/guards/all.ts';
+import { covers } from '../support/covers.ts';
 import { readSpec, rowsFrom } from '../spec/read.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -57,6 +58,18 @@ test('every part is listed once, and every exception names an existing part', ({
   task.meta.knows = optional;
   expect(required.filter((mark, i) => required.indexOf(mark) !== i)).toEqual([]);
   expect(withoutMark.filter((statement) => !statements.includes(statement))).toEqual([]);
+  expect([...reasons].filter(([, reason]) => reason === '')).toEqual([]);
   const kinds = new Set(required.map((mark) => mark.split('/')[0]));
   expect([...kinds].sort()).toEqual(['defect', 'exit', 'guard', 'limit', 'setting', 'spec']);
 });
+
+test(
+  'the checklist of the sign-in service has one mark for each line',
+  covers('spec/sign-in#check-1'),
+  () => {
+    const lines = checklist.filter(isOwed).map(({ number }) => `spec/oauth-checklist#${number}`);
+    expect(lines.length).toBeGreaterThan(150);
+    expect(required).toEqual(expect.arrayContaining(lines));
+    expect(checklist.map(({ number }) => number)).toContain('5.20');
+  },
+);

@@ -1,6 +1,7 @@
 /** spec/sign-in#redirect-3: every pair of client type and redirect form, with raw requests. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { clientTypes } from '../../src/api-specs/oauth/console-records.ts';
+import { covers } from '../support/covers.ts';
 import { type AuthServer, ask, authServer, control, pageError } from '../support/auth-server.ts';
 
 const forms = {
@@ -80,9 +81,13 @@ const answer = async (client_id: string | undefined, redirect_uri: string): Prom
 };
 
 describe.each(clientTypes)('a client of the type %s', (type) => {
-  test.each(Object.entries(forms))('a client of this type has the redirect form "%s"', async (name, uri) => {
-    expect(await answer(made[type], uri)).toBe(expected[type][name as Form]);
-  });
+  test.each(Object.entries(forms))(
+    'a client of this type has the redirect form "%s"',
+    covers('spec/sign-in#redirect-3'),
+    async (name, uri) => {
+      expect(await answer(made[type], uri)).toBe(expected[type][name as Form]);
+    },
+  );
   test.each(['http://127.0.0.1/cb', 'http://[::1]/cb'])('registers %s only if it may use it', async (uri) => {
     const own = { ...bodies[type], redirect_uris: [uri] };
     const { status } = await control(server, 'POST', '/clients', { type, name: 'registers', ...own });
@@ -90,8 +95,12 @@ describe.each(clientTypes)('a client of the type %s', (type) => {
   });
 });
 
-test('mobile A without the advanced setting: invalid_request for its custom scheme', async () => {
-  const body = { ...bodies['mobile-a'], custom_uri_scheme: false };
-  const { json } = await control(server, 'POST', '/clients', { type: 'mobile-a', name: 'off', ...body });
-  expect(await answer(json.id, forms['custom scheme'])).toBe(invalid);
-});
+test(
+  'mobile A without the advanced setting: invalid_request for its custom scheme',
+  covers('spec/sign-in#redirect-3'),
+  async () => {
+    const body = { ...bodies['mobile-a'], custom_uri_scheme: false };
+    const { json } = await control(server, 'POST', '/clients', { type: 'mobile-a', name: 'off', ...body });
+    expect(await answer(json.id, forms['custom scheme'])).toBe(invalid);
+  },
+);

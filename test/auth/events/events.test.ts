@@ -11,6 +11,7 @@ import {
 import type { Account } from '../../../src/auth/credential-store/account.ts';
 import { type ScriptedReply, fakeHost } from '../../support/fake-host.ts';
 import { contextOn } from '../schedules/environment.ts';
+import { covers } from '../../support/covers.ts';
 import { naming } from '../../support/facts.ts';
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -143,7 +144,7 @@ test.each([
     'credential',
   ],
   ['sessions-revoked', event('risc/event-type/sessions-revoked', sub), 'access token'],
-])('spec/sign-in#events: %s concerns one account', (_, seen, did) => {
+])('spec/sign-in#events: %s concerns one account', covers('spec/sign-in#choices-13'), (_, seen, did) => {
   const { data, effects } = applyEvent({ current: 'ada', accounts: [account, bob] }, seen);
   expect(effects).toEqual([{ event: expect.any(String), account: 'ada', did: naming(did, 'dropped') }]);
   expect(data.accounts[0]).not.toHaveProperty('accessToken');

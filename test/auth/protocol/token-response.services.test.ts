@@ -5,6 +5,7 @@ import { formRequest, type TokenClient } from '../../../src/auth/protocol/token-
 import { processExchange, processRevoke } from '../../../src/auth/protocol/token-response.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { makeAuthContext } from '../auth-context.ts';
+import { covers } from '../../support/covers.ts';
 import { tokenServer } from '../token-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -287,13 +288,17 @@ test.each([
   ['another nonce', idToken({ nonce: 'n2' }), false],
   ['another audience', idToken({ aud: 'client-2' }), false],
   ['expired', idToken({ exp: nowS - 3600, iat: nowS - 7200 }), false],
-])('an id_token with %s is accepted without metadata: %s', async (_, token, accepted) => {
-  const outcome = await exchanged(token, false).then(
-    () => true,
-    () => false,
-  );
-  expect(outcome).toBe(accepted);
-});
+])(
+  'an id_token with %s is accepted without metadata: %s',
+  covers('spec/sign-in#choices-12'),
+  async (_, token, accepted) => {
+    const outcome = await exchanged(token, false).then(
+      () => true,
+      () => false,
+    );
+    expect(outcome).toBe(accepted);
+  },
+);
 
 const token = { access_token: 'a', token_type: 'Bearer', expires_in: 3599 };
 const processed = async (
