@@ -309,7 +309,7 @@ test(
   'a list of commands loads no engine: help and completion of a group need none',
   covers('spec/program#startup-1'),
   () => {
-    const lists = ['commands/login.ts', 'commands/auth/commands.ts', 'commands/kv/commands.ts'];
+    const lists = ['commands/login.ts', 'commands/auth/checks.ts', 'commands/kv/commands.ts'];
     const engines =
       /^(auth\/(conformance|credential-store|loopback|protocol)\/|auth\/login\/plan|kv\/client\/(connection|etcd-client|snapshot)|kv\/upgrade\/(execute|observe|present|restore)\/|kv\/upgrade\/(decide|cluster\/cluster-file)|kv\/operations\/|output\/)/;
     const allowed = new Set(['output/types.ts']);

@@ -28,7 +28,7 @@ const syntax =
 const sentences =
   /^(?:kill (?:-CONT )?\ufffc|systemctl show(?: printed|:)|kubectl asks|sha256sum \ufffc, and compare|ssh -N -L \ufffc:)/;
 /** The tags that quote their values. Each is a function of the source next to it. */
-const tags = new Set(['sh', 'unitText', 'unitPaths', 'crontab', 'html']);
+const tags = new Set(['sh', 'unitText', 'unitPaths', 'crontab', 'html', 'call', 'args', 'positional']);
 
 /** A value that the tag `sh` made, or a list of values that a function of core/shell.ts quoted. */
 const isQuoted = (piece: Piece, constants: Constants): boolean => {
@@ -128,13 +128,14 @@ const shells: Readonly<Record<string, string>> = {
 const shellWord = /^(?:(?:\/usr)?\/bin\/)?(?:sh|bash|dash|ash|ksh|zsh|cmd|powershell|pwsh)(?:\.exe)?$|^-l?c$/;
 /** Returns the sources that name a shell, outside of lists of shells, and whether each passes a script only through `scriptText`. */
 const shellsIn = (source: string): { isShell: boolean; isTyped: boolean } => {
-  if (!/['"`](?:[\w/]*(?:sh|cmd)(?:\.exe)?|-l?c)['"`]|powershell|\bshell:/.test(source))
+  if (!/['"`](?:[\w/]*(?:sh|cmd)(?:\.exe)?|-l?c)['"`]|call`[\w/]*sh\b|powershell|\bshell:/.test(source))
     return { isShell: false, isTyped: false };
   const program = parseSource(source);
   let isShell = false;
   walk(program, (node, parent) => {
     const isWord = node.type === 'Literal' && shellWord.test(String(node['value']));
     isShell ||= isWord && /^(ArrayExpression|CallExpression|LogicalExpression)$/.test(parent?.type ?? '');
+    isShell ||= node.type === 'TemplateElement' && /^(?:\/bin\/)?sh(?:\s|$)/.test(node['value'].raw);
     isShell ||= node.type === 'Property' && node['key'].name === 'shell' && node['value'].value === true;
   });
   return { isShell, isTyped: source.includes('scriptText(') };

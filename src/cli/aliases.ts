@@ -1,3 +1,4 @@
+import { type ProgramCall, trustCall } from '../core/program-call.ts';
 import { hash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { configFile } from '../config/settings.ts';
@@ -208,7 +209,7 @@ export const extensionCode = async (
 ): Promise<number | undefined> => {
   if (!new RegExp(`^${extensionName}$`).test(word) || word === 'help') return undefined;
   if (groups.some(({ name }) => name === word)) return undefined;
-  const ended = await runAttended(host, [await extensionProgram(host, word), ...args]);
+  const ended = await runAttended(host, trustCall([await extensionProgram(host, word), ...args]));
   return ended.startError === undefined ? codeOf(ended) : undefined;
 };
 
@@ -225,7 +226,7 @@ export const completeExtension = async (
   const program = `opsctl_complete-${name}`;
   if ((await findProgramTrustProblem(host, [program])) !== undefined) return undefined;
   const options = { timeoutMs, maxBytes: 1_000_000, input: '' };
-  const { code, stdout } = await host.processes.run(program, words, options);
+  const { code, stdout } = await host.processes.run(...trustCall([program, ...words]), options);
   return code === 0 ? stdout : undefined;
 };
 
@@ -304,11 +305,7 @@ type Given = { readonly env?: Readonly<Record<string, string | undefined>>; read
  * decides how to react (an interactive program continues). Every other signal was sent only to this program,
  * so it is forwarded. This program exits after the child.
  */
-export const runAttended = async (
-  host: Host,
-  [program = '', ...args]: readonly string[],
-  given: Given = {},
-): Promise<Finished> => {
+export const runAttended = async (host: Host, program: ProgramCall, given: Given = {}): Promise<Finished> => {
   let kill: ((name: string) => void) | undefined;
   const off = host.onSignal((name) => {
     if (name !== 'SIGINT' || !host.terminal.stdin.isTty) kill?.(name);
@@ -316,7 +313,7 @@ export const runAttended = async (
   const onStart = (send: (name: string) => void): void => {
     kill = send;
   };
-  return host.processes.run(program, args, { ...given, stdio: 'inherit', onStart }).finally(off);
+  return host.processes.run(...program, { ...given, stdio: 'inherit', onStart }).finally(off);
 };
 
 const signalNumbers: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };

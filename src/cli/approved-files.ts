@@ -1,3 +1,4 @@
+import { trustCall } from '../core/program-call.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { createHash, hash } from 'node:crypto';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
@@ -252,11 +253,12 @@ const withCopies = (processes: Processes, copies: Copies): Processes => {
   return {
     ...{ isAlive, signal, startMark, scope },
     run: (command, args, options) =>
-      processes.run(copyPath(command), args.map(copyPath), {
+      processes.run(...trustCall([command, ...args].map(copyPath)), {
         ...options,
         ...(options?.inputFile === undefined ? {} : { inputFile: copyPath(options.inputFile) }),
       }),
-    start: (command, args, options) => processes.start(command, args.map(copyPath), options),
+    start: (command, args, options) =>
+      processes.start(...trustCall([command, ...args.map(copyPath)]), options),
   };
 };
 

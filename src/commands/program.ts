@@ -24,7 +24,7 @@ export const groups: readonly Group[] = [
     name: 'auth',
     section: 'Work',
     summary: 'Manage accounts and tokens',
-    load: async () => (await import('./auth/commands.ts')).commands,
+    load: async () => (await import('./auth/checks.ts')).commands,
   },
   {
     name: 'media',

@@ -1,4 +1,5 @@
 import type { ExternalUrl } from '../core/external-url.ts';
+import type { ProgramArguments, ProgramName } from '../core/program-call.ts';
 
 /**
  * The machine as one value. `platform/node` implements it, `test/support/fake-host.ts` fakes it, and no other
@@ -196,11 +197,11 @@ export type ProcessScope = {
   readonly pidNamespace?: string | undefined;
 };
 export type Processes = {
-  run(command: string, args: readonly string[], options?: RunOptions): Promise<Finished>;
+  run(command: ProgramName, args: ProgramArguments, options?: RunOptions): Promise<Finished>;
   /** A child that may outlive this process when `detached`; its output goes to `logFile`, appended. */
   start(
-    command: string,
-    args: readonly string[],
+    command: ProgramName,
+    args: ProgramArguments,
     options?: {
       readonly cwd?: string;
       readonly env?: RunOptions['env'];

@@ -1,4 +1,5 @@
 /** What is installed: its newest version, its packages, its files, and the signed checksums of its release. */
+import { call } from '../core/program-call.ts';
 import { createHash, createPublicKey, hash, verify } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import type { Runtime } from '../api/context.ts';
@@ -65,8 +66,10 @@ type Query = Pick<Runtime, 'host' | 'settings' | 'signal'>;
 /** The newest version in the registry that npm of this machine is configured for. */
 const npmVersion = async ({ host, signal }: Query, limitMs: number): Promise<string> => {
   // The .npmrc of the current directory, for example of a cloned repository, can name any variable and any registry.
-  const args = ['view', PACKAGE, 'version', '--global'];
-  const found = await host.processes.run('npm', args, { timeoutMs: limitMs, signal });
+  const found = await host.processes.run(...call`npm view ${PACKAGE} version --global`, {
+    timeoutMs: limitMs,
+    signal,
+  });
   signal.throwIfAborted();
   const latest = found.stdout.trim();
   if (found.code === 0 && VERSION.test(latest)) return latest;

@@ -1,3 +1,4 @@
+import { args, trustCall } from '../core/program-call.ts';
 import { join } from 'node:path';
 import type { EngineContext } from '../api/context.ts';
 import { categoryOfExit, AppError } from '../core/problem.ts';
@@ -135,10 +136,9 @@ const write = (trip: TourContext, text: string): Promise<void> =>
 /** Prints the line, runs it, prints what it printed. A line that fails ends the tour. */
 const stop = async (trip: TourContext, { says, args }: Stop): Promise<void> => {
   const { host, signal } = trip.context;
-  const [command, ...first] = host.self;
   const real = args.map((arg) => arg.replace('{directory}', trip.directory));
   await write(trip, `\n# ${says}\n$ opsctl ${shellLine(real)}\n`);
-  const done = await host.processes.run(command, [...first, ...real, ...quiet], {
+  const done = await host.processes.run(...trustCall([...host.self, ...real, ...quiet]), {
     env: trip.env,
     signal,
     timeoutMs: 60_000,
@@ -158,8 +158,7 @@ const stop = async (trip: TourContext, { says, args }: Stop): Promise<void> => {
 };
 const serve = async (trip: TourContext): Promise<Started> => {
   const { host } = trip.context;
-  const [command, ...first] = host.self;
-  const started = await host.processes.start(command, [...first, 'mock', 'serve', '-o', 'json'], {
+  const started = await host.processes.start(...trustCall(host.self, args`mock serve -o json`), {
     env: trip.env,
   });
   for await (const line of started.lines()) if (line.includes('"ready":true')) return started;
@@ -169,7 +168,6 @@ const serve = async (trip: TourContext): Promise<Started> => {
 export const tour = async (trip: TourContext): Promise<void> => {
   const { host } = trip.context;
   const server = await serve(trip);
-  const [command, ...first] = host.self;
   try {
     for (const { title, stops } of chapters) {
       await write(trip, `\n${title}\n${'='.repeat(title.length)}\n`);
@@ -177,8 +175,7 @@ export const tour = async (trip: TourContext): Promise<void> => {
     }
   } finally {
     await host.processes.run(
-      command,
-      [...first, 'mock', 'kv', 'stop', '--dir', join(trip.directory, 'cluster'), '-q'],
+      ...trustCall(host.self, args`mock kv stop --dir ${join(trip.directory, 'cluster')} -q`),
       {
         env: trip.env,
         timeoutMs: 20_000,

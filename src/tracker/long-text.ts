@@ -1,3 +1,4 @@
+import { type ProgramCall, trustCall } from '../core/program-call.ts';
 import { join } from 'node:path';
 import { trackerInfo } from '../api-specs/tracker/info.ts';
 import type { Context, EngineContext, Prompts, RunCommand, Runtime } from '../api/context.ts';
@@ -81,10 +82,10 @@ const editorOf = (env: EngineContext['host']['env']): string => env.VISUAL || en
 /** Editors end the last line; a text of the service has no such end. */
 const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '');
 /** Like git: the shell parses EDITOR, so that quotes and spaces in a path have their usual meaning. */
-const editorCall = ({ host }: Runtime, editor: string, path: string): [string, string[]] => {
-  if (host.platform !== 'win32') return ['sh', ['-c', `${editor} "$@"`, editor, path]];
+const editorCall = ({ host }: Runtime, editor: string, path: string): ProgramCall => {
+  if (host.platform !== 'win32') return trustCall(['sh', '-c', `${editor} "$@"`, editor, path]);
   const [command = 'vi', ...args] = editor.split(' ').filter(Boolean);
-  return [command, [...args, path]];
+  return trustCall([command, ...args, path]);
 };
 /** Opens a text in $VISUAL or $EDITOR. Throws if the editor failed, so that no request is sent. */
 export const editText = async (context: EngineContext, text: string): Promise<Edited> => {

@@ -1,4 +1,5 @@
 /** The limits of readers that need no server, each tested at n and at n + 1. */
+import { trustCall } from '../../src/core/program-call.ts';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -83,7 +84,10 @@ test('a size line in a chunked response is limited to n bytes', covers('limit/ch
 test('the output of a program is limited to n bytes', covers('limit/programBytes'), async () => {
   const { host, close } = await realHost();
   const print = (size: number) =>
-    host.processes.run(process.execPath, ['-e', `process.stdout.write('x'.repeat(${size}))`], {});
+    host.processes.run(
+      ...trustCall([process.execPath, '-e', `process.stdout.write('x'.repeat(${size}))`]),
+      {},
+    );
   expect((await print(limits.programBytes)).stdout.length).toBe(limits.programBytes);
   expect(await print(limits.programBytes + 1)).toMatchObject({ isCut: true, code: null });
   await close();

@@ -1,3 +1,4 @@
+import { type ProgramCall, trustCall } from '../../src/core/program-call.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -10,7 +11,7 @@ beforeEach(async () => {
   real = await realHost({ GIVEN: 'from host' });
   host = real.host;
 });
-const node = (code: string): [string, string[]] => [process.execPath, ['-e', code]];
+const node = (code: string): ProgramCall => trustCall([process.execPath, '-e', code]);
 
 test('run gives output, exit code and both streams apart', async () => {
   const done = await host.processes.run(
@@ -44,7 +45,7 @@ test('a child that reads without input sees the end of it', async () => {
 });
 
 test('a missing command is a result, not an exception', async () => {
-  const done = await host.processes.run('no-such-command-anywhere', []);
+  const done = await host.processes.run(...trustCall(['no-such-command-anywhere']));
   expect(done).toMatchObject({ code: null, signal: null });
   expect(done.startError).toContain('ENOENT');
 });
@@ -68,7 +69,7 @@ test('a child that takes too long is ended', async () => {
 });
 
 test('a grandchild that keeps the output open does not block the result', async () => {
-  const done = await host.processes.run('/bin/sh', ['-c', 'sleep 600 & echo "$!"; wait'], {
+  const done = await host.processes.run(...trustCall(['/bin/sh', '-c', 'sleep 600 & echo "$!"; wait']), {
     timeoutMs: 3000,
   });
   const left = Number(done.stdout);
@@ -80,9 +81,12 @@ test('a grandchild that keeps the output open does not block the result', async 
 test('a grandchild that keeps the output open does not block an aborted run', async () => {
   const started = join(real.directory, 'started');
   const controller = new AbortController();
-  const running = host.processes.run('/bin/sh', ['-c', `sleep 600 & echo "$!"; : > '${started}'; wait`], {
-    signal: controller.signal,
-  });
+  const running = host.processes.run(
+    ...trustCall(['/bin/sh', '-c', `sleep 600 & echo "$!"; : > '${started}'; wait`]),
+    {
+      signal: controller.signal,
+    },
+  );
   while (!existsSync(started)) await host.sleep(5);
   controller.abort();
   const done = await running;
@@ -97,18 +101,20 @@ test('a child that keeps running on Ctrl-C, and its own children, ignore the sig
     'kill -INT $$; kill -HUP $$; sh -c \'kill -INT $$; kill -HUP $$; echo "$1"; cat\' sh "$1"; exit 3';
   const words = ['-c', script, 'sh', "it's one"];
   const options = { input: 'read', keepsRunningOnCtrlC: true };
-  const done = await host.processes.run('/bin/sh', words, options);
+  const done = await host.processes.run(...trustCall(['/bin/sh', ...words]), options);
   expect(done).toMatchObject({ code: 3, signal: null, stdout: "it's one\nread", stderr: '' });
-  expect(await host.processes.run('/bin/sh', words, { input: 'read' })).toMatchObject({ signal: 'SIGINT' });
+  expect(await host.processes.run(...trustCall(['/bin/sh', ...words]), { input: 'read' })).toMatchObject({
+    signal: 'SIGINT',
+  });
 });
 
 test('a child that keeps running on Ctrl-C still ends at its time limit and at an abort', async () => {
   const wait = ['-c', 'while :; do sleep 0.05; done'];
   const kept = { keepsRunningOnCtrlC: true } as const;
-  const late = await host.processes.run('/bin/sh', wait, { ...kept, timeoutMs: 200 });
+  const late = await host.processes.run(...trustCall(['/bin/sh', ...wait]), { ...kept, timeoutMs: 200 });
   expect(late).toMatchObject({ code: null, timedOut: true });
   const controller = new AbortController();
-  const running = host.processes.run('/bin/sh', wait, {
+  const running = host.processes.run(...trustCall(['/bin/sh', ...wait]), {
     ...kept,
     signal: controller.signal,
     onStart: () => controller.abort(),
@@ -118,7 +124,7 @@ test('a child that keeps running on Ctrl-C still ends at its time limit and at a
 
 test('the start error of a program that would keep running on Ctrl-C is reported', async () => {
   for (const command of ['no-such-command-anywhere', './no-such-command', real.directory]) {
-    const done = await host.processes.run(command, [], { keepsRunningOnCtrlC: true });
+    const done = await host.processes.run(...trustCall([command]), { keepsRunningOnCtrlC: true });
     expect(done).toMatchObject({ code: null, startError: expect.stringMatching(/ENOENT|EACCES/) });
   }
 });
@@ -151,7 +157,7 @@ test('an unread child is not stopped by a full pipe', async () => {
 });
 
 test('start rejects with the code of the system', async () => {
-  await expect(host.processes.start('no-such-command-anywhere', [])).rejects.toMatchObject({
+  await expect(host.processes.start(...trustCall(['no-such-command-anywhere']))).rejects.toMatchObject({
     code: 'ENOENT',
   });
 });
@@ -182,7 +188,9 @@ test.runIf(process.platform === 'linux')(
   'a child that has ended and was not collected is not alive',
   async () => {
     // The shell becomes sleep and never waits for its child, which exits after that.
-    const shell = await host.processes.start('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600']);
+    const shell = await host.processes.start(
+      ...trustCall(['sh', '-c', 'sleep 600 & echo $!; exec sleep 600']),
+    );
     const lines = shell.lines();
     const pid = Number((await lines[Symbol.asyncIterator]().next()).value);
     const isSleep = () => readFileSync(`/proc/${shell.pid}/cmdline`, 'utf8').startsWith('sleep');

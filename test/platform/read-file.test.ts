@@ -1,3 +1,4 @@
+import { call } from '../../src/core/program-call.ts';
 import { execFileSync } from 'node:child_process';
 import fs, {
   chmodSync,
@@ -62,7 +63,7 @@ describe('links of other users', () => {
     ['replaceStream', (path) => nodeFiles.replaceStream(path, nodeFiles.stream(join(directory, 'file')))],
     ['append', async (path) => nodeFiles.append(path).write('x')],
     ['truncate', (path) => nodeFiles.truncate(path, 0)],
-    ['start', (path) => start('true', [], { logFile: path, detached: true, env: {} })],
+    ['start', (path) => start(...call`true`, { logFile: path, detached: true, env: {} })],
   ];
   /** Every way in which the program reads a file. */
   const readers: typeof writers = [
@@ -133,7 +134,7 @@ describe('paths that are not regular files', () => {
     const ends = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
     const { ino } = statSync(path);
     expect(() => nodeFiles.append(path)).toThrow('ENOTFILE');
-    await expect(start('true', [], log)).rejects.toMatchObject({ code: 'ENOTFILE' });
+    await expect(start(...call`true`, log)).rejects.toMatchObject({ code: 'ENOTFILE' });
     await expect(nodeFiles.truncate(path, 0)).rejects.toMatchObject({ code: 'ENOTFILE' });
     await expect(nodeFiles.replace(path, 'x')).rejects.toMatchObject({ code: 'ENOTFILE' });
     await expect(nodeFiles.replaceStream(path, nodeFiles.stream('/dev/null'))).rejects.toMatchObject({

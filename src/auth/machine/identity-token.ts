@@ -1,3 +1,4 @@
+import { trustCall } from '../../core/program-call.ts';
 import { parseUrl } from '../../core/external-url.ts';
 import type { Advice } from '../../core/next.ts';
 import { refuseLongSecret } from '../../core/field.ts';
@@ -43,7 +44,7 @@ const fromCommand: Source = {
   isThere: (context) => setting(context, 'auth.identity_token_command') !== undefined,
   read: async (context) => {
     const command = setting(context, 'auth.identity_token_command') ?? '';
-    const ended = await context.host.processes.run('/bin/sh', ['-c', command], {
+    const ended = await context.host.processes.run(...trustCall(['/bin/sh', '-c', command]), {
       timeoutMs: commandLimitMs,
       signal: context.signal,
     });

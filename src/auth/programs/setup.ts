@@ -1,3 +1,4 @@
+import { args as positional, call, type ProgramCall, trustCall } from '../../core/program-call.ts';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { readJsonText } from '../../core/json.ts';
 import { AppError, problem } from '../../core/problem.ts';
@@ -54,11 +55,10 @@ const foreign = (file: string, what: string, help: readonly string[]): AppError 
 /** Runs a program whose own command changes its configuration. */
 const runProgram = async (
   host: Host,
-  program: string,
-  args: readonly string[],
+  [program, words]: ProgramCall,
   goodCodes: readonly number[] = [0],
 ): Promise<string> => {
-  const ended = await host.processes.run(program, args, { timeoutMs: 30_000 });
+  const ended = await host.processes.run(program, words, { timeoutMs: 30_000 });
   if (ended.startError !== undefined)
     throw new AppError('config', `cannot run ${program}: ${ended.startError}`, {
       code: 'PROGRAM_NOT_FOUND',
@@ -68,7 +68,7 @@ const runProgram = async (
   const isOld = /unknown flag: --exec-interactive-mode/.test(ended.stderr);
   throw new AppError(
     'refused',
-    `${program} ${args.slice(0, 2).join(' ')} exited with code ${ended.code}: ${safeText(ended.stderr, 300)}`,
+    `${program} ${words.slice(0, 2).join(' ')} exited with code ${ended.code}: ${safeText(ended.stderr, 300)}`,
     {
       code: 'PROGRAM_FAILED',
       tryThis: isOld
@@ -89,8 +89,7 @@ const gitMark = 'auth git-credential';
 const readGit = async (host: Host, key: string): Promise<{ file: string; value: string }[]> => {
   const text = await runProgram(
     host,
-    'git',
-    ['config', '--global', '--null', '--show-origin', '--get-all', key],
+    call`git config --global --null --show-origin --get-all ${key}`,
     [0, 1],
   );
   const parts = text.split('\0').slice(0, -1);
@@ -101,16 +100,16 @@ const readGit = async (host: Host, key: string): Promise<{ file: string; value: 
 const gitFile = ({ env, files }: Host): string =>
   env.GIT_CONFIG_GLOBAL ?? join(home({ files }), '.gitconfig');
 const removeGit = async (host: Host, key: string, rest: readonly string[]): Promise<void> => {
-  await runProgram(host, 'git', ['config', '--global', '--unset-all', key, gitMark], [0, 5]);
+  await runProgram(host, call`git config --global --unset-all ${key} ${gitMark}`, [0, 5]);
   // The empty value that resets the list belongs to ours; with other helpers behind it, it is theirs.
   if (rest.every((value) => value === ''))
-    await runProgram(host, 'git', ['config', '--global', '--unset-all', key, '^$'], [0, 5]);
+    await runProgram(host, call`git config --global --unset-all ${key} ^$`, [0, 5]);
 };
 const addGit = async (host: Host, key: string, value: string, rest: readonly string[]): Promise<void> => {
-  await runProgram(host, 'git', ['config', '--global', '--unset-all', key, gitMark], [0, 5]);
+  await runProgram(host, call`git config --global --unset-all ${key} ${gitMark}`, [0, 5]);
   // An empty value keeps the token away from helpers for all hosts, which would store it in another place.
-  if (rest.length === 0) await runProgram(host, 'git', ['config', '--global', '--add', key, '']);
-  await runProgram(host, 'git', ['config', '--global', '--add', key, value]);
+  if (rest.length === 0) await runProgram(host, call`git config --global --add ${key} ${''}`);
+  await runProgram(host, call`git config --global --add ${key} ${value}`);
 };
 const setUpGitHost = async (
   host: Host,
@@ -248,7 +247,7 @@ type KubeUser = {
   readonly user?: { readonly exec?: { readonly command?: unknown; readonly args?: unknown } };
 };
 const readKubeUser = async (host: Host, name: string): Promise<KubeUser | undefined> => {
-  const text = await runProgram(host, 'kubectl', ['config', 'view', '--raw', '-o', 'json']);
+  const text = await runProgram(host, call`kubectl config view --raw -o json`);
   const { users } = JSON.parse(text) as { users?: readonly KubeUser[] | null };
   return (users ?? []).find((each) => each.name === name);
 };
@@ -268,14 +267,16 @@ const setUpKubectl = async (host: Host, request: SetupRequest): Promise<Setup> =
   const isSame = isOurs && wordsOf(found).join('\0') === [command, ...args].join('\0');
   const isDone = request.removes ? !isOurs : isSame;
   const line = request.removes
-    ? ['config', 'delete-user', '--', request.user]
-    : [
-        ...['config', 'set-credentials', '--exec-api-version=client.authentication.k8s.io/v1'],
-        ...['--exec-interactive-mode=IfAvailable', `--exec-command=${command}`],
-        ...args.map((arg) => `--exec-arg=${arg}`),
-        ...['--', request.user],
-      ];
-  if (!isDone && !request.isDryRun) await runProgram(host, 'kubectl', line);
+    ? call`kubectl config delete-user -- ${request.user}`
+    : trustCall(
+        [
+          ...['kubectl', 'config', 'set-credentials', '--exec-api-version=client.authentication.k8s.io/v1'],
+          ...['--exec-interactive-mode=IfAvailable', `--exec-command=${command}`],
+          ...args.map((arg) => `--exec-arg=${arg}`),
+        ],
+        positional`-- ${request.user}`,
+      );
+  if (!isDone && !request.isDryRun) await runProgram(host, line);
   const change = changeOf(isDone, request.removes);
   const entry = `users["${request.user}"].exec = ${shellLine([command, ...args])}`;
   return {

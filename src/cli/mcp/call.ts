@@ -1,3 +1,4 @@
+import { trustCall } from '../../core/program-call.ts';
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { exitCodes, AppError, problemText, isClosedPipe } from '../../core/problem.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
@@ -95,12 +96,11 @@ const run = async (
   words: readonly string[],
   signal?: AbortSignal,
 ): Promise<Ran> => {
-  const [command, ...first] = host.self;
   const end = words.indexOf('--');
   // A filter such as .[].token prints a value without its name, so the command masks the values before the filter reads them.
   const flags = ['--output=json', '--no-input', '--mask-secrets', ...always];
   const line = end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
-  const done = await host.processes.run(command, [...first, WORDS_FOLLOW], {
+  const done = await host.processes.run(...trustCall([...host.self, WORDS_FOLLOW]), {
     env: { GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },
     input: JSON.stringify(line),
     maxBytes: limits.toolReplyBytes,

@@ -1,10 +1,12 @@
+import { dockerCredential, exec, gitCredential, kubectlCredential, setup } from './programs.ts';
+import { header, inspect, refresh, token } from './token.ts';
+import { list as accountList, logoutCommand, revoke, serverFlags, status, switchAccount } from './account.ts';
 import type { Context } from '../../api/context.ts';
 import type { Received } from '../../auth/events/receiver.ts';
-import { defineCommand } from '../../cli/command.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
 import { bool, int, str, list, oneOf } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import type { Result } from '../../core/result.ts';
-import { serverFlags } from './account.ts';
 import { fullScope } from '../../api-specs/oauth/endpoints.ts';
 import type { Row } from '../../auth/probe.ts';
 import { scopesFrom } from '../../auth/auth-context.ts';
@@ -208,3 +210,22 @@ const runEvents = async (context: Context, values: EventsValues): Promise<Result
   })();
   return { kind: 'rows', rows, view: { columns: ['issued_at', 'types', 'effects'] } };
 };
+
+export const commands: readonly Command[] = [
+  status,
+  accountList,
+  switchAccount,
+  token,
+  header,
+  exec,
+  inspect,
+  kubectlCredential,
+  gitCredential,
+  dockerCredential,
+  setup,
+  refresh,
+  revoke,
+  logoutCommand(['auth', 'logout']),
+  events,
+  conformance,
+];

@@ -1,3 +1,4 @@
+import { trustCall } from '../../core/program-call.ts';
 import { resolve } from 'node:path';
 import type { SetupRequest } from '../../auth/programs/setup.ts';
 import { codeOf, runAttended } from '../../cli/aliases.ts';
@@ -52,7 +53,9 @@ export const exec = defineCommand({
       secret && env !== undefined && /^(auth\.|access_token)/.test(key) ? [[env, undefined] as const] : [],
     );
     const env = { ...Object.fromEntries(secrets), OPSCTL_TOKEN_FILE: file.path };
-    const ended = await runAttended(host, values.command, { env, signal }).finally(() => file.close());
+    const ended = await runAttended(host, trustCall(values.command), { env, signal }).finally(() =>
+      file.close(),
+    );
     if (ended.startError !== undefined) {
       await host.terminal.stderr.write(
         `error: cannot run ${values.command[0]}: ${ended.startError}\n  try: write -- before the command, and pass each argument separately\n`,

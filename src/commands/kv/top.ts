@@ -1,3 +1,4 @@
+import { trustCall } from '../../core/program-call.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, duration, int } from '../../core/field.ts';
@@ -103,9 +104,8 @@ type TopPlace = {
 };
 /** Gives the terminal to a command. Its output stays until a key is pressed. */
 const startCommand = async ({ host }: Context, words: readonly string[]): Promise<void> => {
-  const [command, ...first] = host.self;
   await host.terminal.stdout.write(`$ ${oneLine(shellLine(['opsctl', ...words]))}\n`);
-  const { code } = await host.processes.run(command, [...first, ...words], { stdio: 'inherit' });
+  const { code } = await host.processes.run(...trustCall([...host.self, ...words]), { stdio: 'inherit' });
   await host.terminal.stdout.write(`\nexit code ${code ?? '?'}; press a key to go back\n`);
 };
 type Screen = ReturnType<typeof fullScreen>;

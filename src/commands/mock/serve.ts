@@ -1,3 +1,4 @@
+import { trustCall } from '../../core/program-call.ts';
 import { dirname, join } from 'node:path';
 import { demo } from '../../api-specs/oauth/endpoints.ts';
 import type { Context } from '../../api/context.ts';
@@ -75,17 +76,17 @@ const COMMAND_NOT_FOUND = 127;
 /** Runs a command with further variables; its exit code, as a shell gives it. */
 const runChild = async (
   context: Context,
-  [program = '', ...args]: readonly string[],
+  words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> => {
-  const ended = await context.host.processes.run(program, args, {
+  const ended = await context.host.processes.run(...trustCall(words), {
     env,
     stdio: 'inherit',
     signal: context.signal,
   });
   if (ended.startError === undefined) return ended.code ?? 128 + (SIGNALS[ended.signal ?? ''] ?? 0);
   const hint = '  try: write -- before the command, and pass each argument separately';
-  await context.host.terminal.stderr.write(`error: cannot run ${program}: ${ended.startError}\n${hint}\n`);
+  await context.host.terminal.stderr.write(`error: cannot run ${words[0]}: ${ended.startError}\n${hint}\n`);
   return COMMAND_NOT_FOUND;
 };
 /** Ends this process as the command ended. */
@@ -304,11 +305,13 @@ const startDetached = async (context: Context, values: LaunchValues): Promise<Li
   await host.files.makeDirectory(directory, 0o700);
   const logFile = join(directory, 'server.log');
   await host.files.replace(logFile, '', 0o600);
-  const [program, ...first] = host.self;
-  const { pid } = await host.processes.start(program, [...first, 'mock', 'serve', ...wordsOf(values)], {
-    detached: true,
-    logFile,
-  });
+  const { pid } = await host.processes.start(
+    ...trustCall([...host.self, 'mock', 'serve', ...wordsOf(values)]),
+    {
+      detached: true,
+      logFile,
+    },
+  );
   const until = host.elapsed() + READY_MS;
   for (;;) {
     const live = liveServer(host, directory);

@@ -1,3 +1,4 @@
+import { trustCall } from '../../core/program-call.ts';
 import { hash } from 'node:crypto';
 import { basename } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
@@ -312,7 +313,7 @@ export const startProcess = async (
   version: string,
 ): Promise<number> => {
   const binary = binaryPath(rehearsal.directory, version, rehearsal.options.word);
-  const started = await host.processes.start(binary, member.args, {
+  const started = await host.processes.start(...trustCall([binary, ...member.args]), {
     detached: true,
     logFile: member.logFile,
     cwd: rehearsal.directory,

@@ -1,3 +1,4 @@
+import { args, type ProgramArguments, trustCall } from '../../core/program-call.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
 import { cutText, AppError, awaitAll } from '../../core/problem.ts';
@@ -81,10 +82,10 @@ const privateEnvironment = ({ env }: Host): Record<string, string | undefined> =
 
 type Place = { readonly data: string; readonly client: string; readonly peer: string; readonly log: string };
 const rebuilt = async ({ host, ctl, snapshot, signal }: Trial, { data, peer }: Place): Promise<void> => {
-  const words = ['snapshot', 'restore', snapshot, '--data-dir', data, '--name', 'trial'];
-  const cluster = ['--initial-cluster', `trial=${peer}`, '--initial-advertise-peer-urls', peer];
+  const words = args`snapshot restore ${snapshot} --data-dir ${data} --name trial
+    --initial-cluster trial=${peer} --initial-advertise-peer-urls ${peer}`;
   await assertTrustedProgram(host, 'the ctl program', [ctl]);
-  const done = await host.processes.run(ctl, [...words, ...cluster], {
+  const done = await host.processes.run(...trustCall([ctl], words), {
     env: privateEnvironment(host),
     signal,
   });
@@ -127,19 +128,19 @@ const waitHealthy = async (
   }
 };
 
-const serverWords = ({ data, client, peer }: Place): string[] => [
-  ...['--name', 'trial', '--data-dir', data],
-  ...['--listen-client-urls', client, '--advertise-client-urls', client],
-  ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
-  ...['--initial-cluster', `trial=${peer}`],
-];
+const serverWords = ({ data, client, peer }: Place): ProgramArguments =>
+  args`--name trial --data-dir ${data} --listen-client-urls ${client} --advertise-client-urls ${client}
+    --listen-peer-urls ${peer} --initial-advertise-peer-urls ${peer} --initial-cluster trial=${peer}`;
 
 /** Runs a private member on loopback ports. Stops it and waits for its exit, even after an error. */
 const withMember = async <T>(trial: Trial, place: Place, work: (store: Store) => Promise<T>): Promise<T> => {
   const { host, server, user, signal } = trial;
   const env = privateEnvironment(host);
   await assertTrustedProgram(host, 'the server program', [server]);
-  const child = await host.processes.start(server, serverWords(place), { env, logFile: place.log });
+  const child = await host.processes.start(...trustCall([server], serverWords(place)), {
+    env,
+    logFile: place.log,
+  });
   let hasEnded = false;
   const exited = child.exited.then(() => {
     hasEnded = true;

@@ -1,3 +1,4 @@
+import { assertProgramCall } from '../../core/program-call.ts';
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import fs from 'node:fs';
 import type { Exit, Processes, ProcessScope, Started } from '../host.ts';
@@ -46,6 +47,7 @@ const awaitSpawn = (child: ChildProcess): Promise<void> =>
   });
 /** See `Processes.start`. Rejects with the system's `code` when the command cannot be started. */
 export const start = async (command: string, args: readonly string[], options: Options): Promise<Started> => {
+  assertProgramCall(command, args);
   if (options.logFile !== undefined) refuseToAppend(options.logFile);
   const log = options.logFile === undefined ? undefined : fs.openSync(options.logFile, 'a', 0o600);
   try {

@@ -1,4 +1,5 @@
 /** The programs that opsctl starts for a command: a child that it waits for, a browser, and a pager. Loaded by the first of them. */
+import { assertProgramCall } from '../../core/program-call.ts';
 import fs from 'node:fs';
 import { delimiter, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -85,6 +86,7 @@ export const run = async (
   args: readonly string[],
   options: RunOptions,
 ): Promise<Finished> => {
+  assertProgramCall(command, args);
   const isPiped = options.stdio !== 'inherit';
   const { execa } = await import('execa');
   const child = execa(...withoutCtrlC(command, args, options), {

@@ -1,3 +1,4 @@
+import { call } from '../../../core/program-call.ts';
 import { basename, dirname, join, resolve } from 'node:path';
 import {
   FILE_VARIABLE,
@@ -155,8 +156,7 @@ const unitOf = async (host: Host, pid: number): Promise<string | undefined> => {
     .find((name) => name !== undefined);
   if (unit === undefined) return undefined;
   const { code, stdout } = await host.processes.run(
-    'systemctl',
-    ['show', '--property=MainPID', '--value', '--', unit],
+    ...call`systemctl show --property=MainPID --value -- ${unit}`,
     { timeoutMs: 2000 },
   );
   return code === 0 && stdout.trim() === String(pid) ? unit : undefined;

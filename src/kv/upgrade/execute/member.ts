@@ -1,3 +1,4 @@
+import { trustCall } from '../../../core/program-call.ts';
 import { after, next } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { cutText, AppError, messageOf } from '../../../core/problem.ts';
@@ -51,7 +52,7 @@ export const runHook = async (
   const values = memberHookValues(memberOf(run, member), run.plan.to);
   const [command, ...words] = fillWords(line, values);
   await assertTrustedProgram(run.host, `the hook ${name}`, [command as string, ...words]);
-  const done = await run.host.processes.run(command as string, words, {
+  const done = await run.host.processes.run(...trustCall([command as string, ...words]), {
     timeoutMs: hookMs,
     keepsRunningOnCtrlC: true,
   });

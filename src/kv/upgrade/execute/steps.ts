@@ -1,3 +1,4 @@
+import { trustCall } from '../../../core/program-call.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { next } from '../../../core/next.ts';
 import { limits } from '../../../core/limits.ts';
@@ -41,7 +42,7 @@ type V2Data = { readonly state: 'none' | 'found' | 'unknown'; readonly line: str
 export const readV2Data = async (host: Host, cluster: ClusterFile, member: MemberSpec): Promise<V2Data> => {
   const [program, ...args] = v2CheckLine(cluster, member.data_dir as string);
   await assertTrustedProgram(host, 'utl_binary', [program]);
-  const done = await host.processes.run(program, args, {
+  const done = await host.processes.run(...trustCall([program, ...args]), {
     timeoutMs: withinMs,
     keepsRunningOnCtrlC: true,
     maxBytes: limits.checkOutputBytes,

@@ -1,3 +1,4 @@
+import { trustCall } from '../../../core/program-call.ts';
 import { after } from '../../../core/next.ts';
 import { AppError, problem } from '../../../core/problem.ts';
 import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../../platform/file-lock.ts';
@@ -50,9 +51,10 @@ const parseLine = <Line>(text: string): Line | undefined => {
   }
 };
 const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => {
-  const [command, ...first] = host.self;
   // No signal is passed: a Ctrl-C reaches the child directly and stops it between two members.
-  const { code, stdout, stderr } = await host.processes.run(command, [...first, ...words, '-o', 'json']);
+  const { code, stdout, stderr } = await host.processes.run(
+    ...trustCall([...host.self, ...words, '-o', 'json']),
+  );
   const last = stderr.trim().split('\n').at(-1) ?? '';
   const complaint = parseLine<{ readonly code?: string; readonly message?: string }>(last);
   const answer = parseLine<ChildAnswer>(stdout);

@@ -1,3 +1,4 @@
+import { args, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
 import { join } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
@@ -10,7 +11,7 @@ import { hopView } from '../plan-kind.ts';
 /** One member of the private copy: its paths, and the command that creates its data from the snapshot. */
 type PrivateMember = {
   readonly spec: MemberSpec;
-  readonly restore: readonly string[];
+  readonly restore: ProgramArguments;
   readonly settings: Readonly<Record<string, string>>;
 };
 export type PrivateCopy = { readonly cluster: ClusterFile; readonly members: readonly PrivateMember[] };
@@ -114,21 +115,9 @@ const specOf = (cluster: ClusterFile, member: MemberSpec, copied: Copied): Membe
     ...(member.env === undefined ? {} : { env: withoutOwnVariables(member.env) }),
   };
 };
-const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: string): string[] => {
-  const cluster = ['--initial-cluster', initial, '--initial-cluster-token', 'rehearsal'];
-  return [
-    'snapshot',
-    'restore',
-    snapshot,
-    '--name',
-    name,
-    '--data-dir',
-    data,
-    ...cluster,
-    '--initial-advertise-peer-urls',
-    peer,
-  ];
-};
+const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: string): ProgramArguments =>
+  args`snapshot restore ${snapshot} --name ${name} --data-dir ${data} --initial-cluster ${initial}
+    --initial-cluster-token rehearsal --initial-advertise-peer-urls ${peer}`;
 /**
  * Returns a cluster file for the same members on this machine with the same binaries and settings, and the
  * commands that fill their data directories. Pure.
@@ -217,15 +206,14 @@ const environment = (home: string): Record<string, string | undefined> => ({
 export const runSelf = async (
   host: Host,
   home: string,
-  args: readonly string[],
+  words: ProgramArguments,
   signal?: AbortSignal,
 ): Promise<string> => {
-  const [command, ...first] = host.self;
-  const done = await host.processes.run(command, [...first, ...args], { env: environment(home), signal });
+  const done = await host.processes.run(...trustCall(host.self, words), { env: environment(home), signal });
   if (done.code !== 0)
     throw new AppError(
       'unknown',
-      `opsctl ${args.slice(0, 3).join(' ')} failed: ${lastLine(done.stderr) ?? done.startError ?? `code ${done.code}`}`,
+      `opsctl ${words.slice(0, 3).join(' ')} failed: ${lastLine(done.stderr) ?? done.startError ?? `code ${done.code}`}`,
       {
         code: 'REHEARSAL_FAILED',
       },
@@ -237,16 +225,14 @@ const lastLine = (text: string): string | undefined => text.trim().split('\n').a
 export const upgradeCopy = async (
   host: Host,
   home: string,
-  args: readonly string[],
+  words: ProgramArguments,
   onEvent: (event: UpgradeEvent) => void,
 ): Promise<ChildRun> => {
-  const [command, ...first] = host.self;
   const complaints = `${home}/stderr.log`;
   // stdout contains one event per line; stderr is redirected to a file.
   const script = scriptText(sh`log="$1"; shift; exec "$@" 2> "$log"`);
   const started = await host.processes.start(
-    '/bin/sh',
-    ['-c', script, 'sh', complaints, command, ...first, ...args, '-o', 'ndjson'],
+    ...trustCall(['/bin/sh', '-c', script, 'sh', complaints, ...host.self], args`${words} -o ndjson`),
     {
       env: environment(home),
     },

@@ -1,3 +1,4 @@
+import { args, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
 import { join, resolve } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { durationText } from '../../../core/format.ts';
@@ -83,7 +84,7 @@ const restoreCopy = async (
 ): Promise<void> => {
   await assertTrustedProgram(host, 'ctl_binary', [cluster.ctl_binary as string]);
   for (const { spec, restore, settings } of copy.members) {
-    const done = await host.processes.run(cluster.ctl_binary as string, restore, {
+    const done = await host.processes.run(...trustCall([cluster.ctl_binary as string], restore), {
       env: { ETCDCTL_API: '3' },
       signal,
     });
@@ -119,25 +120,10 @@ const startSimulated = async (input: RehearsalInput, content: SnapshotKeys): Pro
   const keys = join(directory, 'keys.json');
   await host.files.replace(keys, JSON.stringify(content), 0o600);
   const dir = join(directory, 'copy');
-  const args = [
-    'mock',
-    'kv',
-    'start',
-    '--dir',
-    dir,
-    '--members',
-    String(cluster.members.length),
-    '--version',
-    versions.old,
-    '--new-version',
-    versions.new,
-    ...laterVersions(input).flatMap((version) => ['--later-version', version]),
-    '--keys',
-    keys,
-    '-o',
-    'name',
-  ];
-  await runSelf(host, join(directory, 'home'), args, signal);
+  const later = args`${laterVersions(input).map((version) => `--later-version=${version}`)}`;
+  const words = args`mock kv start --dir ${dir} --members ${cluster.members.length} --version ${versions.old}
+    --new-version ${versions.new} ${later} --keys ${keys} -o name`;
+  await runSelf(host, join(directory, 'home'), words, signal);
   return readCluster(host, join(dir, 'cluster.yaml'));
 };
 const accessTo = (host: Host, copy: ClusterFile, access: Access): Access =>
@@ -176,34 +162,22 @@ const stopCopy = async (
   if (!isReal) {
     const dir = join(directory, 'copy');
     if ((await host.files.info(dir)) !== undefined)
-      await runSelf(host, join(directory, 'home'), [
-        'mock',
-        'kv',
-        'stop',
-        '--dir',
-        dir,
-        '--kill',
-        '-o',
-        'name',
-      ]).catch(() => '');
+      await runSelf(host, join(directory, 'home'), args`mock kv stop --dir ${dir} --kill -o name`).catch(
+        () => '',
+      );
     return;
   }
   const driver = localDriver(host);
   await Promise.all((copy?.members ?? []).map((member) => driver.kill(member)));
 };
-const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): string[] => {
+const upgradeArgs = (directory: string, isReal: boolean, options: PlanOptions): ProgramArguments => {
   const file = isReal ? join(directory, 'cluster.yaml') : join(directory, 'copy', 'cluster.yaml');
-  const chosen = [
-    ...(options.copy_data ? ['--copy-data'] : []),
-    ...(options.to === undefined ? [] : ['--to', options.path?.to ?? options.to]),
-    ...(options.path === undefined ? [] : ['--soak', '1s']),
-    '--stable-for',
-    String(options.stable_seconds),
-    // The copy has no users.
-    '--stable-before-last',
-    '1',
-  ];
-  return ['kv', 'upgrade', '--cluster', file, '--yes', '--accept-point-of-no-return', ...chosen];
+  const copied = options.copy_data ? args`--copy-data` : args``;
+  const to = options.to === undefined ? args`` : args`--to ${options.path?.to ?? options.to}`;
+  const soak = options.path === undefined ? args`` : args`--soak 1s`;
+  // The copy has no users.
+  return args`kv upgrade --cluster ${file} --yes --accept-point-of-no-return ${copied} ${to} ${soak}
+    --stable-for ${options.stable_seconds} --stable-before-last 1`;
 };
 const hopsOf = (reports: readonly Report[]): Pick<RehearsalResult, 'hops'> =>
   reports.length < 2

@@ -1,3 +1,4 @@
+import { call } from '../../../core/program-call.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { after } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
@@ -226,7 +227,7 @@ export const defaultMs = 10_000;
 export const localShell = (host: Host): Shell => ({
   where: 'here',
   run: (script, { timeoutMs = defaultMs } = {}) =>
-    host.processes.run('/bin/sh', ['-s'], {
+    host.processes.run(...call`/bin/sh -s`, {
       input: scriptText(script),
       timeoutMs,
       keepsRunningOnCtrlC: true,

@@ -1,3 +1,4 @@
+import { args, call, trustCall } from '../../../core/program-call.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -78,7 +79,7 @@ export const binaryVersion = async (host: Host, binary: string | undefined): Pro
   if (binary === undefined) return { error: 'no binary is named' };
   const distrust = await findProgramTrustProblem(host, [binary]);
   if (distrust !== undefined) return { error: `opsctl did not run ${binary}: ${distrust.reason}`, distrust };
-  const done = await host.processes.run(binary, ['--version'], {
+  const done = await host.processes.run(...trustCall([binary], args`--version`), {
     timeoutMs: versionWithinMs,
     maxBytes: limits.versionTextBytes,
   });
@@ -192,7 +193,7 @@ const copyData = async (
   ending: string,
   walDir: string | undefined,
 ): Promise<DataCopy> => {
-  const done = await processes.run('/bin/sh', ['-s'], {
+  const done = await processes.run(...call`/bin/sh -s`, {
     input: scriptText(copyScript(member.data_dir as string, ending, walDir)),
     timeoutMs: copyMs,
     keepsRunningOnCtrlC: true,
@@ -399,7 +400,7 @@ const start = async (host: Host, member: MemberSpec, which: Which, placement: Pl
       ? { ...withoutOperators(host), ...member.env }
       : { ...withoutAny(host), PATH: host.env['PATH'], ...packEnvironment(kept) };
   const launch = (log: { readonly logFile?: string }): Promise<Started> =>
-    host.processes.start('/bin/sh', words, { env, detached: true, ...log });
+    host.processes.start(...trustCall(['/bin/sh', ...words]), { env, detached: true, ...log });
   const started = await launch(member.log_file === undefined ? {} : { logFile: member.log_file }).catch(
     (error: unknown) => {
       // A log that cannot be written must not block the rollback of a member.

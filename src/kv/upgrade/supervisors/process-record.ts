@@ -1,3 +1,4 @@
+import { call } from '../../../core/program-call.ts';
 import { isServerVariable } from '../../../api-specs/etcd/server-settings.ts';
 import { scriptText, sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -255,7 +256,7 @@ const readFrom = (read: Read): ReadProcess => {
 };
 /** No file of the kernel contains the I/O priority. Without the program, the priority is unknown. */
 const ioPriorityOf = async ({ processes }: Pick<Host, 'processes'>, pid: number): Promise<string> => {
-  const asked = await processes.run('ionice', ['-p', String(pid)]).catch(() => undefined);
+  const asked = await processes.run(...call`ionice -p ${pid}`).catch(() => undefined);
   return asked?.code === 0 ? asked.stdout : '';
 };
 /** The process with this ID, or the current process without its I/O priority, which only a record needs. */

@@ -1,3 +1,4 @@
+import { args, trustCall } from '../../../core/program-call.ts';
 import { next } from '../../../core/next.ts';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
@@ -141,17 +142,20 @@ const remoteFor =
   ({ host, words }: Ssh, where: string): Remote =>
   async (command, options) => {
     const prefix = await words(where);
-    const done = await host.processes.run('ssh', [...prefix, '--', where, scriptText(command)], {
-      ...options,
-      keepsRunningOnCtrlC: true,
-    });
+    const done = await host.processes.run(
+      ...trustCall(['ssh', ...prefix], args`-- ${where} ${scriptText(command)}`),
+      {
+        ...options,
+        keepsRunningOnCtrlC: true,
+      },
+    );
     if (done.startError !== undefined)
       throw new AppError('config', `cannot start ssh: ${done.startError}`, {
         code: 'NO_SSH',
         tryThis: ['install the ssh client'],
       });
     if (done.code !== 255 && !done.timedOut) return done;
-    await host.processes.run('ssh', [...prefix, '-O', 'exit', '--', where], {
+    await host.processes.run(...trustCall(['ssh', ...prefix], args`-O exit -- ${where}`), {
       timeoutMs: 2000,
       keepsRunningOnCtrlC: true,
     });

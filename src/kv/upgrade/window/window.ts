@@ -1,3 +1,4 @@
+import { trustCall } from '../../../core/program-call.ts';
 import { limits } from '../../../core/limits.ts';
 import { cutText, invalidArguments, messageOf, problem } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -22,7 +23,7 @@ const lastLine = (text: string): string => cutText(text.trim().split('\n').at(-1
  * means that the command failed.
  */
 const byCommand = async (host: Host, command: string): Promise<ImpactStatus> => {
-  const done = await host.processes.run('sh', ['-c', command], { timeoutMs: probeMs });
+  const done = await host.processes.run(...trustCall(['sh', '-c', command]), { timeoutMs: probeMs });
   const said = lastLine(done.stdout) || lastLine(done.stderr);
   if (done.timedOut)
     return { state: 'unknown', reason: `the command did not finish within ${probeMs / 1000} s` };

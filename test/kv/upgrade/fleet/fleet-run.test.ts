@@ -1,3 +1,4 @@
+import type { Processes } from '../../../../src/platform/host.ts';
 import { describe, expect, it } from 'vitest';
 import {
   upgradeFleet,
@@ -131,9 +132,9 @@ describe('a fleet', () => {
   it('a killed fleet continues: started clusters are resumed without another check', async () => {
     const dead = children(() => undefined);
     const dies = (): Promise<never> => Promise.reject(new Error('killed'));
-    const processes = {
+    const processes: Processes = {
       ...dead.host.processes,
-      run: (command: string, args: readonly string[], options = {}) =>
+      run: (command, args, options = {}) =>
         args.includes('--hold-last') ? dies() : dead.host.processes.run(command, args, options),
     };
     await expect(conducted({ host: { ...dead.host, processes } })).rejects.toThrow('killed');
@@ -197,9 +198,9 @@ describe('a fleet', () => {
   const killed = async (digest: string, now: Record<string, string>) => {
     const digests: Record<string, string> = { a: '1', b: '2' };
     const begun = planned(digests);
-    const processes = {
+    const processes: Processes = {
       ...begun.host.processes,
-      run: (command: string, args: readonly string[], options = {}) =>
+      run: (command, args, options = {}) =>
         args.includes('--hold-last')
           ? Promise.reject(new Error('killed'))
           : begun.host.processes.run(command, args, options),

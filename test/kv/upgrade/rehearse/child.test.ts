@@ -1,3 +1,4 @@
+import { args } from '../../../../src/core/program-call.ts';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
@@ -26,7 +27,7 @@ describe('this program, started again for a rehearsal', () => {
       files: complaints === undefined ? {} : { '/home/stderr.log': complaints },
     });
     const events: UpgradeEvent[] = [];
-    const run = await upgradeCopy(host, '/home', ['kv', 'upgrade'], (event) => events.push(event));
+    const run = await upgradeCopy(host, '/home', args`kv upgrade`, (event) => events.push(event));
     return { run, events, ran: host.ran[0] };
   };
 
@@ -50,7 +51,7 @@ describe('this program, started again for a rehearsal', () => {
 
   it('a failed rehearsal reports its last lines', async () => {
     const fails = (done: Partial<Finished>) =>
-      runSelf(fakeHost({ run: () => done }), '/home', ['mock', 'kv', 'start', 'x']);
+      runSelf(fakeHost({ run: () => done }), '/home', args`mock kv start x`);
     expect(await fails({ stdout: 'out' })).toBe('out');
     await expect(fails({ code: 3, stderr: 'a\nlast\n' })).rejects.toThrow(
       'opsctl mock kv start failed: last',

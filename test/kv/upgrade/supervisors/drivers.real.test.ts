@@ -1,3 +1,4 @@
+import { trustCall } from '../../../../src/core/program-call.ts';
 import {
   chmodSync,
   existsSync,
@@ -157,7 +158,7 @@ describe.each(['local', 'ssh'] as const)('processes with a pid file, driver %s',
   it('a pid that another program has by now is never signalled', async () => {
     const spec = { ...member(), host: 'h' };
     const driver = await opened(spec);
-    const other = await real.host.processes.start('/bin/sleep', ['30']);
+    const other = await real.host.processes.start(...trustCall(['/bin/sleep', '30']));
     alive.push(other.pid);
     writeFileSync(spec.pid_file as string, String(other.pid));
     await driver.stop(spec, 300).catch(() => {});
@@ -242,7 +243,7 @@ describe('the process of a static pod', () => {
         const path = join(bin, name);
         if (!existsSync(path)) symlinkSync(process.execPath, path);
         const argv = ['-e', 'setInterval(() => {}, 1000)', '--', ...words];
-        const { pid } = await real.host.processes.start(path, argv, { detached: true });
+        const { pid } = await real.host.processes.start(...trustCall([path, ...argv]), { detached: true });
         alive.push(pid);
         return pid;
       };
@@ -305,7 +306,7 @@ describe('hooks', () => {
     const spec = member();
     const hooks = { stop: 'true', start_old: 'env', start_new: 'env' };
     const script = hooksService({ name: 'c', members: [spec], hooks }).start(spec, 'new', undefined);
-    const { stdout } = await real.host.processes.run('/bin/sh', ['-s'], {
+    const { stdout } = await real.host.processes.run(...trustCall(['/bin/sh', '-s']), {
       input: String(script),
       env: { OPSCTL_KV_PASSWORD: 's3cret', ETCD_OWN: '1' },
     });

@@ -2,6 +2,7 @@
  * Detection of the member process and inheritance by its successor, with the same results locally and over
  * ssh.
  */
+import { trustCall } from '../../../../src/core/program-call.ts';
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -93,12 +94,15 @@ const up = async (): Promise<Up> => {
 };
 const started = async (spec: MemberSpec, options: { cwd?: string; env?: Record<string, string> } = {}) => {
   const [command, ...words] = spec.old_command as string[];
-  const { pid } = await real.host.processes.start(command as string, words, { detached: true, ...options });
+  const { pid } = await real.host.processes.start(...trustCall([command as string, ...words]), {
+    detached: true,
+    ...options,
+  });
   writeFileSync(spec.pid_file as string, `${pid}\n`);
   return up();
 };
 const ask = async (script: unknown): Promise<string> =>
-  (await real.host.processes.run('/bin/sh', ['-s'], { input: String(script) })).stdout;
+  (await real.host.processes.run(...trustCall(['/bin/sh', '-s']), { input: String(script) })).stdout;
 const open = (spec: MemberSpec, driver: 'local' | 'ssh', env: Record<string, string> = {}) => {
   const host = { ...real.host, env: { ...real.host.env, ...env } };
   return openDriver(host, { name: 'c', driver, members: [spec] } satisfies ClusterFile, real.at('state'));
@@ -144,7 +148,7 @@ ionice -c 2 -n 6 -p $$; chrt --batch -p 0 $$; taskset -pc 0 $$ >/dev/null; unset
 exec setpriv --reuid 65534 --regid 65534 --groups 7,8 --bounding-set=-cap_21,-cap_22 --inh-caps=-all,+cap_10 --ambient-caps=-all,+cap_10 --no-new-privs -- "$@"`;
   const words = ['-c', script, 'sh', ...(spec.old_command as string[])];
   const own = Object.fromEntries(Object.keys(real.host.env).map((name) => [name, undefined]));
-  await real.host.processes.start('/bin/sh', words, {
+  await real.host.processes.start(...trustCall(['/bin/sh', ...words]), {
     detached: true,
     env: { ...own, PATH: '/usr/bin:/bin:/usr/sbin', GODEBUG: 'x509ignoreCN=0', GOGC: '80' },
   });
@@ -344,7 +348,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
       const spec = member(['--data-dir', real.at('n1.data')]);
       const [command, ...words] = spec.old_command as [string, ...string[]];
       const inside = ['--net', '--uts', '--fork', '--kill-child', command, ...words];
-      await real.host.processes.start('unshare', inside, { detached: true });
+      await real.host.processes.start(...trustCall(['unshare', ...inside]), { detached: true });
       const { pid } = await up();
       writeFileSync(spec.pid_file as string, `${pid}\n`);
       const { problems = [] } = await (await open(spec, driver)).facts(spec, { sizes: false });

@@ -1,3 +1,4 @@
+import { trustCall } from '../../../../src/core/program-call.ts';
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -74,7 +75,9 @@ const serverOf = async ({ data_dir }: MemberSpec): Promise<number> => {
   return pid;
 };
 const started = async (words: readonly string[]): Promise<number> => {
-  const { pid } = await real.host.processes.start(words[0] as string, words.slice(1), { detached: true });
+  const { pid } = await real.host.processes.start(...trustCall([words[0] as string, ...words.slice(1)]), {
+    detached: true,
+  });
   alive.add(pid);
   return pid;
 };

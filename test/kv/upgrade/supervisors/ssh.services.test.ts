@@ -1,3 +1,4 @@
+import { trustCall } from '../../../../src/core/program-call.ts';
 import { sh } from '../../../../src/core/shell.ts';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -70,7 +71,7 @@ describe('output of a login shell', () => {
     await expect(driver.start(member(), 'new')).rejects.toThrow('(exit code 4: no such unit)');
   });
   it('a script that read standard input would not eat its own end', async () => {
-    const done = await real.host.processes.run('/bin/sh', ['-s'], {
+    const done = await real.host.processes.run(...trustCall(['/bin/sh', '-s']), {
       input: String(frameScript(sh`cat; exit 3`, 'm')),
     });
     expect(unframeOutput(done, 'm')).toMatchObject({ kind: 'whole', done: { code: 3, stdout: '' } });
@@ -168,7 +169,7 @@ describe('a command as a person would run it', () => {
    */
   const pasted = async (line: string): Promise<string> => {
     real.program('ssh', `for last; do :; done; printf %s "$last" > ${real.at('there')}`);
-    const done = await real.host.processes.run('/bin/sh', ['-c', line]);
+    const done = await real.host.processes.run(...trustCall(['/bin/sh', '-c', line]));
     expect(done).toMatchObject({ code: 0, stderr: '' });
     return readFileSync(real.at('there'), 'utf8');
   };

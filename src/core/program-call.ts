@@ -1,0 +1,93 @@
+declare const nameBrand: unique symbol;
+declare const argumentsBrand: unique symbol;
+/** The name or path of a program that opsctl may start. */
+export type ProgramName = string & { readonly [nameBrand]: true };
+/** Arguments of a program. Only this file makes them, so text from outside cannot become a flag. */
+export type ProgramArguments = readonly string[] & { readonly [argumentsBrand]: true };
+/** A program with its arguments, for `Host.processes`. */
+export type ProgramCall = readonly [program: ProgramName, args: ProgramArguments];
+
+/** Arguments that this file made, with their program. A cast changes a type, and not this record. */
+const made = new WeakMap<readonly string[], string | undefined>();
+const makeArguments = (words: readonly string[], program?: string): ProgramArguments => {
+  const args = Object.freeze([...words]) as ProgramArguments;
+  made.set(args, program);
+  return args;
+};
+const makeCall = ([program = '', ...args]: readonly string[]): ProgramCall => [
+  program as ProgramName,
+  makeArguments(args, program),
+];
+/** Throws unless this file made the call. Every start of a program goes through this check. */
+export const assertProgramCall = (program: string, args: readonly string[]): void => {
+  if (made.has(args) && made.get(args) === program) return;
+  throw new TypeError('a program runs only with a call of the tag call, or of trustCall');
+};
+
+/** A list becomes one word for each item. Arguments of the tag `args` may contain flags, all other values may not. */
+type Value = string | number | readonly string[] | ProgramArguments;
+const SHELL = /(?:^|\/)(?:sh|bash|dash|ash|ksh|zsh|fish|cmd|powershell|pwsh)(?:\.exe)?$/i;
+type Line = { readonly words: string[]; isOpen: boolean; hasEnded: boolean; isFlag: boolean };
+const addWord = (line: Line, word: string): void => {
+  line.words.push(word);
+  line.hasEnded ||= word === '--';
+  line.isFlag = /^--?[^-=][^=]*$/.test(word);
+};
+/** A value follows its flag, or the end of the flags. In other places, a leading dash would make it a flag. */
+const addValue = (line: Line, value: string): void => {
+  if (value.includes('\0')) throw new TypeError('an argument of a program contains a zero byte');
+  if (line.isOpen) {
+    line.words.push(`${line.words.pop()}${value}`);
+    return;
+  }
+  if (value.startsWith('-') && !line.hasEnded && !line.isFlag)
+    throw new TypeError(`the argument ${JSON.stringify(value)} would be a flag of ${line.words[0]}`);
+  line.words.push(value);
+  line.isFlag = false;
+  line.isOpen = true;
+};
+const addText = (line: Line, text: string): void => {
+  const [first = '', ...rest] = text.split(/\s+/);
+  if (first !== '' && line.isOpen) line.words.push(`${line.words.pop()}${first}`);
+  else if (first !== '') addWord(line, first);
+  for (const word of rest) if (word !== '') addWord(line, word);
+  line.isOpen = text === '' ? line.isOpen : !/\s$/.test(text);
+};
+const addList = (line: Line, values: readonly string[]): void => {
+  if (line.isOpen) throw new TypeError('a list of arguments is a part of a word');
+  for (const value of values) {
+    if (made.has(values)) addWord(line, value);
+    else addValue(line, value);
+    line.isOpen = false;
+  }
+};
+const wordsOf = (texts: TemplateStringsArray, values: readonly Value[]): string[] => {
+  const line: Line = { words: [], isOpen: false, hasEnded: false, isFlag: false };
+  for (const [i, text] of texts.entries()) {
+    addText(line, text);
+    const value = values[i];
+    if (value === undefined) continue;
+    if (typeof value === 'object') addList(line, value);
+    else addValue(line, String(value));
+  }
+  return line.words;
+};
+/** Arguments in the order of the text. A value is one word, or the end of a word such as `--name=${value}`. */
+export const args = (texts: TemplateStringsArray, ...values: readonly Value[]): ProgramArguments =>
+  makeArguments(wordsOf(texts, values));
+/** A program that the source names, with its arguments. The value of a shell would be code: use `scriptText` and `trustCall`. */
+export const call = (texts: TemplateStringsArray, ...values: readonly Value[]): ProgramCall => {
+  if (!/^\s*[\w./-]+(?:\s|$)/.test(texts[0] ?? '')) throw new TypeError('the source names no program');
+  const words = wordsOf(texts, values);
+  if (values.length > 0 && SHELL.test(words[0] ?? ''))
+    throw new TypeError('a value of a shell would be code');
+  return makeCall(words);
+};
+/**
+ * The command line that the person who runs opsctl wrote, or this program itself, with further arguments. The test
+ * of program arguments lists every function that uses this, with the origin of its words.
+ */
+export const trustCall = (words: readonly string[], more: readonly string[] = args``): ProgramCall => {
+  if (!made.has(more)) throw new TypeError('further arguments come from the tag args');
+  return makeCall([...words, ...more]);
+};
