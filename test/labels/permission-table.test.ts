@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { naming } from '../support/facts.ts';
 import { labelsInMemory } from '../support/in-memory.ts';
 
 const setUp = async () => {
@@ -62,30 +63,30 @@ describe('the permissions of all labels as one table', () => {
       'a@example.com',
     ],
     ['a repeated header', 'title,role,role,email\nA,READER,EDITOR,a@example.com\n', 'role'],
-    ['no rows', 'title,role,email\n', 'no rows'],
+    ['no rows', 'title,role,email\n', 'rows'],
   ])('a permission table is rejected with %s', async (_, text, named) => {
     const at = await setUp();
     await at.write('p.csv', text);
     const ran = await at.run(importing('--yes'));
-    expect([ran.code, ran.writes, ran.err]).toEqual([2, [], expect.stringContaining(named)]);
+    expect([ran.code, ran.writes, ran.err]).toEqual([2, [], naming(named)]);
   });
 });
 
 test.each([
-  ['a line break', '"a@example.com\nb@example.com"', 'separate entry'],
-  ['a semicolon', 'a@example.com;b@example.com', 'separate entry'],
-  ['a comma', '"a@example.com, b@example.com"', 'separate entry'],
-  ['a space', 'a@example.com b@example.com', 'separate entry'],
+  ['a line break', '"a@example.com\nb@example.com"', 'entry'],
+  ['a semicolon', 'a@example.com;b@example.com', 'entry'],
+  ['a comma', '"a@example.com, b@example.com"', 'entry'],
+  ['a space', 'a@example.com b@example.com', 'entry'],
   ['a dot at the end', 'a@example.com.', 'remove'],
   ['a full stop of another script', 'a@example。com', 'remove'],
-  ['a tab', 'a@example.com\tb@example.com', 'separate entry'],
-  ['a line separator', 'a@example.com\u2028b@example.com', 'separate entry'],
-  ['a name', 'Ada <a@example.com>', 'only the address'],
+  ['a tab', 'a@example.com\tb@example.com', 'entry'],
+  ['a line separator', 'a@example.com\u2028b@example.com', 'entry'],
+  ['a name', 'Ada <a@example.com>', 'address'],
   ['an invisible character', 'a@example.com\u200b', 'invisible'],
   ['a space without a break', '\u00a0a@example.com', 'invisible'],
   ['a control character', 'a\u0001@example.com', 'invisible'],
   ['no domain', 'ada', 'invisible'],
-  ['an address of mail', 'mailto:a@example.com', 'other signs'],
+  ['an address of mail', 'mailto:a@example.com', 'signs'],
 ])('an email with %s is rejected with the line, the value and the fix', async (_, email, fix) => {
   const text = email.replace(/^"|"$/g, '');
   const files = {
@@ -108,8 +109,7 @@ test.each([
     expect(ran.error().problems).toEqual([
       expect.objectContaining({
         ...{ file: words.at(-1), line, path: expect.stringContaining('email') },
-        message: expect.stringContaining('one email address'),
-        hint: expect.stringContaining(fix),
+        ...{ message: naming('one'), hint: naming(fix) },
       }),
     ]);
   }

@@ -103,6 +103,16 @@ describe('a member that gets its old version back', () => {
     });
     expect([small.done, run.written]).toEqual([[], []]);
   });
+  it('the refusal of a revert comes before the read of the placement', async () => {
+    const { error, small } = await returned({
+      prepare: ({ state, host }) => {
+        state.hasMoved = true;
+        void host.files.replace('/state/placements/n2.json', 'null');
+      },
+    });
+    expect(error).toMatchObject({ detail: { code: 'PAST_POINT_OF_NO_RETURN' } });
+    expect(small.done).toEqual([]);
+  });
   it('a revert of a downgrade is possible for any state of the cluster', async () => {
     const { error, run } = await returned({
       kind: 'downgrade',

@@ -18,7 +18,7 @@ import { revertMember } from '../../../../src/kv/upgrade/execute/rollback.ts';
 import { type MemberWatch, watchMembers } from '../../../../src/kv/upgrade/observe/member-watch.ts';
 import { crashedRun, isFinal } from '../../../../src/kv/engine/journal.ts';
 import type { Run } from '../../../../src/kv/upgrade/run.ts';
-import type { Finished } from '../../../../src/platform/host.ts';
+import type { Finished, Host } from '../../../../src/platform/host.ts';
 import type { JournalEntry, MemberSpec, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { clusterFile, observed, planned, planOptions, seen } from '../../../support/observations.ts';
@@ -298,6 +298,42 @@ describe('a hook', () => {
     await expect(hooked({ code: 3 })).rejects.toThrow('n2: hook before_member failed (exit code 3)');
     await expect(hooked({ code: 1, startError: 'ENOENT', stderr: 'x' })).rejects.toThrow('failed: ENOENT');
   });
+});
+
+it('a failed hook after a member aborts the snapshot of the next member', async () => {
+  const { small, run } = await runOf();
+  small.members('n2').which = 'new';
+  run.written.push(
+    ...['n2.snapshot', 'n2.stop', 'n2.start', 'n2.gate'].map(
+      (step) => ({ kind: 'begin', at: '2026-01-01T00:00:00.000Z', step }) as JournalEntry,
+    ),
+  );
+  const requested = new AbortController();
+  let isAborted = false;
+  const request: Host['network']['request'] = (sent) => {
+    if (!sent.url.endsWith('/maintenance/snapshot')) return run.host.network.request(sent);
+    requested.abort();
+    return new Promise((_, reject) =>
+      sent.signal?.addEventListener('abort', () => {
+        isAborted = true;
+        reject(sent.signal?.reason);
+      }),
+    );
+  };
+  const fails: Host['processes']['run'] = async () => {
+    if (!requested.signal.aborted)
+      await new Promise((resolve) => requested.signal.addEventListener('abort', resolve));
+    return { code: 3, stdout: '', stderr: '' } as Finished;
+  };
+  const host = {
+    ...run.host,
+    network: { ...run.host.network, request },
+    processes: { ...run.host.processes, run: fails },
+  };
+  const cluster = { ...run.cluster, hooks: { after_member: ['h'] } };
+  const verified = stepTable.gate.run({ ...run, host, cluster }, stepOf('gate'), {});
+  await expect(verified).rejects.toMatchObject({ detail: { code: 'HOOK_FAILED' } });
+  expect(isAborted).toBe(true);
 });
 
 describe('an abandoned run of the store', () => {
