@@ -1,5 +1,5 @@
 // Compares `tracker bulk` with a bare undici pool that sends the same requests to the same server, and measures the
-// memory of a long dry run. Both programs run in separate processes. The benchmark subtracts the time of a run of one row,
+// memory of a long dry run, and the growth of the CPU time of tables with a map and of resumed runs. Both programs run in separate processes. The benchmark subtracts the time of a run of one row,
 // so that process start-up does not count.
 import { spawn, spawnSync } from 'node:child_process';
 import { createWriteStream, openSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { moduleOfUse, useIn } from './cpu.mjs';
 import { exceed, printGrowth } from './growth.mjs';
 import { runAtExit, temporaryDirectory } from './temporary.mjs';
 
@@ -15,6 +16,8 @@ const bare = fileURLToPath(new URL('bulk/bare-pool.mjs', import.meta.url));
 const ROUNDS = Number(process.env.OPSCTL_BENCH_ROUNDS ?? 9);
 const ROWS = Number(process.env.OPSCTL_BENCH_ROWS ?? 2000);
 const LINES = Number(process.env.OPSCTL_BENCH_LINES ?? 1_000_000);
+/** Rows of the growth of a table with a map and of a resumed run. */
+const GROWTH_ROWS = (process.env.OPSCTL_BENCH_GROWTH_ROWS ?? '10000,30000,100000').split(',').map(Number);
 const CONNECTIONS = '8';
 
 const directory = temporaryDirectory('opsctl-bench-');
@@ -148,10 +151,68 @@ const dryRun = async (lines) => {
   return { mb, ms: Number(process.hrtime.bigint() - start) / 1e6 };
 };
 
+const cpuAtExit = moduleOfUse(directory);
+/** CPU seconds of a run of \`tracker bulk\`. */
+const secondsOf = (words, more = {}) => {
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['--import', cpuAtExit, bin, 'tracker', 'bulk', '-o', 'ndjson', ...words],
+    { env: { ...env, ...more }, stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' },
+  );
+  if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`);
+  return useIn(stderr).seconds;
+};
+/** A dry run of CSV whose columns and values are mapped. */
+const mapRows = () => {
+  const map = join(directory, 'map.yaml');
+  writeFileSync(
+    map,
+    "columns:\n  Title: name\n  Colour: {field: color, values: {red: '#ff0000'}}\n  Key: external_id\n  Other: null\n",
+  );
+  const run = (rows) => {
+    const path = join(directory, `table-${rows}.csv`);
+    const lines = Array.from({ length: rows }, (_, i) => `label ${i},red,key-${i},"x, ${i}"\n`);
+    writeFileSync(path, `Title,Colour,Key,Other\n${lines.join('')}`);
+    return secondsOf(['-f', path, '--dry-run', '--resource', 'labels', '--op', 'create', '--map-file', map]);
+  };
+  // The first run compiles the program.
+  const base = Math.min(run(1), run(1));
+  printGrowth(
+    'dry run of CSV with a map, rows',
+    GROWTH_ROWS.map((rows) => [rows, run(rows)]),
+    { base },
+  );
+};
+/** The last tenth of a run: the journal has the other rows. */
+const resumeRuns = ({ tracker }) => {
+  const target = {
+    OPSCTL_TRACKER_URL: new URL(tracker.base_url).origin,
+    OPSCTL_TRACKER_TOKEN: tracker.token,
+  };
+  let whole = 0;
+  const run = (rows) => {
+    // The service accepts the name of an epic twice, so the last tenth can be sent again.
+    const path = fileOf(rows, ({ name }) => ({ op: 'create', resource: 'epics', name }));
+    const journal = `${path}.journal`;
+    const words = ['-f', path, '--concurrency', CONNECTIONS, '--journal', journal];
+    whole = secondsOf(words, target);
+    const entries = readFileSync(journal, 'utf8').split('\n');
+    const kept = entries.filter((entry) => /^[hm] /.test(entry) || Number(entry.split(' ')[1]) <= rows * 0.9);
+    writeFileSync(journal, `${kept.join('\n')}\n`);
+    return secondsOf([...words, '--resume'], target);
+  };
+  const base = run(10);
+  const points = GROWTH_ROWS.map((rows) => [rows, run(rows)]);
+  printGrowth('resume with a tenth of the rows left, rows', points, { base });
+  process.stdout.write(`  of the whole run: ${((100 * points.at(-1)[1]) / whole).toFixed(0)} %\n`);
+};
+
 const { child, ready } = await serve();
 try {
   compare(ready);
+  resumeRuns(ready);
   child.kill('SIGTERM');
+  mapRows();
   const few = await dryRun(Math.round(LINES / 100));
   const short = await dryRun(Math.round(LINES / 10));
   const { mb, ms } = await dryRun(LINES);

@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { moduleOfUse, useIn } from './cpu.mjs';
 import { printGrowth } from './growth.mjs';
 import { runAtExit, temporaryDirectory } from './temporary.mjs';
 
@@ -20,18 +21,7 @@ const say = (text) => process.stdout.write(`${text}\n`);
 /** If the reader of stdout exits early (`| head`), printing stops but the cleanup still runs. */
 process.stdout.on('error', () => undefined);
 const home = temporaryDirectory('opsctl-bench-labels-');
-const cpuAtExit = join(home, 'cpu.mjs');
-writeFileSync(
-  cpuAtExit,
-  // Uses VmHWM because maxRSS of a child starts at the memory of the process that forked it.
-  `import { readFileSync } from 'node:fs';
-process.on('exit', () => {
-  const { userCPUTime: u, systemCPUTime: s } = process.resourceUsage();
-  const kb = /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1];
-  process.stderr.write('\\nused ' + (u + s) / 1e6 + ' ' + kb / 1024 + '\\n');
-});
-`,
-);
+const cpuAtExit = moduleOfUse(home);
 
 const started = () =>
   new Promise((resolve, reject) => {
@@ -92,8 +82,7 @@ const run = (origin, ...argv) =>
     child.stdout.resume();
     child.stderr.on('data', (data) => (stderr += data));
     child.on('close', (code) => {
-      const [, seconds, megabytes] = /used (\S+) (\S+)/.exec(stderr) ?? [];
-      if (code === 0) resolve({ seconds: Number(seconds), megabytes: Number(megabytes) });
+      if (code === 0) resolve(useIn(stderr));
       else reject(new Error(`labels ${argv.join(' ')} ended with ${code}: ${stderr.slice(0, 2000)}`));
     });
   });
