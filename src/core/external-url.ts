@@ -1,3 +1,5 @@
+import { isSecretName } from './redact-secrets.ts';
+
 declare const externalUrlBrand: unique symbol;
 /**
  * A web address that may be shown, encoded in a QR code, or passed to a browser. Only `externalUrl` makes values of this type.
@@ -56,21 +58,51 @@ export const isLoopbackHost = (hostname: string): boolean =>
  * The host to connect to for an address. A name below localhost is this machine (RFC 6761), but a resolver may ask
  * the network for it, so it is never looked up.
  */
-export const connectHost = ({ hostname }: Pick<URL, 'hostname'>): string =>
-  hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '');
-const secretHeaders = new Set(['authorization', 'cookie', 'token', 'x-api-key', 'dpop', 'x-trackertoken']);
-const carriesSecret = ({ needsTls, headers = {} }: SecretRequest): boolean =>
-  needsTls === true || Object.keys(headers).some((name) => secretHeaders.has(name.toLowerCase()));
+export const connectHost = (permitted: PermittedRequest): string => {
+  assertPermitted(permitted);
+  const { hostname } = permitted.to.url;
+  return hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '');
+};
+/** Names of headers with a secret that no general rule recognizes. */
+const secretHeaders = new Set(['dpop', 'x-trackertoken']);
+/** The signature of a delivery is readable by design: it proves the body and cannot be used again. */
+const isSecretHeader = (name: string): boolean =>
+  secretHeaders.has(name.toLowerCase()) ||
+  (!/signature$/i.test(name) && (isSecretName(name) || isSecretName(name.replace(/^x-/i, ''))));
+const carriesSecret = (url: URL, { needsTls, headers = {} }: SecretRequest): boolean =>
+  needsTls === true ||
+  Object.keys(headers).some(isSecretHeader) ||
+  [...url.searchParams.keys()].some((name) => isSecretName(name));
 /**
  * Returns why a request must not be sent: it carries a secret, or its response is trusted, and the connection
  * is not encrypted. Undefined if it may be sent.
  */
 export const plainHttpProblem = (url: URL, request: SecretRequest, env: Env): string | undefined => {
-  if (url.protocol !== 'http:' || isLoopbackHost(url.hostname) || !carriesSecret(request)) return undefined;
+  if (url.protocol !== 'http:' || isLoopbackHost(url.hostname) || !carriesSecret(url, request))
+    return undefined;
   const allowed = hostsIn(env);
   if (allowed.includes(url.hostname.toLowerCase()) || allowed.includes(url.host.toLowerCase()))
     return undefined;
   return `${url.origin} is not encrypted: opsctl sends secrets and reads keys over https only (${PLAIN_HTTP_SETTING}=${url.hostname} makes an exception for this host)`;
+};
+type Sendable = { readonly to: { readonly url: URL }; readonly request: SecretRequest };
+declare const permittedBrand: unique symbol;
+/** A request that the rule allows. Only `permitRequest` makes it, and every connection needs it. */
+export type PermittedRequest = Sendable & { readonly [permittedBrand]: true };
+const permitted = new WeakSet<object>();
+/** Throws for a request that did not go through `permitRequest`: a cast changes a type, and not this record. */
+export const assertPermitted = (request: object): void => {
+  if (!permitted.has(request)) throw new TypeError('a request is sent only after permitRequest');
+};
+/** Returns the request, or why it must not be sent. */
+export const permitRequest = <Prepared extends Sendable>(
+  prepared: Prepared,
+  env: Env,
+): (Prepared & PermittedRequest) | string => {
+  const problem = plainHttpProblem(prepared.to.url, prepared.request, env);
+  if (problem !== undefined) return problem;
+  permitted.add(prepared);
+  return prepared as Prepared & PermittedRequest;
 };
 /** The warning for a run in which the exception is set. */
 export const plainHttpWarning = (env: Env): string | undefined => {

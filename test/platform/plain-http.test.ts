@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { outgoing } from '../../src/platform/node/network.ts';
-import { plainHttpProblem, plainHttpWarning } from '../../src/core/external-url.ts';
+import {
+  connectHost,
+  permitRequest,
+  plainHttpProblem,
+  plainHttpWarning,
+} from '../../src/core/external-url.ts';
 import { type Node, parseSource, readSources, walk } from '../support/syntax.ts';
 import { covers } from '../support/covers.ts';
 
@@ -22,6 +27,17 @@ describe('secrets go over https only, except on loopback', () => {
     ['http://2130706433:1/', secret, false],
     ['http://api.localhost:1/', secret, false],
     ['http://[::ffff:10.0.0.1]/', secret, true],
+    ['http://api.example/x', { headers: { 'X-Auth-Token': 'x' } }, true],
+    ['http://api.example/x', { headers: { 'api-key': 'x' } }, true],
+    ['http://api.example/x', { headers: { 'Proxy-Authorization': 'x' } }, true],
+    ['http://api.example/x', { headers: { Cookie: 'x' } }, true],
+    ['http://api.example/x', { headers: { 'X-TrackerToken': 'x' } }, true],
+    ['http://api.example/x', { headers: { DPoP: 'x' } }, true],
+    ['http://api.example/x?access_token=x', {}, true],
+    ['http://api.example/x?a=b&X-Amz-Signature=x', {}, true],
+    ['http://api.example/x?client%5Fsecret=x', {}, true],
+    ['http://api.example/x?page_token=x', {}, false],
+    ['http://api.example/x', { headers: { 'payload-signature': 'x' } }, false],
     ['http://api.example/x', { headers: { accept: 'x' } }, false],
     ['https://api.example/x', secret, false],
     ['http://127.0.0.1:1/', secret, false],
@@ -50,6 +66,39 @@ describe('secrets go over https only, except on loopback', () => {
     await expect(sent).rejects.toMatchObject({ code: 'PLAIN_HTTP', sent: false });
     await network.close();
   });
+});
+
+/** Each line compiles only because of its comment; the last ones compile, and the function rejects them. */
+test('only a request that the rule permits has a host to connect to', () => {
+  const url = new URL('http://10.0.0.1/');
+  const asked = { to: { url }, request: {} };
+  const permitted = permitRequest(asked, {});
+  if (typeof permitted === 'string') throw new Error(permitted);
+  expect(connectHost(permitted)).toBe('10.0.0.1');
+  const helper = (given: Parameters<typeof connectHost>[0]) => connectHost(given);
+  const other = connectHost;
+  for (const attempt of [
+    // @ts-expect-error A URL is not a request.
+    () => connectHost(url),
+    // @ts-expect-error A request without the rule is not permitted.
+    () => connectHost({ to: { url }, request: {} }),
+    // @ts-expect-error The function under another name has the same type.
+    () => other({ to: { url }, request: {} }),
+    // @ts-expect-error A helper has the type of the function.
+    () => helper({ to: { url }, request: {} }),
+    // @ts-expect-error The rule may return a problem.
+    () => connectHost(permitRequest({ to: { url }, request: secret }, {})),
+    // @ts-expect-error A bound function keeps the type.
+    () => connectHost.bind(undefined)({ to: { url }, request: {} }),
+    // @ts-expect-error An array is not a request.
+    () => [{ to: { url }, request: {} }].map(connectHost),
+    () => connectHost({ ...permitted }),
+    () => connectHost({ ...permitted, to: { url: new URL('http://10.0.0.2/') } }),
+    () => connectHost(Object.create(permitted)),
+    () => connectHost(structuredClone({ request: {} }) as typeof permitted),
+    () => Reflect.apply(connectHost, undefined, [{ to: { url }, request: {} }]),
+  ])
+    expect(attempt).toThrow(TypeError);
 });
 
 /** Files that use modules of the network: [uses, calls of connectHost]. Another number needs a reason here. */

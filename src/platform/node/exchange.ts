@@ -1,3 +1,4 @@
+import { assertPermitted } from '../../core/external-url.ts';
 import { limits } from '../../core/limits.ts';
 import { decodeUtf8 } from '../../core/text.ts';
 import { type Bytes, type HttpReply, NetworkError, type TlsFailure } from '../host.ts';
@@ -252,6 +253,8 @@ class Call implements Progress {
 
   /** `calls` are those that the signal of the request stops. */
   constructor(prepared: PreparedRequest, calls: Set<Call> | undefined) {
+    // Kept connections need no host, so that this is the one place for every transport.
+    assertPermitted(prepared);
     this.where = prepared.to.origin;
     this.#prepared = prepared;
     this.#timeoutMs = prepared.request.timeoutMs ?? DEFAULT_TIMEOUT_MS;

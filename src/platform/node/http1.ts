@@ -216,12 +216,16 @@ export const checkMethod = (method: string): void => {
   if (!TOKEN.test(method)) throw new Error(`the method ${JSON.stringify(method)} cannot be sent`);
 };
 
-const connect = (url: URL, tls: Tls | undefined, onread: OnReadOpts): Socket => {
+const connect = (prepared: PreparedRequest, onread: OnReadOpts): Socket => {
+  const {
+    to: { url },
+    request: { tls },
+  } = prepared;
   const host = url.hostname.replace(/^\[|\]$/g, '');
   if (url.protocol === 'http:')
-    return builtin.net.connect({ host: connectHost(url), port: Number(url.port) || 80, onread });
+    return builtin.net.connect({ host: connectHost(prepared), port: Number(url.port) || 80, onread });
   const secure: ConnectionOptions & { onread: OnReadOpts } = {
-    host: connectHost(url),
+    host: connectHost(prepared),
     port: Number(url.port) || 443,
     ALPNProtocols: ['http/1.1'],
     ...(builtin.net.isIP(host) === 0 ? { servername: host } : {}),
@@ -283,8 +287,8 @@ export const http1Transport = (): Transport => {
   const idle = new Idle();
   const open = new Set<Connection>();
   const linesOf = headerLines();
-  const openConnection = (key: string, { url }: PreparedRequest['to'], tls: Tls | undefined): Connection => {
-    const connection = new Connection((onread) => connect(url, tls, onread), {
+  const openConnection = (key: string, prepared: PreparedRequest): Connection => {
+    const connection = new Connection((onread) => connect(prepared, onread), {
       idle: (done, keptMs) => idle.put(key, done, keptMs),
       onClosed: (closed) => void open.delete(closed),
     });
@@ -300,7 +304,7 @@ export const http1Transport = (): Transport => {
       const kept = idle.take(key);
       if (kept !== undefined) return kept.send(prepared, lines, progress, undefined);
       const ready = to.url.protocol === 'https:' ? 'secureConnect' : 'connect';
-      return openConnection(key, to, request.tls).send(prepared, lines, progress, ready);
+      return openConnection(key, prepared).send(prepared, lines, progress, ready);
     },
     async close() {
       idle.closeAll();

@@ -19,12 +19,17 @@ import { builtin } from './builtin.ts';
 /** Large windows: the default of 64 KiB makes a long download wait for the other side all the time. */
 const windowBytes = 8 * 1024 * 1024;
 
-const connect = ({ to: { url }, request: { tls } }: PreparedRequest): ClientHttp2Session => {
+const connect = (prepared: PreparedRequest): ClientHttp2Session => {
+  const {
+    to: { url },
+    request: { tls },
+  } = prepared;
+  const host = connectHost(prepared);
   const secure = url.protocol === 'https:' ? tlsOptions(tls, usualAuthorities) : {};
   const name = url.hostname.replace(/^\[|\]$/g, '');
   const session = builtin.http2.connect(url.origin, {
     // These replace the host of the origin, which stays the :authority of the requests and the name in the certificate.
-    ...(builtin.net.isIP(name) === 0 ? { host: connectHost(url), servername: name } : {}),
+    ...(builtin.net.isIP(name) === 0 ? { host, servername: name } : {}),
     settings: { initialWindowSize: windowBytes, enablePush: false },
     ...secure,
   });

@@ -1,4 +1,4 @@
-import { isLoopbackHost, plainHttpProblem, parseUrl } from '../../core/external-url.ts';
+import { isLoopbackHost, parseUrl, permitRequest } from '../../core/external-url.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { builtin } from './builtin.ts';
@@ -64,9 +64,8 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
     }
     const proxy = proxyFor(url, env);
     if (proxy !== undefined) checkProxy(proxy, env);
-    const isReadable = url.protocol === 'http:' && !isLoopbackHost(url.hostname);
     const path = `${url.pathname}${url.search}`;
-    return { url, origin: url.origin, host: url.host, path, proxy, isReadable };
+    return { url, origin: url.origin, host: url.host, path, proxy };
   };
   return (url) => {
     const found = known.get(url);
@@ -100,12 +99,12 @@ export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
   return {
     async request(request: HttpRequest): Promise<HttpReply> {
       const to = placeOf(request.url);
-      const problem = to.isReadable ? plainHttpProblem(to.url, request, env) : undefined;
-      if (problem !== undefined) throw new NetworkError('PLAIN_HTTP', problem, false);
+      const prepared = permitRequest({ to, request }, env);
+      if (typeof prepared === 'string') throw new NetworkError('PLAIN_HTTP', prepared, false);
       const name = to.proxy === undefined ? request.transport : 'proxied';
       const transport =
         name === undefined || name === 'single' ? single : (loaded.get(name) ?? (await load(name)));
-      return exchange(transport, { to, request });
+      return exchange(transport, prepared);
     },
     async close(): Promise<void> {
       await single.close();

@@ -2,7 +2,7 @@ import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, rmSync, statSyn
 import type { Server, Socket } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { connectHost } from '../../core/external-url.ts';
+import { connectHost, permitRequest } from '../../core/external-url.ts';
 import { builtin } from './builtin.ts';
 import type { Probed } from '../host.ts';
 
@@ -98,10 +98,13 @@ const isNoConnection = (code: string): boolean =>
  * certificates.
  */
 const open = (url: URL, host: string): Socket | TLSSocket => {
+  // The request below has no header and no query that could be a secret.
+  const permitted = permitRequest({ to: { url: new URL(url.origin) }, request: {} }, {});
+  if (typeof permitted === 'string') throw new Error(permitted);
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
-  if (url.protocol !== 'https:') return builtin.net.connect({ host: connectHost(url), port });
+  if (url.protocol !== 'https:') return builtin.net.connect({ host: connectHost(permitted), port });
   const name = builtin.net.isIP(host) === 0 ? { servername: host } : {};
-  return builtin.tls.connect({ host: connectHost(url), port, rejectUnauthorized: false, ...name });
+  return builtin.tls.connect({ host: connectHost(permitted), port, rejectUnauthorized: false, ...name });
 };
 
 /** With TLS any response is an acceptance; without it a TLS server responds too, with an error. */

@@ -1,6 +1,6 @@
 import type { ClientRequest, Agent as HttpAgent, IncomingMessage } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
-import { connectHost } from '../../core/external-url.ts';
+import { connectHost, type PermittedRequest } from '../../core/external-url.ts';
 import type { Bytes, HttpRequest, Tls } from '../host.ts';
 import { builtin, elapsedMs } from './builtin.ts';
 import { readFileNow } from './files.ts';
@@ -26,10 +26,11 @@ export type TransportTarget = {
   /** Path and query. */
   readonly path: string;
   readonly proxy: string | undefined;
-  /** The connection is not encrypted and leaves this machine, so that others may read it. */
-  readonly isReadable: boolean;
 };
-export type PreparedRequest = { readonly to: TransportTarget; readonly request: HttpRequest };
+export type PreparedRequest = PermittedRequest & {
+  readonly to: TransportTarget;
+  readonly request: HttpRequest;
+};
 export type Attempt = { readonly reply: Promise<Wire>; destroy(reason: Error): void };
 /**
  * One transport for requests. Timeouts, limits and error names are the same for all transports (exchange.ts).
@@ -260,13 +261,17 @@ const opener = () => {
   let secure: HttpsAgent | undefined;
   const idle = idleTimes();
   return {
-    open({ to: { url, path }, request }: PreparedRequest): ClientRequest {
+    open(prepared: PreparedRequest): ClientRequest {
+      const {
+        to: { url, path },
+        request,
+      } = prepared;
       const { method, tls } = request;
       const hostname = url.hostname.replace(/^\[|\]$/g, '');
       const target = {
         method,
         headers: { host: url.host, ...headersWithLength(request) },
-        hostname: connectHost(url),
+        hostname: connectHost(prepared),
         ...(url.protocol === 'https:' && builtin.net.isIP(hostname) === 0 ? { servername: hostname } : {}),
         port: url.port,
         path,

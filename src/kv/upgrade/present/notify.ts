@@ -279,6 +279,8 @@ const post = async (
       url,
       headers: { 'content-type': 'application/json', ...signed },
       body,
+      // Everyone who reads the URL of a webhook can use it.
+      needsTls: true,
       timeoutMs: requestMs,
       connectTimeoutMs: requestMs,
       maxReplyBytes: 65_536,
