@@ -1,7 +1,7 @@
 import { check } from '../core/check.ts';
 import { bare, type Field, type ListField } from '../core/field.ts';
 import { type Argument, type Flag, flagName, type Flags, type Values } from '../core/flag.ts';
-import { formatNames, momentOf } from '../core/format.ts';
+import { countText, formatNames, momentOf } from '../core/format.ts';
 import { readJsonText } from '../core/json.ts';
 import { shellWord } from '../core/shell.ts';
 import { type AppError, messageOf, problem, type Problem, usageError } from '../core/problem.ts';
@@ -342,6 +342,23 @@ const quoteHint = (last: Argument | undefined): string | undefined => {
   const isText = field?.type === 'string' && field.enum === undefined && field.format === undefined;
   return isText && field.pattern === undefined ? 'put a value with spaces in quotes' : undefined;
 };
+/** The word of `tracker search --type` for each resource whose lists a query can search. */
+const searchedTypes: Readonly<Record<string, string>> = {
+  stories: 'story',
+  epics: 'epic',
+  iterations: 'iteration',
+  objectives: 'objective',
+  milestones: 'objective',
+};
+/** A surplus argument of a list without a query is most likely a query. */
+const surplusHint = ({ path, args = [] }: Command): string | undefined => {
+  const [group, resource = '', verb = ''] = path;
+  const type =
+    group === 'tracker' && Object.hasOwn(searchedTypes, resource) ? searchedTypes[resource] : undefined;
+  return type !== undefined && args.length === 0 && ['list', 'search', 'find'].includes(verb)
+    ? `for a query, use opsctl tracker search QUERY --type ${type}`
+    : quoteHint(args.at(-1));
+};
 const parseArgs = (
   command: Command,
   texts: readonly string[],
@@ -364,8 +381,8 @@ const parseArgs = (
       problem(
         `argument ${most + 1}`,
         'unknown',
-        `is one argument too many (takes ${wanted.length})`,
-        quoteHint(wanted.at(-1)),
+        `is unexpected: the command accepts ${wanted.length === 0 ? 'no arguments' : countText(wanted.length, 'argument')}`,
+        surplusHint(command),
       ),
     );
   return values;

@@ -32,6 +32,13 @@ const entryShape = { at: 'text', command: 'text', service: 'text', outcome: 'tex
 const entriesIn = (text: string): AuditEntry[] =>
   text.split('\n').flatMap((line) => (line === '' ? [] : (fittingJson<AuditEntry>(line, entryShape) ?? [])));
 
+/** The time to the second and the URL without its origin, so that the record that changed fits on the line. Pure. */
+const toScreenRow = (entry: AuditEntry): AuditEntry => ({
+  ...entry,
+  at: entry.at.replace(/\.\d+Z$/, 'Z'),
+  ...(entry.url === undefined ? {} : { url: entry.url.replace(/^[a-z]+:\/\/[^/]+(?=\/)/i, '') }),
+});
+
 const audit = defineCommand({
   path: ['audit'],
   summary: 'Show the changes that opsctl made from this machine',
@@ -56,8 +63,9 @@ const audit = defineCommand({
       .toSorted((a, b) => a.at.localeCompare(b.at))
       .filter((one) => (service === undefined || one.service === service) && Date.parse(one.at) >= from);
     return rowsResult(limit === undefined ? found : found.slice(-limit), {
-      columns: ['at', 'command', 'outcome', 'method', 'status', 'url'],
-      wideColumns: ['profile', 'mock', 'duration_ms', 'body'],
+      columns: ['at', 'command', 'outcome', 'url', 'status'],
+      toTableRows: (batch) => Promise.resolve((batch as readonly AuditEntry[]).map(toScreenRow)),
+      wideColumns: ['method', 'profile', 'mock', 'duration_ms', 'body'],
       name: 'at',
     });
   },

@@ -79,6 +79,21 @@ test('opsctl audit filters by service and time, and skips a line that a crash cu
   expect(await run('--since', '1h')).toHaveLength(2);
   expect(await run('--since', '1h', '--limit', '1')).toMatchObject([{ service: 'tracker' }]);
 });
+test('opsctl audit names the changed record on a terminal of 80 columns', async () => {
+  const entry = {
+    ...{ at: '2026-01-02T03:00:00.123Z', command: 'tracker stories move', service: 'tracker' },
+    ...{ outcome: 'done', method: 'PUT', status: 200 },
+    url: 'https://tracker.example.com/api/v3/stories/107',
+  };
+  const host = fakeHost({
+    ...{ env: { ...env, NO_COLOR: '1' }, tty: ['stdout', 'stderr'], columns: 80 },
+    files: { [FILE]: `${JSON.stringify(entry)}\n` },
+  });
+  expect(await runProgram(host, ['audit'], program)).toBe(0);
+  expect(host.out().split('\n')[1]?.split(/ {2,}/)).toEqual([
+    ...['2026-01-02T03:00:00Z', 'tracker stories move', 'done', '/api/v3/stories/107', '200'],
+  ]);
+});
 test('the audit log has every entry of parallel requests when its file is replaced', async () => {
   const host = fakeHost({ env });
   const settings = loadSettings(host, {});

@@ -24,3 +24,16 @@ test.each(['access_token', 'auth.client_secret', 'timeout'])(
     }
   },
 );
+
+test.each([
+  ['stories search owner:ben', 'tracker search QUERY --type story'],
+  ['epics find owner:ben', 'tracker search QUERY --type epic'],
+  ['milestones list owner:ben', 'tracker search QUERY --type objective'],
+])(
+  'a query after tracker %s leads to the command that searches, without the query',
+  async (line, command) => {
+    const { code, stderr } = await opsctl(['tracker', ...line.split(' ')], { home: makeDirectory() });
+    expect([code, stderr]).toEqual([2, naming('argument 1', command)]);
+    expect(stderr).not.toContain('owner:ben');
+  },
+);

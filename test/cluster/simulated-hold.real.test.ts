@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { naming } from '../support/facts.ts';
 import { opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
 
@@ -86,6 +87,10 @@ describe('keys of a snapshot', () => {
     );
     expect(after.json().map((row: any) => row.key)).toEqual(['/other']);
     expect((await kv('restore', '--prefix', '/app/')).code).toBe(2);
+    const named = await kv('snapshot', 'diff', file, 'cluster');
+    expect([named.code, named.stderr]).toEqual([6, naming('NO_SNAPSHOT', `diff ${file}`)]);
+    const byFile = await kv('snapshot', 'diff', file, join(dir, 'cluster.yaml'));
+    expect(byFile.stderr).toEqual(naming(`diff ${file} --cluster ${join(dir, 'cluster.yaml')}`));
   });
 });
 

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { req, str } from '../../core/field.ts';
+import { next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../../core/result.ts';
 import { isUtf8 } from 'node:buffer';
@@ -43,6 +44,26 @@ const snapshotKeysAt = async (
     return await readSnapshot(host, path, readKeys, signal);
   } finally {
     if (isStored) await host.files.remove(path);
+  }
+};
+/** The second argument names a snapshot. Users also type the name of a cluster there. */
+const secondSnapshotKeys = async (
+  context: Context,
+  before: string,
+  after: string,
+  values: BucketValues,
+): ReturnType<typeof snapshotKeysAt> => {
+  try {
+    return await snapshotKeysAt(context, after, values);
+  } catch (error) {
+    const isClusterFile = /\.ya?ml$/.test(after);
+    if (!(error instanceof AppError) || isBucketUrl(after)) throw error;
+    if (!isClusterFile && error.detail.code !== 'NO_SNAPSHOT') throw error;
+    const cluster = isClusterFile ? ['--cluster', after] : [];
+    throw new AppError(error.category, error.advice, {
+      ...error.detail,
+      tryThis: [next(['kv', 'snapshot', 'diff', before, ...cluster], 'to compare with the cluster')],
+    });
   }
 };
 const prefixFlag = {
@@ -88,7 +109,7 @@ export const snapshotDiff = defineCommand({
     const after =
       values.after === undefined
         ? await askAny(context, await openCluster(context, values), (store) => readKeys(store, prefix))
-        : await snapshotKeysAt(context, values.after, values);
+        : await secondSnapshotKeys(context, values.before, values.after, values);
     const rows = compareKeys(before.keys, after.keys, prefix).map(rowOf);
     const columns = ['change', 'key', 'before', 'after'];
     return rowsResult(rows, { columns, name: 'key' });
