@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { EngineContext } from '../api/context.ts';
 import { categoryOfExit, AppError } from '../core/problem.ts';
 import { shellLine } from '../core/shell.ts';
+import { columnsOf, wrapMessage, wrapMessages } from '../core/text.ts';
 import type { Started } from '../platform/host.ts';
 
 /** One line of the tour; `{directory}` is the directory of the tour. */
@@ -14,10 +15,13 @@ export const chapters: readonly Chapter[] = [
     title: '1. Sign in',
     stops: [
       {
-        says: 'PKCE, a loopback listener and consent; without a terminal the built-in script completes the pages',
+        says: 'Sign in with PKCE, a loopback listener and consent; without a terminal, the built-in script completes the pages',
         args: ['login'],
       },
-      { says: 'The current account, the lifetime of its token, and its scopes', args: ['auth', 'status'] },
+      {
+        says: 'Show the current account, the lifetime of its token, and its scopes',
+        args: ['auth', 'status'],
+      },
       {
         says: 'Call the data API with the bearer token',
         args: ['media', 'get', '/media/v3/channels', '--param', 'part=id', '--param', 'mine=true'],
@@ -72,20 +76,26 @@ export const chapters: readonly Chapter[] = [
           'id,name,color,description',
         ],
       },
-      { says: 'Statistics are counted from the stories', args: ['tracker', 'labels', 'list'] },
-      { says: 'Search', args: ['tracker', 'search', 'label:tour', '--type', 'story'] },
       {
-        says: 'What would be sent, without sending it',
+        says: 'List the labels, with statistics that the service counts from the stories',
+        args: ['tracker', 'labels', 'list'],
+      },
+      {
+        says: 'Search the stories with this label',
+        args: ['tracker', 'search', 'label:tour', '--type', 'story'],
+      },
+      {
+        says: 'Print the request without sending it',
         args: ['tracker', 'labels', 'delete', 'tour', '--dry-run'],
       },
-      { says: 'Labels of the label service', args: ['labels', 'list'] },
+      { says: 'List the labels of the label service', args: ['labels', 'list'] },
     ],
   },
   {
     title: '3. Upgrade a cluster from 3.2 to 3.3',
     stops: [
       {
-        says: 'Three members, each in a separate process (simulated, not a database)',
+        says: 'Start three simulated members, each in a separate process (not a database)',
         args: [
           'mock',
           'kv',
@@ -99,15 +109,15 @@ export const chapters: readonly Chapter[] = [
         ],
       },
       {
-        says: 'Preflight checks: is anything in the way?',
+        says: 'Check whether anything prevents the upgrade',
         args: ['kv', 'check', '--cluster', '{directory}/cluster/cluster.yaml'],
       },
       {
-        says: 'The plan, step by step',
+        says: 'Show the plan, step by step',
         args: ['kv', 'plan', '--cluster', '{directory}/cluster/cluster.yaml'],
       },
       {
-        says: 'Do it: snapshots, one member at a time, the leader last',
+        says: 'Upgrade: take snapshots, then change one member at a time and the leader last',
         args: [
           'kv',
           'upgrade',
@@ -118,7 +128,7 @@ export const chapters: readonly Chapter[] = [
         ],
       },
       {
-        says: 'All members run 3.3',
+        says: 'Show that all members run 3.3',
         args: ['kv', 'status', '--cluster', '{directory}/cluster/cluster.yaml'],
       },
     ],
@@ -137,7 +147,8 @@ const write = (trip: TourContext, text: string): Promise<void> =>
 const stop = async (trip: TourContext, { says, args }: Stop): Promise<void> => {
   const { host, signal } = trip.context;
   const real = args.map((arg) => arg.replace('{directory}', trip.directory));
-  await write(trip, `\n# ${says}\n$ opsctl ${shellLine(real)}\n`);
+  const columns = columnsOf(host.terminal.stdout);
+  await write(trip, `\n${wrapMessage(`# ${says}`, columns, '# ')}\n$ opsctl ${shellLine(real)}\n`);
   const done = await host.processes.run(...trustCall([...host.self, ...real, ...quiet]), {
     env: trip.env,
     signal,
@@ -146,13 +157,15 @@ const stop = async (trip: TourContext, { says, args }: Stop): Promise<void> => {
   const messages = done.stderr
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('using the mock server'));
-  await write(trip, messages.map((line) => `${line}\n`).join('') + done.stdout);
+  await write(trip, messages.map((line) => `${wrapMessages(line, columns)}\n`).join('') + done.stdout);
   if (done.code !== 0)
     throw new AppError(
       categoryOfExit(done.code),
-      `opsctl ${shellLine(real)} ended with ${done.code ?? done.signal}`,
+      done.code === null
+        ? `opsctl ${shellLine(real)} was stopped by ${done.signal}`
+        : `opsctl ${shellLine(real)} exited with code ${done.code}`,
       {
-        tryThis: [`look at ${trip.directory}`, 'run the tour again'],
+        tryThis: [`inspect the files in ${trip.directory}`, 'run the tour again'],
       },
     );
 };
@@ -162,7 +175,7 @@ const serve = async (trip: TourContext): Promise<Started> => {
     env: trip.env,
   });
   for await (const line of started.lines()) if (line.includes('"ready":true')) return started;
-  // Why is on stderr already.
+  // The server has printed the reason on stderr.
   throw new AppError(categoryOfExit((await started.exited).code), 'the mock server did not start');
 };
 export const tour = async (trip: TourContext): Promise<void> => {

@@ -45,6 +45,15 @@ describe.skipIf(node === undefined)('single executable', () => {
     return stdout;
   };
 
+  test('the executable requires only libraries of glibc and those that docs/install.md names', ({ skip }) => {
+    const { stdout, error } = spawnSync('ldd', [program], { encoding: 'utf8' });
+    if (error !== undefined) return skip('no ldd');
+    const libraries = [...stdout.matchAll(/^\s*(\S+\.so\.\d+) =>/gm)].map(([, name = '']) => name);
+    const named = readFileSync(`${root}docs/install.md`, 'utf8');
+    const ofGlibc = /^lib(c|dl|m|pthread|gcc_s)\.so/;
+    expect(libraries.filter((name) => !ofGlibc.test(name) && !named.includes(`\`${name}\``))).toEqual([]);
+  });
+
   test('version, help, TAB and explanations come from inside', () => {
     expect(good(['--version']).trim()).toBe(version);
     expect(good([])).toBe(readFileSync(`${root}dist/help.txt`, 'utf8'));
