@@ -234,7 +234,9 @@ export const restore = defineCommand({
     const { prefix, at } = values;
     if ((prefix === undefined) !== (at === undefined))
       return [
-        problem(prefix === undefined ? '--prefix' : '--at', 'required', 'is required with the other one'),
+        prefix === undefined
+          ? problem('--prefix', 'required', 'is required with --at')
+          : problem('--at', 'required', 'is required with --prefix'),
       ];
     const whole = (
       ['snapshot', 'to', 'skip-hash-check', 'accept-unverified', 'bump-revision'] as const
