@@ -13,14 +13,14 @@ const codeOf = (error: AppError): string =>
 /** Errors of the operating system: whose affair they are, and what to do. */
 type SystemAdvice = { readonly category: Category; readonly advice: string; readonly isExplained?: true };
 const systemErrors: Readonly<Record<string, SystemAdvice>> = {
-  EACCES: { category: 'config', advice: 'check who owns it and its permissions' },
-  EPERM: { category: 'config', advice: 'check who owns it and its permissions' },
-  EISDIR: { category: 'usage', advice: 'that is a directory; name a file in it' },
+  EACCES: { category: 'config', advice: 'check its owner and its permissions' },
+  EPERM: { category: 'config', advice: 'check its owner and its permissions' },
+  EISDIR: { category: 'usage', advice: 'the path is a directory; name a file in it' },
   ENOTDIR: { category: 'usage', advice: 'a part of that path is a file, not a directory' },
-  EEXIST: { category: 'usage', advice: 'name another path, which does not exist yet' },
-  ENOENT: { category: 'usage', advice: 'make the directory first, or name another one' },
-  ELOOP: { category: 'usage', advice: 'that link leads back to itself; name the file itself' },
-  ENAMETOOLONG: { category: 'usage', advice: 'that is longer than a path can be' },
+  EEXIST: { category: 'usage', advice: 'name a path that does not exist yet' },
+  ENOENT: { category: 'usage', advice: 'create the directory first, or name another one' },
+  ELOOP: { category: 'usage', advice: 'the link leads back to itself; name the file itself' },
+  ENAMETOOLONG: { category: 'usage', advice: 'use a shorter path' },
   ENOTFILE: {
     category: 'usage',
     advice: 'name a file, or hand a pipe over as <(command) or -',
@@ -32,7 +32,7 @@ const systemErrors: Readonly<Record<string, SystemAdvice>> = {
       'another user could choose the file that is read or written; name the file itself, or a file in your own directory',
     isExplained: true,
   },
-  EFBIG: { category: 'usage', advice: 'that is too large to be the right file' },
+  EFBIG: { category: 'usage', advice: 'the file is too large; check whether it is the right one' },
   EROFS: {
     category: 'config',
     advice: 'the file system is read-only; use a file or directory on another file system',
@@ -47,7 +47,7 @@ const systemErrors: Readonly<Record<string, SystemAdvice>> = {
   },
   EIO: {
     category: 'config',
-    advice: 'the disk fails; check the system log, or use a directory on another disk',
+    advice: 'the disk reports errors; check the system log, or use a directory on another disk',
   },
   // bin/load.js throws this code.
   PROGRAM_FILE: { category: 'config', advice: 'install opsctl again' },
@@ -60,8 +60,7 @@ type SystemError = { readonly code?: unknown; readonly path?: unknown; readonly 
 const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): string | undefined => {
   const usual = typeof code === 'string' ? systemErrors[code]?.advice : undefined;
   if (usual === undefined || (code !== 'ENOSPC' && code !== 'EROFS' && code !== 'EDQUOT')) return usual;
-  if (path === undefined && syscall === 'write')
-    return 'standard output cannot take more: write it to another disk';
+  if (path === undefined && syscall === 'write') return 'write the output to a file on another disk';
   const homes = [env.OPSCTL_HOME, env.XDG_STATE_HOME, env.XDG_CACHE_HOME, env.XDG_CONFIG_HOME].filter(
     Boolean,
   );
@@ -70,12 +69,41 @@ const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): stri
   return isOwn ? `${usual.split(';')[0]}; OPSCTL_HOME names another directory for opsctl's own files` : usual;
 };
 
+/** Calls of the operating system, as a person names them. The other calls keep their names. */
+const systemCalls: Readonly<Record<string, string>> = {
+  mkdir: 'create',
+  mkdtemp: 'create',
+  scandir: 'read',
+  opendir: 'read',
+  readlink: 'read',
+  realpath: 'read',
+  stat: 'read',
+  lstat: 'read',
+  access: 'open',
+  copyfile: 'copy',
+  fsync: 'write',
+  ftruncate: 'write',
+  unlink: 'remove',
+  rm: 'remove',
+  rmdir: 'remove',
+  chmod: 'change the permissions of',
+  chown: 'change the owner of',
+};
+/** The message of Node.js, `ENOSPC: no space left on device, write '/a'`, as a sentence that starts with what failed. Pure. */
+const systemSentence = (message: string): string => {
+  const [, code, reason, call = '', path] =
+    /^(E[A-Z0-9]+): (.+?), ([a-z]+)(?: '(.*)')?$/s.exec(message) ?? [];
+  if (code === undefined || (path === undefined && call !== 'write')) return message;
+  const verb = Object.hasOwn(systemCalls, call) ? systemCalls[call] : call;
+  const object = path === undefined ? 'standard output' : `"${path.replace("' -> '", '" to "')}"`;
+  return `cannot ${verb} ${object}: ${reason} (${code})`;
+};
 /** `mkdir` fails with EEXIST only if the path is not a directory: opsctl uses a directory that exists. */
 const systemMessage = (thrown: unknown, message: string): string => {
   const { code, syscall, path } = thrown as SystemError;
   return code === 'EEXIST' && syscall === 'mkdir' && typeof path === 'string'
     ? `${cutText(path, 500)} is not a directory`
-    : cutText(message, 500);
+    : cutText(systemSentence(message), 500);
 };
 /**
  * Converts any thrown value into an error with a category and a hint. Only unexpected values count as bugs.

@@ -248,3 +248,29 @@ test(
     expect([json.problems.length, json.problems_left_out]).toEqual([limits.shownProblems, 7]);
   },
 );
+
+test.each([
+  [
+    "ENOSPC: no space left on device, write '/a/b'",
+    'write',
+    'cannot write "/a/b": no space left on device (ENOSPC)',
+  ],
+  [
+    'ENOSPC: no space left on device, write',
+    'write',
+    'cannot write standard output: no space left on device (ENOSPC)',
+  ],
+  ["EACCES: permission denied, scandir '/a'", 'scandir', 'cannot read "/a": permission denied (EACCES)'],
+  [
+    "EACCES: permission denied, rename '/a' -> '/b'",
+    'rename',
+    'cannot rename "/a" to "/b": permission denied (EACCES)',
+  ],
+  ['EMFILE: too many open files', undefined, 'EMFILE: too many open files'],
+])('the error %j of the operating system names what failed', (message, syscall, sentence) => {
+  const code = message.split(':')[0];
+  expect(appErrorFrom(Object.assign(new Error(message), { code, syscall }))).toMatchObject({
+    message: sentence,
+    detail: { code },
+  });
+});

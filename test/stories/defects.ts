@@ -225,7 +225,7 @@ export const defects: readonly Defect[] = [
     {
       line: 'opsctl tracker export >/dev/full',
       code: 3,
-      err: /standard output cannot take more/,
+      err: /cannot write standard output: .*\(ENOSPC\)/,
       never: /OPSCTL_HOME/,
     },
   ],

@@ -72,7 +72,7 @@ describe.runIf(missing === undefined)('commands on a full disk', () => {
   it('a simulated cluster is not started on a full disk, and starts after space is freed', async () => {
     const line = ['mock', 'kv', 'start', '--members', '1', '--dir', join(disk, 'kv')];
     const refused = await home.run(line);
-    expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/ENOSPC.*disk\/kv\/bin/)]);
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringMatching(/disk\/kv\/bin.*ENOSPC/)]);
     expect(readdirSync(join(disk, 'kv'))).toEqual([]);
     free();
     expect((await home.run(line)).code).toBe(0);
@@ -127,7 +127,7 @@ describe.runIf(missing === undefined)('a recorder on a full disk', () => {
   it('leaves no empty cassette', async () => {
     fill();
     const { code, stderr } = await record('true');
-    expect([code, stderr]).toEqual([3, expect.stringMatching(/ENOSPC.*disk\/c/)]);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/disk\/c.*ENOSPC/)]);
     expect(existsSync(join(disk, 'c'))).toBe(false);
   });
   it('a recorder on a full disk forwards the responses, keeps its data, and reports the end of the cassette', async () => {
