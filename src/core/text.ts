@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { jsonFaultText } from './json-scan.ts';
 import { type Advice, keepWhole, WORD_GLUE } from './next.ts';
 import { AppError, cutText, problem } from './problem.ts';
@@ -91,8 +92,10 @@ const SHELL_LINE = /^(?:[\w./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|syste
 const LONGEST_WRAPPED_LINE = 20_000;
 const wide =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
-const placesOf = (text: string): number =>
-  text.length + (text.match(wide)?.filter((one) => one.length === 1).length ?? 0);
+const placesOf = (colored: string): number => {
+  const text = colored.includes('\u001b') ? stripVTControlCharacters(colored) : colored;
+  return text.length + (text.match(wide)?.filter((one) => one.length === 1).length ?? 0);
+};
 /**
  * Wraps one line of a message for a person at `width` places between words. Additional lines start with `indent`.
  * A command that a person copies stays on one line, however long it is. Pure.
@@ -125,6 +128,14 @@ export const wrapMessages = (text: string, width: number): string =>
   text
     .split('\n')
     .map((line) => wrapMessage(line, width, `${/^ */.exec(line)?.[0] ?? ''}  `))
+    .join('\n');
+/** A command line, and a line of a file that a plan adds or removes: a person copies these. */
+const COPIED_LINE = /^\s*[$+-] /;
+/** Wraps the prose of a text that a command drew. Lines that a person copies stay whole. Pure. */
+export const wrapDrawing = (text: string, width: number): string =>
+  text
+    .split('\n')
+    .map((line) => (COPIED_LINE.test(line) ? line : wrapMessages(line, width)))
     .join('\n');
 /** Places to write on: those of a terminal; a file has no edge. */
 export const columnsOf = (stream: {

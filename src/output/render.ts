@@ -1,4 +1,4 @@
-import { messageColumns, oneLine, printable, wrapMessages } from '../core/text.ts';
+import { columnsOf, messageColumns, oneLine, printable, wrapDrawing, wrapMessages } from '../core/text.ts';
 import { areChecked, lostKey, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
 import { plainAdvice, showPlain } from '../core/next.ts';
 import { formatRow, type OutputFormat } from '../core/format.ts';
@@ -192,8 +192,10 @@ const recordPiece = async (data: unknown, view: View, around: Environment): Prom
   if (isRecord(data)) await around.checkColumns([data]);
   const write = documentWriter(format);
   if (write !== undefined) return write(isRecord(data) ? project(data, options.columns) : data);
-  if (view.text !== undefined && options.columns === undefined)
-    return view.text.endsWith('\n') ? view.text : `${view.text}\n`;
+  if (view.text !== undefined && options.columns === undefined) {
+    const text = wrapDrawing(view.text, columnsOf(host.terminal.stdout));
+    return text.endsWith('\n') ? text : `${text}\n`;
+  }
   if (!isRecord(data)) return `${oneLine(cellText(data))}\n`;
   const { recordText } = await import('./table.ts');
   const { text, hidden } = await recordText(

@@ -59,7 +59,7 @@ type Column = {
 type Fit = { readonly kind: 'table'; readonly widths: readonly number[] } | { readonly kind: 'block' };
 const KEY = /(^|[._])(id|ids|key|uuid|name|title|version|digest|url)$|(Id|Ids|Key|Name)$/;
 /** Values that users copy or act on are never truncated. They continue on the next line. */
-const NAME = /(^|[._])(name|title|remedy|hint|command)$/;
+const NAME = /(^|[._])(name|title|remedy|hint|command|message)$/;
 /** Times such as `48 minutes ago` have one length: a cut would remove their meaning. */
 const TIME = /(^|[._])(at|date)$/;
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { makeShowAdvice, next } from '../../src/core/next.ts';
-import { messageColumns, wrapMessage, wrapMessages } from '../../src/core/text.ts';
+import { messageColumns, wrapDrawing, wrapMessage, wrapMessages } from '../../src/core/text.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { renderError } from '../../src/output/error.ts';
 import { makeLogger } from '../../src/output/logger.ts';
@@ -55,6 +55,22 @@ describe('a message wider than the terminal', () => {
       'head\n  one two three\n    four five six',
     );
   });
+});
+
+describe('a text that a command drew', () => {
+  test('has its prose wrapped, whatever its color', () => {
+    const colored = '  \u001b[33mnote:\u001b[39m the label stays disabled until you enable it';
+    expect(wrapDrawing(colored, 36).split('\n')).toEqual([
+      '  \u001b[33mnote:\u001b[39m the label stays disabled',
+      '    until you enable it',
+    ]);
+  });
+  test.each(['$ kill -TERM "$(cat /tmp/a/b/c/d.pid)"', '+ --initial-cluster n1=http://a n2=http://b'])(
+    'keeps %s on one line, because a person copies it',
+    (line) => {
+      expect(wrapDrawing(`      ${line}`, 20)).toBe(`      ${line}`);
+    },
+  );
 });
 
 const step = next(['kv', 'resume', '--cluster', '/very/long/path/cluster.yaml'], 'to continue the run');

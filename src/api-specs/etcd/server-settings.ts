@@ -435,7 +435,7 @@ export const choiceRules: readonly ChoiceRule[] = [
 const notesOfVersion: Readonly<Partial<Record<Minor, readonly string[]>>> = {
   '3.3': [
     'gRPC server logs are off by default; the debug setting turns them on',
-    'container images of 3.3 are published at a new place: check the registry of new_image',
+    'container images of 3.3 are published in another registry: check new_image',
   ],
   '3.4': ['clients that call the gateway under /v3beta keep working; /v3alpha returns 404'],
   '3.5': ['the logger is zap: log lines are JSON, so filters for the old text format no longer match'],
