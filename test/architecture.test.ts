@@ -344,11 +344,19 @@ test('the forms of an upgrade read the model of the run instead of its events an
 });
 
 test('durations and sizes have one form each', () => {
-  const other = /toFixed\([1-9]\)\} (?:m?s|[KMG]iB|[kMG]B)\b/;
+  const other = /toFixed\([0-9]\)\} (?:m?s|[KMG]iB|[kMG]B)\b|Math\.\w+\([^`]{0,60}?1000\)+\} s\b/;
   const allowed: ReadonlySet<string> = new Set(['core/format.ts']);
   const wrong = files
     .filter((file) => !allowed.has(file) && other.test(text(file)))
-    .map((file) => `${file}: use durationText or sizeText of core/format.ts.`);
+    .map((file) => `${file}: use durationText, secondsText or sizeText of core/format.ts.`);
+  expect(wrong).toEqual([]);
+});
+
+test('a count with its noun is written by one function', () => {
+  const written = /\$\{([\w.#]+)\} (?:\w+ ?)?\$\{\1 === 1 \? '(\w{3})[^']*' : '\2|=== 1 \? '' : 's'/;
+  const wrong = files
+    .filter((file) => file !== 'core/format.ts' && written.test(text(file)))
+    .map((file) => `${file}: use countText of core/format.ts.`);
   expect(wrong).toEqual([]);
 });
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { jsonRow } from '../core/json.ts';
 import { canChange, type LooseInput, type Operation, type ServiceInfo } from '../core/operation.ts';
-import { durationText } from '../core/format.ts';
+import { durationText, secondsText } from '../core/format.ts';
 import { AppError, usageError } from '../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { CallOptions, Context, Explain, RequestProver, ServiceName, Target } from './context.ts';
@@ -82,7 +82,7 @@ const makeRateLimited = (pace: Pace): ((to: Target, prover?: RequestProver) => S
   const bucketOf = bucketsFor(pace);
   let limitedUntil = -1;
   const onWait = (ms: number): void =>
-    log.info(`waiting ${(ms / 1000).toFixed(0)} s for the rate limit (${ratePerMinute} requests a minute)`);
+    log.info(`waiting ${secondsText(ms)} for the rate limit (${ratePerMinute} requests a minute)`);
   return (to, prover = to.prover) => {
     const bucket = bucketOf(to);
     const onRetry = (delayMs: number, why: string): void => {

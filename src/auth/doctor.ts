@@ -1,3 +1,4 @@
+import { countText } from '../core/format.ts';
 import { adviceText } from '../core/next.ts';
 import { cutText, AppError } from '../core/problem.ts';
 import type { Level } from '../core/result.ts';
@@ -214,7 +215,7 @@ export const credentialStoreFinding = async (context: AuthContext): Promise<Find
       'stored credentials',
       accounts.length === 0
         ? 'none yet'
-        : `${accounts.length} account${accounts.length === 1 ? '' : 's'}, key in the ${(await credentials.keyLocation()) ?? 'file'}`,
+        : `${countText(accounts.length, 'account')}, key in the ${(await credentials.keyLocation()) ?? 'file'}`,
     );
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

@@ -1,3 +1,4 @@
+import { secondsText } from '../core/format.ts';
 import { type ExternalUrl, externalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
 import { type AuthContext, safeText, scopeTable } from './auth-context.ts';
@@ -135,7 +136,7 @@ const pushIfRequired = async (
 };
 
 const timedOut = (timeoutMs: number, port: number): AppError =>
-  new AppError('auth', `no response from the browser within ${Math.round(timeoutMs / 1000)} s`, {
+  new AppError('auth', `no response from the browser within ${secondsText(timeoutMs)}`, {
     code: 'LOGIN_TIMEOUT',
     tryThis: [
       'opsctl login --timeout 10m',

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { RequestProver } from '../api/context.ts';
-import { parseDuration } from '../core/format.ts';
+import { parseDuration, secondsText } from '../core/format.ts';
 import { AppError } from '../core/problem.ts';
 import type { MachineMethodName } from '../core/shape.ts';
 import { type AuthContext, instantNow, elapsedMs, addScopeLine, lastPart } from './auth-context.ts';
@@ -159,7 +159,7 @@ const fullFormLike = (account: Account, scope: string): string => {
 const tooShort = (lifeMs: number, minTtlMs: number): AppError =>
   new AppError(
     'refused',
-    `the service issues tokens that expire after ${Math.round(lifeMs / 1000)} s, less than the requested ${Math.round(minTtlMs / 1000)} s`,
+    `the service issues tokens that expire after ${secondsText(lifeMs)}, less than the requested ${secondsText(minTtlMs)}`,
     {
       code: 'TTL_TOO_LONG',
       tryThis: ['ask for a shorter --min-ttl'],

@@ -40,6 +40,8 @@ export const durationText = (ms: number): string => {
 /** A count with its noun: `1 row`, `2 rows`, `1 entry`, `0 entries`. */
 export const countText = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
+/** A waiting time or lifetime in whole seconds, rounded up: `8 s`. */
+export const secondsText = (ms: number): string => `${Math.ceil(ms / 1000)} s`;
 const mebibyte = 1024 * 1024;
 /** A size as people read it: `900 bytes`, `49 KiB`, `1.2 MiB`, `340 MiB`. */
 export const sizeText = (bytes: number): string => {

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { countText } from '../core/format.ts';
 import { invalidArguments, problem } from '../core/problem.ts';
 import { redactedBody, redactedForm, redactedHeaders, redactedJson } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
@@ -277,6 +278,6 @@ export const evaluateCount = (
   if (expected === undefined) return { isMet: true, message: undefined, doubts };
   const isProven = doubts.length === 0 || expected.max === Number.POSITIVE_INFINITY;
   const isMet = isWithin(matched, expected) && isProven;
-  const requests = matched === 1 ? 'request matches' : 'requests match';
-  return { isMet, doubts, message: `${matched} ${requests}; expected ${rangeText(expected)}` };
+  const requests = countText(matched, 'request matches', 'requests match');
+  return { isMet, doubts, message: `${requests}; expected ${rangeText(expected)}` };
 };

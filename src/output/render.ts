@@ -1,7 +1,7 @@
 import { columnsOf, messageColumns, oneLine, printable, wrapDrawing, wrapMessages } from '../core/text.ts';
 import { areChecked, lostKey, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
 import { plainAdvice, showPlain } from '../core/next.ts';
-import { formatRow, type OutputFormat } from '../core/format.ts';
+import { formatRow, type OutputFormat, countText } from '../core/format.ts';
 import { type Category, isClosedPipe } from '../core/problem.ts';
 import type { CheckFinding, Result, View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
@@ -98,7 +98,7 @@ const noteEnd = async (
 ): Promise<void> => {
   // Without a terminal, COLUMNS may give a width.
   const dropped = formatter.droppedColumns?.() ?? 0;
-  if (dropped > 0) hint(`${dropped} more ${dropped === 1 ? 'column' : 'columns'}: -o wide`);
+  if (dropped > 0) hint(`${countText(dropped, 'more column')}: -o wide`);
   if (isEmpty) await warn(ifEmpty === undefined ? 'nothing found' : `nothing found; next: ${ifEmpty}`);
 };
 /** The rows with the end of the list. Messages do not get between its rows, and an error starts on a new line. */
@@ -204,7 +204,7 @@ const recordPiece = async (data: unknown, view: View, around: Environment): Prom
     await tableOptions(options, options.columns, host),
   );
   if (hidden > 0 && host.terminal.stdout.isTty)
-    around.hint(`${hidden} more ${hidden === 1 ? 'field' : 'fields'}: --all-fields`);
+    around.hint(`${countText(hidden, 'more field')}: --all-fields`);
   return text;
 };
 async function* recordPieces(data: unknown, view: View, around: Environment): AsyncGenerator<string> {

@@ -1,5 +1,5 @@
 import type { ShowAdvice } from '../core/next.ts';
-import type { OutputFormat, ReportFormat } from '../core/format.ts';
+import { type OutputFormat, type ReportFormat, countText } from '../core/format.ts';
 import { invalidArguments, type Problem, problem } from '../core/problem.ts';
 import type { CheckFinding, Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
@@ -121,7 +121,7 @@ const nestedCell = (value: unknown, depth: number): string => {
   if (value === undefined || value === null) return '';
   if (isScalar(value)) return String(value);
   const parts = Array.isArray(value) ? value : Object.values(value as object);
-  if (depth > DEEPEST_CELL) return `${parts.length} ${parts.length === 1 ? 'value' : 'values'}`;
+  if (depth > DEEPEST_CELL) return countText(parts.length, 'value');
   if (Array.isArray(value))
     return value
       .map((one) => nestedCell(one, depth + 1))

@@ -168,7 +168,7 @@ const section = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : ['', title, ...lines];
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1).replaceAll('_', ' ');
 const points = (estimate: unknown): string =>
-  typeof estimate === 'number' ? `${estimate} ${estimate === 1 ? 'point' : 'points'}` : '';
+  typeof estimate === 'number' ? countText(estimate, 'point') : '';
 const flagWords = (row: Row): string[] =>
   ['archived', 'blocked', 'blocker'].filter((flag) => row[flag] === true);
 /** `story_links` from the side of this record. */

@@ -1,5 +1,5 @@
 import { retryAfterMs } from '../../api/send.ts';
-import { durationText, parseDuration } from '../../core/format.ts';
+import { durationText, parseDuration, secondsText } from '../../core/format.ts';
 import { cutText, AppError, type Category } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
@@ -55,7 +55,7 @@ const waitLine = (read: HttpResponse, nowMs: number): string => {
   const ms = retryAfterMs(read.headers['retry-after'], nowMs);
   return ms === undefined || ms < 1000
     ? 'try again in a minute'
-    : `try again in ${Math.ceil(ms / 1000)} s, as the service asks`;
+    : `try again in ${secondsText(ms)}, as the service asks`;
 };
 /** An outage or too many requests, regardless of the body. */
 export const outage = (

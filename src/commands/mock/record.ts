@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { countText } from '../../core/format.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, list, oneOf, str } from '../../core/field.ts';
@@ -87,7 +88,7 @@ export const recordCommand = defineCommand({
       close: async () => {
         recorder.close();
         const [count, failure] = [recorder.count(), recorder.failure()];
-        context.log.info(`${count} ${count === 1 ? 'exchange' : 'exchanges'} recorded in ${values.out}`);
+        context.log.info(`${countText(count, 'exchange')} recorded in ${values.out}`);
         if (failure !== undefined) throw isCutShort(values.out, failure);
         return undefined;
       },

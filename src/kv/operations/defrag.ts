@@ -2,7 +2,7 @@ import { after, next, adviceText } from '../../core/next.ts';
 import { compareVersions, type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { AppError } from '../../core/problem.ts';
 import type { ClusterFile, Finding, MemberStatus, Observation, Detail } from '../engine/model.ts';
-import { durationText, sizeText } from '../../core/format.ts';
+import { durationText, sizeText, secondsText } from '../../core/format.ts';
 import {
   type OperationStepHandler,
   type OperationStepHandlers,
@@ -131,7 +131,7 @@ const blockingIsBounded = ({ members }: Observation, maxBlockedMs: number): Find
       : [
           condition('defrag-is-bounded', '', {
             member: member.name,
-            message: `${member.name} may be blocked for ${Math.ceil(ms / 1000)} s (${sizeText(copiedBytes(member))} in use, on a slow disk), more than --max-blocked allows`,
+            message: `${member.name} may be blocked for ${secondsText(ms)} (${sizeText(copiedBytes(member))} in use, on a slow disk), more than --max-blocked allows`,
             hint: `--max-blocked ${Math.ceil(ms / 1000)}s`,
           }),
         ];
@@ -163,7 +163,7 @@ export const defragSteps = (observation: Observation, order: readonly MemberStat
         id: `${name}.defrag`,
         kind: 'defrag',
         title: `defragment ${name}: ${sizeText(member.db_size_bytes ?? 0)}, ${sizeText(copiedBytes(member))} in use`,
-        why: `the member does not respond during this step: up to ${Math.max(1, Math.ceil(ms / 1000))} s on a slow disk`,
+        why: `the member does not respond during this step: up to ${secondsText(Math.max(1, ms))} on a slow disk`,
         member: name,
         ...(target === undefined ? {} : { target: target.name }),
       },
@@ -238,7 +238,7 @@ const stillBlocked = (name: string, ms: number, cause: unknown): unknown =>
   cause instanceof AppError && cause.detail.code === 'DEADLINE_EXCEEDED'
     ? new AppError(
         'stopped',
-        `the defragmentation of ${name} takes more than ${Math.round(ms / 1000)} s, and the member does not respond; it continues on the member, and opsctl does not change any other member`,
+        `the defragmentation of ${name} takes more than ${secondsText(ms)}, and the member does not respond; it continues on the member, and opsctl does not change any other member`,
         { code: 'MAX_BLOCKED', tryThis: [after('wait until it responds:', ['kv', 'status'])], cause },
       )
     : cause;

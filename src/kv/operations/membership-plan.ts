@@ -1,3 +1,4 @@
+import { countText } from '../../core/format.ts';
 import { parseUrl } from '../../core/external-url.ts';
 import { after, next, adviceText } from '../../core/next.ts';
 import { compareVersions, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
@@ -269,7 +270,7 @@ export const updatePlan = (input: MembershipInput, member: ListedMember, peerUrl
   });
 };
 
-const countMembers = (count: number): string => `${count} ${count === 1 ? 'member' : 'members'}`;
+const countMembers = (count: number): string => countText(count, 'member');
 /**
  * A removal is a log entry that the current members must accept. Without a leader, no member reports that it
  * is healthy.

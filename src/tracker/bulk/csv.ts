@@ -1,3 +1,4 @@
+import { countText } from '../../core/format.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { escapedNulAt, lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -426,7 +427,7 @@ const rowFault = (
 ): { what: string; hint: string } | undefined => {
   if (cells.length !== names.length)
     return {
-      what: `the row has ${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}, the header has ${names.length}`,
+      what: `the row has ${countText(cells.length, 'cell')}, the header has ${names.length}`,
       hint: 'write a delimiter for each column, including before an empty cell, and put a cell that contains the delimiter in quotes',
     };
   // One column may have its own name as a value; a whole header as values is a second header.

@@ -1,3 +1,4 @@
+import { countText } from '../../core/format.ts';
 import type { PresetName } from './presets.ts';
 import { createHash, hash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -118,7 +119,7 @@ const doneCount = ({ lines }: Past): number =>
 const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
   const done = doneCount(past);
   const line = bulkLineOf(values);
-  const rows = `${done} completed ${done === 1 ? 'row' : 'rows'}`;
+  const rows = countText(done, 'completed row');
   const state = past.isPartial === true ? 'ended with refused rows' : 'was interrupted';
   if (past.isRecovered === true)
     return new AppError(

@@ -1,3 +1,4 @@
+import { countText } from '../../core/format.ts';
 import { failedRowsOnly } from './outcomes.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { inputProblems } from '../../api/request.ts';
@@ -159,7 +160,7 @@ const conflictOf = (
       : `${added} comments, tasks, files, branches, commits or pull requests were added since the run`;
   const used = usesOf[group.resource]?.(record) ?? 0;
   const uses = used === 0 ? 0 : used - ownUses(records, group);
-  return uses > 0 ? `${uses} other ${uses === 1 ? 'record uses' : 'records use'} it` : undefined;
+  return uses > 0 ? `${countText(uses, 'other record uses', 'other records use')} it` : undefined;
 };
 
 type Draft = Pick<UndoAction, 'action' | 'status'> & Partial<UndoAction>;
@@ -426,7 +427,7 @@ const planText = (actions: readonly UndoAction[]): string => {
     ...(more > 0 ? [`and ${more} more rows`] : []),
   ].join('\n');
 };
-const countText = (actions: readonly UndoAction[]): string => {
+const actionsText = (actions: readonly UndoAction[]): string => {
   const count = (action: string): number =>
     actions.filter((one) => one.status === 'undo' && one.action === action).length;
   const parts = [
@@ -466,7 +467,7 @@ export const undoBulk = async (context: EngineContext & Prompts, options: UndoOp
       return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' } };
     }
     if (!context.isConfirmed) context.log.info(planText(plan));
-    await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${countText(plan)})?`);
+    await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${actionsText(plan)})?`);
     // The user may take a while to decide. Records that changed in the meantime are also rejected.
     const latest = context.isConfirmed ? plan : await planUndo(context, run, options);
     const tally: Tally = { undone: 0, unchanged: 0, refused: 0, failed: 0 };

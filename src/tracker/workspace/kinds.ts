@@ -1,3 +1,4 @@
+import { countText } from '../../core/format.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { bare, type Field, type Fields, list, obj, orNull, req, str } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
@@ -188,7 +189,7 @@ const namesFor = (ids: unknown, among: readonly Row[], key: string): unknown[] =
 const number = (row: Row, ...path: string[]): number =>
   Number(path.reduce<unknown>((at, key) => (at as Row | undefined)?.[key], row) ?? 0);
 const stories = (count: number): string | undefined =>
-  count > 0 ? `${count} ${count === 1 ? 'story' : 'stories'}` : undefined;
+  count > 0 ? countText(count, 'story', 'stories') : undefined;
 /** One value of a custom field: what its row takes but the id, which the service gives. */
 const valueFields = (): Fields => {
   const values = bare(table['custom-fields'].update.body.values);

@@ -1,3 +1,4 @@
+import { countText } from '../../../core/format.ts';
 import { problem } from '../../../core/problem.ts';
 import { HttpError } from '../../body.ts';
 import type { Collection } from '../../store.ts';
@@ -217,7 +218,7 @@ export const projectHasNoStories = ({ counters }: Tracker, id: number): void => 
   if (total === 0) return;
   throw new HttpError(
     422,
-    `Project ${id} still has ${total} ${total === 1 ? 'story' : 'stories'}; move or delete them first.`,
+    `Project ${id} still has ${countText(total, 'story', 'stories')}; move or delete them first.`,
   );
 };
 
