@@ -183,15 +183,17 @@ export const status = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const { cluster, access, file } = opened;
-    const [{ observe }, { observationText }, { lastRun, statusLines }, { withHexIds }] = await Promise.all([
-      import('../../kv/upgrade/observe/observe.ts'),
-      import('../../kv/upgrade/present/text.ts'),
-      import('../../kv/upgrade/present/status.ts'),
-      import('../../kv/engine/journal.ts'),
-    ]);
+    const [{ observe }, { revisionFinding }, { observationText }, { lastRun, statusLines }, { withHexIds }] =
+      await Promise.all([
+        import('../../kv/upgrade/observe/observe.ts'),
+        import('../../kv/upgrade/guards/store.ts'),
+        import('../../kv/upgrade/present/text.ts'),
+        import('../../kv/upgrade/present/status.ts'),
+        import('../../kv/engine/journal.ts'),
+      ]);
     const { host, settings } = context;
     const state = settings.directories.clusters;
-    const observation = await observe({ host: host, cluster, access, hasHold: true });
+    const observation = await observe({ host: host, cluster, access, hasHold: true, hasRevisions: true });
     const run =
       file === undefined
         ? undefined
@@ -214,7 +216,9 @@ export const status = defineCommand({
     return recordResult(
       data,
       { text, csvRows },
-      observation.members.every(({ is_healthy }) => is_healthy) ? undefined : 'no',
+      observation.members.every(({ is_healthy }) => is_healthy) && revisionFinding(observation) === undefined
+        ? undefined
+        : 'no',
     );
   },
 });

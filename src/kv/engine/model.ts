@@ -176,6 +176,8 @@ export type MemberHash = {
   readonly hash: number;
   readonly compact_revision: number;
 };
+/** The revision of one member from two linearizable reads. The second reads of all members follow the first ones. */
+export type MemberRevisions = { readonly name: string; readonly before: number; readonly after: number };
 /** Bytes of v2 data in the store, or why they are unknown. */
 export type V2DataStatus = { readonly bytes: number } | { readonly unknown: string };
 /** A stored decision that no run passes the point of no return. */
@@ -208,6 +210,9 @@ export type Observation = {
   readonly hashes?: readonly MemberHash[];
   /** Why opsctl requested no hashes. */
   readonly not_hashed?: string;
+  /** Absent if opsctl did not compare the revisions of the members; `revisions_unread` has the reason if one is missing. */
+  readonly revisions?: readonly MemberRevisions[];
+  readonly revisions_unread?: string;
   /** The hold that is stored in the cluster. Null: no hold. Absent: not requested, or `hold_unread` has the reason. */
   readonly hold?: ClusterHold | null;
   readonly hold_unread?: string;

@@ -4,7 +4,7 @@ import type { Host } from '../../platform/host.ts';
 import { hexId } from '../client/messages.ts';
 import type { Store } from '../client/etcd-client.ts';
 import type { MemberHash } from '../engine/model.ts';
-import { compareHashes } from '../upgrade/observe/observe.ts';
+import { compareHashes, contradictions, readRevisions } from '../upgrade/observe/observe.ts';
 import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
 
 /** A member with the endpoint that the user typed. */
@@ -94,6 +94,19 @@ export const hashVerdict = (rows: readonly (Hashed | Failed)[]): Verdict => {
       ? 'the members hold'
       : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`;
   return { isSame, warning: `${who} different data at revision ${hashed[0]?.revision}` };
+};
+
+/**
+ * Describes endpoints that are at other revisions than the majority after the same changes; undefined if none
+ * are. Hashes at a revision before the difference are equal.
+ */
+export const revisionWarning = async (endpoints: readonly Endpoint[]): Promise<string | undefined> => {
+  const rows = await readRevisions(endpoints.map(({ endpoint, store }) => ({ name: endpoint, store })));
+  const odd = contradictions(rows);
+  if (odd === undefined) return undefined;
+  const seen = rows.map(({ name, after }) => `${name} ${after}`).join(', ');
+  const who = odd.length === 0 ? 'the members' : odd.join(', ');
+  return `${who} ${odd.length === 1 ? 'holds' : 'hold'} different data: the revisions differ after the same changes (${seen})`;
 };
 
 const trimZeros = (value: number, digits: number): string => value.toFixed(digits).replace(/\.?0+$/, '');

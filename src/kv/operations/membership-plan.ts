@@ -13,7 +13,7 @@ import {
   disarmStep,
   healthIgnoringCorrupt,
   healthyClusterFindings,
-  noOtherIsCorrupt,
+  othersHaveSameData,
   buildPlan,
 } from './plan.ts';
 
@@ -397,7 +397,7 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
       majorityTakesRemoval(observation),
       removeKeepsQuorum(observation, member),
       ...withoutMember(input),
-      ...noOtherIsCorrupt(observation, member.id),
+      ...othersHaveSameData(observation, member.id),
       someFailureIsSurvived(observation, member),
     ],
   });

@@ -7,8 +7,13 @@ import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
 import { electionGraceMs } from '../upgrade/execute/connection-checks.ts';
 import type { Guard } from '../upgrade/guards/guard.ts';
 import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster } from '../upgrade/guards/membership.ts';
-import { alarmMessages, isOfRemovedMember, alarmsAreClear } from '../upgrade/guards/store.ts';
-import { observe } from '../upgrade/observe/observe.ts';
+import {
+  alarmMessages,
+  isOfRemovedMember,
+  alarmsAreClear,
+  revisionFinding,
+} from '../upgrade/guards/store.ts';
+import { contradictions, observe } from '../upgrade/observe/observe.ts';
 import { refusalError } from '../upgrade/plan-kind.ts';
 import type { Driver } from '../upgrade/supervisors/driver.ts';
 import {
@@ -168,7 +173,7 @@ export const planNow = async (
     const id = await newOperationId(host, state, cluster.name);
     const own = driver === undefined ? {} : { driver };
     const observation = await (asked.observe?.(id) ??
-      observe({ host, cluster, access, hasHold: true, ...own }));
+      observe({ host, cluster, access, hasHold: true, hasRevisions: true, ...own }));
     const made = await asked.plan(observation, id);
     if (!isRefused(made)) return { plan: made, isResumed: false };
     if (asked.observe !== undefined || !passes(observation) || host.elapsed() >= until)
@@ -268,8 +273,8 @@ export const disarmStep = (observation: Observation, memberId: string | undefine
       ]
     : [];
 };
-/** Refuses if another member also differs, because its data must not be used for a replacement. */
-export const noOtherIsCorrupt = (observation: Observation, memberId: string | undefined): Finding[] => {
+/** Refuses if another member raises the alarm CORRUPT. */
+const noOtherIsCorrupt = (observation: Observation, memberId: string | undefined): Finding[] => {
   const corrupt = corruptIn(observation);
   if (corrupt.length === 0) return [];
   const others = corrupt.filter(
@@ -292,3 +297,16 @@ export const noOtherIsCorrupt = (observation: Observation, memberId: string | un
     ),
   ];
 };
+/** Refuses if another member than this one contradicts the majority, or if no majority agrees. */
+const noOtherDiffers = (observation: Observation, memberId: string | undefined): Finding[] => {
+  const odd = contradictions(observation.revisions ?? []);
+  const own = observation.members.find(({ member_id }) => member_id === memberId)?.name;
+  const found = revisionFinding(observation);
+  if (odd === undefined || found === undefined || (odd.length === 1 && odd[0] === own)) return [];
+  return [condition('others-agree-on-data', 'the other members have the same data', found)];
+};
+/** Refuses if another member also differs, because its data must not be used for a replacement. */
+export const othersHaveSameData = (observation: Observation, memberId: string | undefined): Finding[] => [
+  ...noOtherIsCorrupt(observation, memberId),
+  ...noOtherDiffers(observation, memberId),
+];

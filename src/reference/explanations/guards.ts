@@ -76,7 +76,11 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     meaning: 'No member contains different data than the other members.',
     reason:
       'An upgrade of members with different data would keep the fault, and snapshots of different members would not agree.',
-    causes: ['The hashes of the members differ at the same revision.', 'A hash could not be read.'],
+    causes: [
+      'The hashes of the members differ at the same revision.',
+      'The revisions of the members differ after the same changes: a member skipped or repeated an entry.',
+      'A hash or a revision could not be read, or the members report different compactions.',
+    ],
     fix: 'Rebuild the member that differs.',
     example: 'opsctl kv endpoint hashkv',
   },

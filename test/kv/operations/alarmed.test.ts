@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   disarmStep,
   healthIgnoringCorrupt,
-  noOtherIsCorrupt,
+  othersHaveSameData,
   worksUnderAlarm,
 } from '../../../src/kv/operations/plan.ts';
 import { alarmMessages } from '../../../src/kv/upgrade/guards/store.ts';
@@ -40,7 +40,7 @@ describe('messages about alarms name the next command', () => {
 
 describe('a member with the alarm CORRUPT goes', () => {
   const failed = (observation: Observation, id: string) =>
-    noOtherIsCorrupt(observation, id).filter(({ level }) => level === 'fail');
+    othersHaveSameData(observation, id).filter(({ level }) => level === 'fail');
   it(
     'removing a member with CORRUPT disarms its alarm, and alarms of missing members',
     covers('spec/store#choices-9'),
@@ -64,6 +64,15 @@ describe('a member with the alarm CORRUPT goes', () => {
       );
     },
   );
+  it('a member is never removed if another one contradicts the majority, or if none agrees', () => {
+    const counted = (...rows: readonly number[]): Observation => ({
+      ...alarmed(),
+      revisions: rows.map((revision, i) => ({ name: `n${i + 1}`, before: revision, after: revision })),
+    });
+    expect([failed(counted(7, 9, 7), '1002'), failed(counted(7, 7, 7), '1002')]).toEqual([[], []]);
+    expect(failed(counted(7, 7, 9), '1002')).toEqual([expect.objectContaining({ member: 'n3' })]);
+    expect(failed(counted(7, 8, 9), '1002')).toHaveLength(1);
+  });
   it('other members count as healthy if they respond and follow a leader, unless they have another alarm', () => {
     const healthy = ({ members }: Observation) => members.filter(({ is_healthy }) => is_healthy).length;
     expect(healthy(healthIgnoringCorrupt(alarmed(n2)))).toBe(3);

@@ -45,6 +45,7 @@ const planned = async (looks: number, sick: Sick = {}, driver?: Driver) => {
       errors: [],
     }),
     members: async () => [],
+    range: async () => ({ revision: 1 }),
     alarms: async () => (sick.alarm === true ? [{ member_id: '1', alarm: 'NOSPACE' }] : []),
     quota: async () => undefined,
   });

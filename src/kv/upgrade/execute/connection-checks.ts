@@ -98,7 +98,11 @@ export const skip = (why: string): Verdict => ({ ok: null, detail: `skipped: ${w
  * The check ran without a result. This is not a pass: opsctl repeats the check for some seconds, then reports
  * a warning.
  */
-const unknownVerdict = (why: string): Verdict => ({ ok: null, detail: `unknown: ${why}`, isUnknown: true });
+export const unknownVerdict = (why: string): Verdict => ({
+  ok: null,
+  detail: `unknown: ${why}`,
+  isUnknown: true,
+});
 export const failCheck = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
 export type Gate = {
   readonly run: Checking;

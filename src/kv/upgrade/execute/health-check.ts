@@ -29,6 +29,7 @@ import {
   keyOf,
   peerLinksWork,
   skip,
+  unknownVerdict,
   watchProgress,
 } from './connection-checks.ts';
 
@@ -48,10 +49,10 @@ export const hashesAgree: Check = async (gate) => {
   if ((await store.row()).can.hashKv === false) return skip('this version cannot hash its data');
   if (db_size_bytes > mostHashedBytes)
     return skip(`hashing ${sizeText(db_size_bytes)} takes too long here; run opsctl kv endpoint hashkv`);
+  if (others.length === 0) return skip('the cluster has one member');
   const may = await Promise.all(others.map(mayHash));
   const peers = others.filter((_, at) => may[at]);
-  if (others.length > 0 && peers.length === 0)
-    return skip('no other member runs a version that can hash its data');
+  if (peers.length === 0) return skip('no other member runs a version that can hash its data');
   for (let tries = 0; tries < mostHashTries; tries += 1) {
     const { revision } = await store.range(keyOf(gate));
     const rows = await hashMembers([{ name: member.name, store }, ...peers], revision);
@@ -59,7 +60,7 @@ export const hashesAgree: Check = async (gate) => {
     if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name)
       return hashVerdict(gate, revision, rows, found);
   }
-  return skip('no other member responded at the same revision');
+  return unknownVerdict('no other member returned a hash that can be compared at the same revision');
 };
 const dataDiffers = (message: string, odd: readonly string[]): AppError =>
   new AppError('stopped', message, {

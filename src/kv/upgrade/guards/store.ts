@@ -2,10 +2,10 @@ import { type Advice, after, next } from '../../../core/next.ts';
 import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
-import type { ClusterFile, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
+import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
 import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
-import { compareHashes } from '../observe/observe.ts';
+import { compareHashes, contradictions } from '../observe/observe.ts';
 import { guard, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
 
@@ -187,6 +187,22 @@ export const quota = guard('quota', 'no database is near its quota', ({ observat
   }
 });
 
+const holds = (odd: readonly string[]): string =>
+  odd.length === 0 ? 'the members hold' : `${odd.join(', ')} ${odd.length === 1 ? 'holds' : 'hold'}`;
+const differs = (odd: readonly string[], detail: string): Omit<Finding, 'guard' | 'level'> => ({
+  ...(odd[0] === undefined ? {} : { member: odd[0] }),
+  message: `${holds(odd)} different data: ${detail}`,
+  hint: next(['kv', 'replace-member', `${odd[0] ?? 'MEMBER'}`], 'gives it the data of the other members'),
+});
+/** Describes members whose revisions contradict each other; undefined if none do. Pure. */
+export const revisionFinding = ({
+  revisions = [],
+}: Pick<Observation, 'revisions'>): Omit<Finding, 'guard' | 'level'> | undefined => {
+  const odd = contradictions(revisions);
+  if (odd === undefined) return undefined;
+  const rows = revisions.map(({ name, after: revision }) => `${name} ${revision}`).join(', ');
+  return differs(odd, `the revisions differ after the same changes (${rows})`);
+};
 /**
  * If the data of members differs, an upgrade would carry the fault into the new version, and the snapshots
  * would differ.
@@ -195,25 +211,28 @@ export const dataAgrees = guard(
   'data-agrees',
   'all members have the same data, as far as their versions can compare it',
   ({ observation }, log) => {
-    const { hashes, not_hashed } = observation;
-    if (not_hashed !== undefined)
-      log.noteUnknown({
-        message: `the data of the members was not compared: ${not_hashed}`,
-        hint: next(['kv', 'endpoint', 'hashkv'], 'compares it, if the versions support this'),
-      });
+    const { hashes, not_hashed, revisions_unread } = observation;
+    for (const why of [not_hashed, revisions_unread])
+      if (why !== undefined)
+        log.noteUnknown({
+          message: `the data of the members was not compared: ${why}`,
+          hint: next(['kv', 'endpoint', 'hashkv'], 'compares it, if the versions support this'),
+        });
+    const counted = revisionFinding(observation);
+    if (counted !== undefined) return log.fail(counted);
     const found = compareHashes(hashes ?? []);
+    if (found.kind === 'moving')
+      return log.noteUnknown({
+        message:
+          'the data of the members was not compared: they report different compactions, so a compaction runs or one of them has another history',
+        hint: next(['kv', 'endpoint', 'hashkv'], 'compares it after the compaction'),
+      });
     if (found.kind === 'unproved')
       return log.warn({
         message: `members of different versions hash their data differently after a compaction, so different hashes are not a fault: ${found.detail}`,
         hint: next(['kv', 'endpoint', 'hashkv'], ', when all of them run the same version'),
       });
-    if (found.kind !== 'different') return;
-    const [odd] = found.odd;
-    log.fail({
-      ...(odd === undefined ? {} : { member: odd }),
-      message: `${odd === undefined ? 'the members hold' : `${found.odd.join(', ')} ${found.odd.length === 1 ? 'holds' : 'hold'}`} different data: ${found.detail}`,
-      hint: next(['kv', 'replace-member', `${odd ?? 'MEMBER'}`], 'gives it the data of the other members'),
-    });
+    if (found.kind === 'different') log.fail(differs(found.odd, found.detail));
   },
 );
 

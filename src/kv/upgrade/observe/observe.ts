@@ -8,6 +8,7 @@ import { type Access, busyTimeoutMs } from '../../engine/access.ts';
 import type {
   ClusterFile,
   MemberHash,
+  MemberRevisions,
   MemberStatus,
   Observation,
   DirectoryStatus,
@@ -85,6 +86,41 @@ const hashOf = async (name: string, store: Store, revision: number): Promise<Mem
   return cannotHash(server) ? undefined : { name, server, ...(await store.hashKv(revision)) };
 };
 
+/**
+ * Reads the revision of each member twice, all members in parallel. A linearizable read waits until the member
+ * has applied every entry that was committed before. Members that do not return both revisions are left out.
+ */
+export const readRevisions = async (
+  asked: readonly { readonly name: string; readonly store: Store }[],
+): Promise<MemberRevisions[]> => {
+  const readAll = (): Promise<(number | undefined)[]> =>
+    Promise.all(
+      asked.map(({ store }) =>
+        orUndefined(store.range('opsctl', { limit: 1 }).then(({ revision }) => revision)),
+      ),
+    );
+  const first = await readAll();
+  const second = await readAll();
+  return asked.flatMap(({ name }, at) => {
+    const [before, after] = [first[at], second[at]];
+    return before === undefined || after === undefined ? [] : [{ name, before, after }];
+  });
+};
+/**
+ * Returns the members whose revisions contradict the others; undefined if no two members contradict each other.
+ * The list is empty if no majority agrees. Every second read follows every first read, so with equal data it
+ * never returns a lower revision. A member that skipped or repeated an entry differs forever, and hashes at an
+ * old revision do not show it. Pure.
+ */
+export const contradictions = (rows: readonly MemberRevisions[]): readonly string[] | undefined => {
+  const agrees = (a: MemberRevisions, b: MemberRevisions): boolean =>
+    a.before <= b.after && b.before <= a.after;
+  const countOf = (row: MemberRevisions): number => rows.filter((other) => agrees(row, other)).length;
+  if (rows.every((row) => countOf(row) === rows.length)) return undefined;
+  const major = rows.filter((row) => countOf(row) > rows.length / 2);
+  return major.length === 0 ? [] : rows.flatMap((row) => (major.includes(row) ? [] : [row.name]));
+};
+
 /** An idle member reports its version within a few milliseconds, even over a long distance. */
 const slowMs = 250;
 const isSilent = ({ is_reachable, error_code }: MemberStatus): boolean =>
@@ -133,6 +169,8 @@ export type ObserveOptions = {
   readonly isDeep?: boolean;
   /** Includes the hold that is stored in the cluster. */
   readonly hasHold?: boolean;
+  /** Includes the revisions of the members, which show whether their data differs. */
+  readonly hasRevisions?: boolean;
   /** Directory of the planned run, for the check of the free space on this machine. */
   readonly runDirectory?: string;
 };
@@ -231,25 +269,47 @@ const seeLeases = async (store: Store): Promise<Leases> => {
     ...(times.length === 0 ? {} : { shortest_lease_seconds: Math.min(...times) }),
   };
 };
-/**
- * Compares the hashes of the members at a revision that all of them have, and only if the pause does not
- * affect their clients.
- */
-const seeHashes = async (
+type Compared = Pick<Observation, 'hashes' | 'not_hashed' | 'revisions' | 'revisions_unread'>;
+const reachOf = (
   access: Access,
   seen: readonly InspectedMember[],
-): Promise<Pick<Observation, 'hashes' | 'not_hashed'>> => {
+): { readonly name: string; readonly store: Store }[] =>
+  seen.map(({ name, client_url }) => ({ name, store: access.store(client_url) }));
+const namesMissing = (seen: readonly InspectedMember[], rows: readonly { readonly name: string }[]): string =>
+  seen
+    .filter(({ name }) => rows.every((row) => row.name !== name))
+    .map(({ name }) => name)
+    .join(', ');
+/** Compares the revisions of healthy voters. Without a quorum a linearizable read does not return in time. */
+const seeRevisions = async (access: Access, seen: readonly InspectedMember[]): Promise<Compared> => {
+  const voters = seen.filter(({ is_learner, is_healthy }) => is_healthy && !is_learner);
+  if (voters.length < 2) return {};
+  const revisions = await readRevisions(reachOf(access, voters));
+  const missing = namesMissing(voters, revisions);
+  return { revisions, ...(missing === '' ? {} : { revisions_unread: `no revision from ${missing}` }) };
+};
+const mostHashTries = 3;
+/**
+ * Compares the hashes of the members at a revision that all of them have, and only if the pause does not
+ * affect their clients. Repeats the comparison if a compaction runs.
+ */
+const seeHashes = async (access: Access, seen: readonly InspectedMember[]): Promise<Compared> => {
   if (seen.length < 2) return {};
   const why = whyNotHashed(seen);
   if (why !== undefined) return { not_hashed: why };
   const revision = Math.min(...seen.map((member) => member.revision as number));
-  const hashes = await hashMembers(
-    seen.map(({ name, client_url }) => ({ name, store: access.store(client_url) })),
-    revision,
-  );
-  const missing = seen.filter(({ name }) => hashes.every((row) => row.name !== name)).map(({ name }) => name);
-  const not_hashed = `${missing.join(', ')} returned no hash at revision ${revision}`;
-  return { ...(hashes.length < 2 ? {} : { hashes }), ...(missing.length === 0 ? {} : { not_hashed }) };
+  let hashes: readonly MemberHash[] = [];
+  for (let tries = 0; tries < mostHashTries; tries += 1) {
+    hashes = await hashMembers(reachOf(access, seen), revision);
+    if (compareHashes(hashes).kind !== 'moving') break;
+  }
+  const missing = namesMissing(seen, hashes);
+  const not_hashed = `${missing} returned no hash at revision ${revision}`;
+  return { ...(hashes.length < 2 ? {} : { hashes }), ...(missing === '' ? {} : { not_hashed }) };
+};
+const seeData = async (access: Access, seen: readonly InspectedMember[]): Promise<Compared> => {
+  const revisions = await seeRevisions(access, seen);
+  return { ...revisions, ...(await seeHashes(access, seen)) };
 };
 const whyNotHashed = (seen: readonly InspectedMember[]): string | undefined => {
   const unable = seen.find(({ server_version }) => cannotHash(server_version));
@@ -304,23 +364,22 @@ const seeWithHosts = async ({
 };
 /** Expensive facts: authentication, leases, hashes and data of the v2 interface. */
 const seeDeep = async (
-  { host, access, isDeep = false }: ObserveOptions,
+  { host, access, isDeep = false, hasRevisions = false }: ObserveOptions,
   seen: readonly InspectedMember[],
-): Promise<
-  readonly [Observation['auth'], Leases, Pick<Observation, 'hashes' | 'not_hashed'>, Pick<Observation, 'v2'>]
-> => {
+): Promise<readonly [Observation['auth'], Leases, Compared, Pick<Observation, 'v2'>]> => {
+  if (!isDeep) return [{ is_on: undefined }, {}, hasRevisions ? await seeRevisions(access, seen) : {}, {}];
   // Without a healthy member no operation will run, and the refusal must not wait for responses that need a
   // leader.
   const healthy = seen.filter((member) => member.is_healthy);
   const [asker] = healthy;
-  if (!isDeep || asker === undefined) return [{ is_on: undefined }, {}, {}, {}];
+  if (asker === undefined) return [{ is_on: undefined }, {}, { not_hashed: 'no member is healthy' }, {}];
   return Promise.all([
     seeAuthOfAny(
       access,
       healthy.map(({ client_url }) => client_url),
     ),
     seeLeases(access.store(asker.client_url)),
-    seeHashes(access, seen),
+    seeData(access, seen),
     seeV2(host, access, asker).then((found) => ({ v2: found })),
   ]);
 };

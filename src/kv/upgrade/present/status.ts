@@ -11,7 +11,7 @@ import { type FoundRun, findRuns, isRolledBack } from '../../engine/journal.ts';
 import { type LockInfo, readMachineLock, readStoreLock } from '../../engine/locks.ts';
 import type { ClusterFile, MemberStatus, Observation, Outcome } from '../../engine/model.ts';
 import { progressOf, sharedRun } from '../../engine/progress.ts';
-import { alarmMessages } from '../guards/store.ts';
+import { alarmMessages, revisionFinding } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
 import { nextHopOf } from '../plan-kind.ts';
 import { startCanary } from '../watch/canary.ts';
@@ -349,7 +349,11 @@ const wrapLines = (said: readonly string[], columns: number): string[] =>
  */
 export const statusLines = (known: Known, columns: number, show: ShowAdvice = showPlain): string[] => {
   const { observation, restored, operation } = known;
-  const alarms = alarmMessages(observation).map(({ message, hint }) => `${message}\n  next: ${show(hint)}`);
+  const differing = revisionFinding(observation);
+  const problems = [...alarmMessages(observation), ...(differing === undefined ? [] : [differing])];
+  const alarms = problems.map(({ message, hint }) =>
+    hint === undefined ? message : `${message}\n  next: ${show(hint)}`,
+  );
   const held = observation.hold
     ? [`${holdText(observation.hold)}\n  remove: ${show(next(['kv', 'hold', 'remove']))}`]
     : [];

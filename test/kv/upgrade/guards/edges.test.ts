@@ -392,6 +392,14 @@ describe('data', () => {
     expect(hashes(row('n1', 1), row('n2', 2))).toEqual(['fail']);
     expect(hashes(row('n1', 1, 5), row('n2', 2, 5, '3.5.1'))).toEqual(['warn']);
     expect(said(dataAgrees, { patch: { not_hashed: 'why' } })).toEqual(['unknown']);
+    expect(hashes(row('n1', 1, 5), row('n2', 1, 7))).toEqual(['unknown']);
+    expect(said(dataAgrees, { patch: { revisions_unread: 'why' } })).toEqual(['unknown']);
+    const revisions = (...rows: readonly number[]) =>
+      rows.map((revision, i) => ({ name: `n${i + 1}`, before: revision, after: revision }));
+    const equal = [row('n1', 1), row('n2', 1), row('n3', 1)];
+    const at = (...rows: readonly number[]) =>
+      said(dataAgrees, { patch: { revisions: revisions(...rows), hashes: equal } });
+    expect([at(7, 7, 7), at(7, 9, 7), at(7, 9)]).toEqual([['pass'], ['fail n2'], ['fail']]);
     expect(words(dataAgrees, { patch: { hashes: [row('n1', 1), row('n2', 2), row('n3', 1)] } })).toMatch(
       /^n2 holds different data: /,
     );

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import type { Access } from '../../../../src/kv/engine/access.ts';
 import {
+  contradictions,
   hashMembers,
   observationFrom,
   observe,
@@ -75,6 +76,7 @@ type Told = {
   readonly revision?: number;
   readonly server?: string;
   readonly hash?: number | Error;
+  readonly compacted?: number;
   readonly bytes?: number;
   readonly isSick?: boolean;
 };
@@ -89,7 +91,8 @@ const cluster = (told: Readonly<Record<string, Told>>, store: Asked = {}, anonym
     return [name, told[name] as Told];
   };
   const answers = (url: string): Asked => {
-    const [name, { revision = 5, server = '3.4.1', hash = 7, bytes = 100, isSick = false }] = of(url);
+    const [name, one] = of(url);
+    const { revision = 5, server = '3.4.1', hash = 7, compacted = -1, bytes = 100, isSick = false } = one;
     return {
       versions: async () => ({ server, cluster: '3.4.0' }),
       health: async () => ({ is_healthy: !isSick }),
@@ -102,12 +105,12 @@ const cluster = (told: Readonly<Record<string, Told>>, store: Asked = {}, anonym
       leases: async () => [],
       range: async (key: string, options: object) => {
         asked.push(`range ${key} ${JSON.stringify(options)}`);
-        return {};
+        return { revision };
       },
       hashKv: async (at: number) => {
         asked.push(`hash ${name} ${at}`);
         if (hash instanceof Error) throw hash;
-        return { hash, compact_revision: -1 };
+        return { hash, compact_revision: compacted };
       },
       connection: { get: async () => ({ status: 404, text: '' }) },
       ...store,
@@ -148,13 +151,13 @@ describe('authentication of a store', () => {
   it('authentication is off if any user may read, and one key is read to check it', async () => {
     const open = cluster(three);
     expect((await open.deep()).auth).toEqual({ is_on: false });
-    expect(open.asked.filter((one) => one.startsWith('range opsctl '))).toEqual([read]);
+    expect(open.asked.filter((one) => one.includes('isSerializable'))).toEqual([read]);
   });
   it('authentication is on if a read without a user is rejected, and the result includes our access', async () => {
     const range = async () => Promise.reject(refused());
     const ours = cluster(three, {}, { range });
     expect((await ours.deep()).auth).toEqual({ is_on: true });
-    expect(ours.asked.filter((one) => one.startsWith('range opsctl '))).toEqual([read]);
+    expect(ours.asked.filter((one) => one.includes('isSerializable'))).toEqual([read]);
     expect((await cluster(three, { range }, { range }).deep()).auth).toEqual({
       is_on: true,
       problem: 'no',
@@ -170,8 +173,9 @@ describe('authentication of a store', () => {
   it('a member that does not respond in time rejects nobody, and the next one is asked', async () => {
     const refuse = async () => Promise.reject(refused());
     let reads = 0;
-    const late = (failures: number) => async (key: string) => {
-      if (key === 'opsctl') reads += 1;
+    const late = (failures: number) => async (_key: string, options: Asked) => {
+      if (options['isSerializable'] !== true) return { revision: 5 };
+      reads += 1;
       if (reads <= failures) throw new AppError('network', 'late', {});
       return {};
     };
@@ -287,6 +291,41 @@ describe('hashes of a cluster', () => {
     expect(await hashMembers(asked, 5)).toEqual([
       { name: 'n2', server: '3.3.1', hash: 1, compact_revision: 2 },
     ]);
+  });
+});
+
+describe('revisions of a cluster', () => {
+  const row = (name: string, before: number, after = before) => ({ name, before, after });
+  it.each<[string, readonly ReturnType<typeof row>[], readonly string[] | undefined]>([
+    ['no member', [], undefined],
+    ['one member', [row('n1', 5)], undefined],
+    ['equal members', [row('n1', 5), row('n2', 5), row('n3', 5)], undefined],
+    ['members that serve writes', [row('n1', 5, 9), row('n2', 6, 8), row('n3', 8, 8)], undefined],
+    ['a member that is ahead', [row('n1', 5, 6), row('n2', 7, 7), row('n3', 5, 6)], ['n2']],
+    ['a member that is behind', [row('n1', 5), row('n2', 4), row('n3', 5)], ['n2']],
+    ['two members', [row('n1', 5), row('n2', 6)], []],
+    ['no majority', [row('n1', 5), row('n2', 6), row('n3', 7)], []],
+    ['two of five', [row('n1', 5), row('n2', 6), row('n3', 5), row('n4', 7), row('n5', 5)], ['n2', 'n4']],
+  ])('contradictions of %s', (_, rows, odd) => expect(contradictions(rows)).toEqual(odd));
+  it('revisions are read from healthy voters, and a voter without a revision is named', async () => {
+    const seenRevisions = async (told: Readonly<Record<string, Told>>, store: Asked = {}) => {
+      const { revisions, revisions_unread } = await cluster(told, store).deep();
+      return [revisions?.map(({ name, before, after }) => `${name} ${before} ${after}`), revisions_unread];
+    };
+    expect(await seenRevisions({ n1: { revision: 9 }, n2: { revision: 6 } })).toEqual([
+      ...[['n1 9 9', 'n2 6 6'], undefined],
+    ]);
+    expect(await seenRevisions({ n1: {}, n2: { isSick: true }, n3: {} })).toEqual([
+      ...[['n1 5 5', 'n3 5 5'], undefined],
+    ]);
+    expect(await seenRevisions({ n1: {} })).toEqual([undefined, undefined]);
+    const range = async () => Promise.reject(new Error('late'));
+    expect(await seenRevisions({ n1: {}, n2: {} }, { range })).toEqual([...[[], 'no revision from n1, n2']]);
+  });
+  it('a comparison during a compaction is repeated three times', async () => {
+    const some = cluster({ n1: {}, n2: { compacted: 4 } });
+    await some.deep();
+    expect(some.asked.filter((one) => one.startsWith('hash n1'))).toHaveLength(3);
   });
 });
 
