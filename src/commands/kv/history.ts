@@ -183,14 +183,13 @@ export const status = defineCommand({
   run: async (context, values) => {
     const opened = await openCluster(context, values);
     const { cluster, access, file } = opened;
-    const [{ observe }, { revisionFinding }, { observationText }, { lastRun, statusLines }, { withHexIds }] =
-      await Promise.all([
-        import('../../kv/upgrade/observe/observe.ts'),
-        import('../../kv/upgrade/guards/store.ts'),
-        import('../../kv/upgrade/present/text.ts'),
-        import('../../kv/upgrade/present/status.ts'),
-        import('../../kv/engine/journal.ts'),
-      ]);
+    const [{ observe }, { observationText }, presentation, { withHexIds }] = await Promise.all([
+      import('../../kv/upgrade/observe/observe.ts'),
+      import('../../kv/upgrade/present/text.ts'),
+      import('../../kv/upgrade/present/status.ts'),
+      import('../../kv/engine/journal.ts'),
+    ]);
+    const { hasProblem, lastRun, statusLines } = presentation;
     const { host, settings } = context;
     const state = settings.directories.clusters;
     const observation = await observe({ host: host, cluster, access, hasHold: true, hasRevisions: true });
@@ -213,12 +212,6 @@ export const status = defineCommand({
     const said = statusLines({ observation, run, restored, operation }, columns, context.showAdvice);
     const text = [observationText(observation, columns), ...said].join('\n');
     const csvRows = data.members.map((member) => memberRow(observation, member));
-    return recordResult(
-      data,
-      { text, csvRows },
-      observation.members.every(({ is_healthy }) => is_healthy) && revisionFinding(observation) === undefined
-        ? undefined
-        : 'no',
-    );
+    return recordResult(data, { text, csvRows }, hasProblem(observation) ? 'no' : undefined);
   },
 });

@@ -75,6 +75,12 @@ const readWholeLines = async <E>(host: Host, path: string, asEntry: (line: unkno
   if (size > wholeBytes) await host.files.truncate(path, wholeBytes);
   return entries;
 };
+/** The wall clock may be set while a process runs, so durations within one process use its monotonic clock. */
+const stampEntry = (host: Host, entry: object) => ({
+  at: new Date(host.now()).toISOString(),
+  monotonic_ms: Math.round(host.elapsed()),
+  ...entry,
+});
 export const openLines = async <E extends Stamped>(
   host: Host,
   path: string,
@@ -83,7 +89,6 @@ export const openLines = async <E extends Stamped>(
   const entries = await readWholeLines(host, path, asEntry);
   const file = host.files.append(path, 0o600);
   let failure: AppError | undefined;
-  const stampEntry = (entry: object): E => ({ at: new Date(host.now()).toISOString(), ...entry }) as E;
   const put = (entry: E, forced: FsyncMode): void => {
     try {
       file.write(`${JSON.stringify(entry)}\n`);
@@ -97,12 +102,12 @@ export const openLines = async <E extends Stamped>(
     if ('step' in line) host.observeStep?.(line as E & StepMark);
   };
   const write = (entry: object): void => {
-    const line = stampEntry(entry);
+    const line = stampEntry(host, entry) as unknown as E;
     put(line, 'now');
     keep(line);
   };
   const tell = (entry: object, forced: FsyncMode = 'now'): void => {
-    const line = stampEntry(entry);
+    const line = stampEntry(host, entry) as unknown as E;
     try {
       put(line, forced);
     } catch (error) {

@@ -13,7 +13,7 @@ import {
   disarmStep,
   healthIgnoringCorrupt,
   healthyClusterFindings,
-  othersHaveSameData,
+  otherMemberFindings,
   buildPlan,
 } from './plan.ts';
 
@@ -397,7 +397,7 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
       majorityTakesRemoval(observation),
       removeKeepsQuorum(observation, member),
       ...withoutMember(input),
-      ...othersHaveSameData(observation, member.id),
+      ...otherMemberFindings(observation, member.id),
       someFailureIsSurvived(observation, member),
     ],
   });

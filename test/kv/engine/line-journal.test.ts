@@ -48,8 +48,8 @@ describe('an open journal', () => {
     expect([host.files.mode('/state/run'), host.files.mode(PATH)]).toEqual([0o700, 0o600]);
     const stamp = new Date(host.now()).toISOString();
     expect(first.entries).toEqual([
-      { at: stamp, n: 1 },
-      { at: stamp, n: 2 },
+      { at: stamp, monotonic_ms: 0, n: 1 },
+      { at: stamp, monotonic_ms: 0, n: 2 },
     ]);
     expect(host.files.readNow(PATH)).toBe(`{"at":"${stamp}","n":1}\n{"at":"${stamp}","n":2}\n`);
     const second = await openLines<Line>(host, PATH, asLine);

@@ -9,6 +9,7 @@ import { stepId } from '../../engine/steps.ts';
 import { upgradedIn } from '../decide.ts';
 import { discardStaged } from '../placement.ts';
 import { kindOf, newWay, oldWay } from '../plan-kind.ts';
+import { rewriteReports } from '../present/report.ts';
 import type { Run } from '../run.ts';
 import { hintsForReason, isKilled } from '../watch/log-lines.ts';
 import { cancelDowngrade } from './confirm.ts';
@@ -204,6 +205,8 @@ export const giveUp = async (given: GivenUp): Promise<GiveUpReport> => {
     const who = upgraded.length === 0 ? 'no member' : upgraded.join(', ');
     const message = `run ${found.run} aborted; on ${newWay(plan)}: ${who}${leftText(plan, left)}`;
     journal.write({ kind: 'closed', outcome: 'aborted', message });
+    // The run is aborted even if its reports cannot be written: kv report then creates them from the journal.
+    await rewriteReports(host, found.directory, journal).catch(() => undefined);
     const stores = members.map(({ client_url }) => access.store(client_url));
     await removeOwnKeys(stores, found.run);
     await removeShared({ host, cluster, stores });

@@ -10,12 +10,20 @@ type Opened = Extract<JournalEntry, { kind: 'opened' }>;
 type Line = {
   readonly kind: string;
   readonly at: string;
+  /** Monotonic clock of the process that wrote the line. Lines of earlier versions have none. */
+  readonly monotonic_ms?: number;
   readonly step?: string;
   readonly outcome?: string;
 };
 const ms = (entry: Pick<Line, 'at'>): number => Date.parse(entry.at);
-/** A clock that was set back would make the time between two lines negative: it counts as none. */
-const between = (earlier: Line, later: Line): number => Math.max(0, ms(later) - ms(earlier));
+/**
+ * The time between two lines: by the monotonic clock if one process wrote both, otherwise by the wall clock. A
+ * wall clock that was set back would make that time negative: it counts as none.
+ */
+const between = (earlier: Line, later: Line, isOneProcess = true): number =>
+  isOneProcess && earlier.monotonic_ms !== undefined && later.monotonic_ms !== undefined
+    ? Math.max(0, later.monotonic_ms - earlier.monotonic_ms)
+    : Math.max(0, ms(later) - ms(earlier));
 /** The time from the last line that `isStart` accepts to the line `at`, with the pauses of the run. */
 const timeSince = (
   entries: readonly JournalEntry[],
@@ -24,7 +32,10 @@ const timeSince = (
 ): number => {
   const began = entries.slice(0, at).findLastIndex(isStart);
   const lines = began < 0 ? [] : entries.slice(began, at + 1);
-  return lines.reduce((sum, line, i) => sum + between(lines[i - 1] ?? line, line), 0);
+  return lines.reduce(
+    (sum, line, i) => sum + between(lines[i - 1] ?? line, line, i > 0 && !isFirstOfPart(lines, i)),
+    0,
+  );
 };
 /**
  * Converts the journal entries of a step to events. A member counts as unavailable from its stop to the end

@@ -212,7 +212,20 @@ export const broughtUpToDate = (
   if (closed === undefined) return stored;
   if (closed.kind !== 'closed' || later.some(({ kind }) => kind !== 'closed')) return undefined;
   const { outcome, message } = closed;
-  return { ...stored, report: { ...stored.report, outcome, message, ...timesOf(entries) } };
+  // The commands that could follow the stored end no longer apply.
+  const { next: _, ...report } = stored.report;
+  return { ...stored, report: { ...report, outcome, message, ...timesOf(entries) } };
+};
+
+/** Writes the reports of a closed run again, from its stored report and the later lines of its journal. */
+export const rewriteReports = async (
+  host: Host,
+  directory: string,
+  { path, entries }: { readonly path: string; readonly entries: readonly JournalEntry[] },
+): Promise<void> => {
+  const written = await readReport(host, directory).catch(() => undefined);
+  const stored = (written && broughtUpToDate(written, entries)) ?? reportFromJournal(entries, path);
+  if (stored !== undefined) await writeReports(host, directory, stored.report, stored.events);
 };
 
 /** A part of a run between two interruptions. */

@@ -321,6 +321,10 @@ export const lastRun = async (
     : runLine(newest, await readMachineLock(host, state, cluster.name), clusterVersion, show);
 };
 
+/** Returns whether a member is unhealthy, or members contradict each other. */
+export const hasProblem = (observation: Observation): boolean =>
+  !observation.members.every(({ is_healthy }) => is_healthy) || revisionFinding(observation) !== undefined;
+
 type Known = {
   readonly observation: Observation;
   readonly run: RunLine | undefined;

@@ -365,6 +365,21 @@ describe('an abandoned run of the store', () => {
     expect(entries.at(-1)).toMatchObject({ kind: 'closed', outcome: 'aborted' });
     expect([isFinal(entries), await crashedRun(small.host, STATE, 'test')]).toEqual([true, undefined]);
   });
+  it('an abandoned run has reports of its end, whether its process wrote reports before or was killed', async () => {
+    const names = ['report.json', 'report.md', 'report.html'] as const;
+    for (const isKilled of [false, true]) {
+      const { small, plan, up } = await given('upgrade');
+      const { files } = small.host;
+      const paths = names.map((name) => `${STATE}/test/${plan.id}/${name}`);
+      expect(files.readNow(paths[1] as string)).toContain('held');
+      if (isKilled) for (const path of paths) await files.remove(path);
+      await up();
+      const [json, ...pages] = paths.map((path) => files.readNow(path) ?? '');
+      expect(JSON.parse(json as string)).toMatchObject({ outcome: 'aborted' });
+      expect(JSON.parse(json as string).next ?? []).toEqual([]);
+      for (const page of pages) expect(page).toContain('aborted');
+    }
+  });
   it('an abandoned downgrade is canceled when every member runs the newer version, and otherwise reported', async () => {
     const mixed = await given('downgrade');
     const report = await mixed.up();

@@ -77,6 +77,38 @@ describe('a report from the journal alone', () => {
       ['n2', 5000, 'n2'],
     ]);
   });
+  it('a clock that is set forward or back within one process changes no duration', () => {
+    const stamped = whole.map((entry, i) => ({ ...entry, monotonic_ms: i * 1000 }));
+    const moved = (hours: number, from: number) =>
+      stamped.map((entry, i) => ({
+        ...entry,
+        at: new Date(Date.parse(entry.at) + (i < from ? 0 : hours * 3_600_000)).toISOString(),
+      }));
+    for (const [hours, from] of [
+      [1, 5],
+      [-1, 5],
+      [1, 9],
+    ] as const) {
+      const made = reportFromJournal(moved(hours, from), '/j')?.report;
+      expect([made?.duration_ms, made?.members.map(({ down_ms }) => down_ms)]).toEqual([
+        21_000,
+        [5000, 5000],
+      ]);
+    }
+  });
+  it('the monotonic clock of another process does not count', () => {
+    const resumed = { kind: 'resumed', action: 'resume', owner } as unknown as Bare;
+    const entries = lines(
+      opened,
+      ...member('n2').slice(0, 5),
+      resumed,
+      ...member('n2').slice(5),
+      ...member('n1'),
+    );
+    const stamped = entries.map((entry, i) => ({ ...entry, monotonic_ms: i < 6 ? 90_000 + i * 1000 : i }));
+    const events = journalEvents(stamped[0] as never, stamped, '/j');
+    expect(events.every(({ elapsed_ms }) => elapsed_ms >= 0 && elapsed_ms <= 6000)).toBe(true);
+  });
   it.each(whole.map((_, i) => i))('a clock that was set back before line %i loses only that time', (back) => {
     const entries = whole.map((entry, i) => {
       const at = Date.parse(entry.at) - (i < back ? 0 : 3_600_000);
