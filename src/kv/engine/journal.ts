@@ -76,11 +76,10 @@ const readWholeLines = async <E>(host: Host, path: string, asEntry: (line: unkno
   return entries;
 };
 /** The wall clock may be set while a process runs, so durations within one process use its monotonic clock. */
-const stampEntry = (host: Host, entry: object) => ({
-  at: new Date(host.now()).toISOString(),
-  monotonic_ms: Math.round(host.elapsed()),
-  ...entry,
-});
+const stampEntry = <E extends Stamped>(host: Host, entry: object): E => {
+  const times = { at: new Date(host.now()).toISOString(), monotonic_ms: Math.round(host.elapsed()) };
+  return { ...times, ...entry } as Stamped as E;
+};
 export const openLines = async <E extends Stamped>(
   host: Host,
   path: string,
@@ -102,12 +101,12 @@ export const openLines = async <E extends Stamped>(
     if ('step' in line) host.observeStep?.(line as E & StepMark);
   };
   const write = (entry: object): void => {
-    const line = stampEntry(host, entry) as unknown as E;
+    const line = stampEntry<E>(host, entry);
     put(line, 'now');
     keep(line);
   };
   const tell = (entry: object, forced: FsyncMode = 'now'): void => {
-    const line = stampEntry(host, entry) as unknown as E;
+    const line = stampEntry<E>(host, entry);
     try {
       put(line, forced);
     } catch (error) {

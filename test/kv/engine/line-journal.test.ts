@@ -51,7 +51,8 @@ describe('an open journal', () => {
       { at: stamp, monotonic_ms: 0, n: 1 },
       { at: stamp, monotonic_ms: 0, n: 2 },
     ]);
-    expect(host.files.readNow(PATH)).toBe(`{"at":"${stamp}","n":1}\n{"at":"${stamp}","n":2}\n`);
+    const written = [1, 2].map((n) => `{"at":"${stamp}","monotonic_ms":0,"n":${n}}\n`);
+    expect(host.files.readNow(PATH)).toBe(written.join(''));
     const second = await openLines<Line>(host, PATH, asLine);
     expect([second.entries, second.path, truncated]).toEqual([first.entries, PATH, []]);
     await host.files.replace(PATH, `${host.files.readNow(PATH)}{"n"`);

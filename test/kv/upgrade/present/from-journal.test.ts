@@ -97,7 +97,7 @@ describe('a report from the journal alone', () => {
     }
   });
   it('the monotonic clock of another process does not count', () => {
-    const resumed = { kind: 'resumed', action: 'resume', owner } as unknown as Bare;
+    const resumed: Bare = { kind: 'resumed', action: 'upgrade', owner };
     const entries = lines(
       opened,
       ...member('n2').slice(0, 5),
@@ -106,7 +106,11 @@ describe('a report from the journal alone', () => {
       ...member('n1'),
     );
     const stamped = entries.map((entry, i) => ({ ...entry, monotonic_ms: i < 6 ? 90_000 + i * 1000 : i }));
-    const events = journalEvents(stamped[0] as never, stamped, '/j');
+    const events =
+      reportFromJournal(
+        [...stamped, ...lines(closed('done', '')).map((end) => ({ ...end, monotonic_ms: 99 }))],
+        '/j',
+      )?.events ?? [];
     expect(events.every(({ elapsed_ms }) => elapsed_ms >= 0 && elapsed_ms <= 6000)).toBe(true);
   });
   it.each(whole.map((_, i) => i))('a clock that was set back before line %i loses only that time', (back) => {
