@@ -67,6 +67,14 @@ export const checkLooking = (api: Api, call: Call): void => {
   const strict = strictFrom[api.form.minor];
   if (strict !== undefined && Number(api.version.split('.')[2]) >= strict) checkToken(api, call);
 };
+/** From these patches on, the keys of a lease need a user. 3.4.23 returns them to everybody, 3.5.16 and 3.5.30 do not. */
+const keysFrom: Readonly<Record<string, number>> = { '3.4': 26, '3.5': 9, '3.6': 0 };
+/** A lease without its keys needs a user only where other calls that look need one (seen on 3.3, 3.4 and 3.5). */
+export const checkLease = (api: Api, call: Call, hasKeys: boolean): void => {
+  const strict = keysFrom[api.form.minor];
+  if (hasKeys && strict !== undefined && Number(api.version.split('.')[2]) >= strict) checkToken(api, call);
+  else checkLooking(api, call);
+};
 /** spec/store#limits: server request size, default 1.5 MiB; the transport's own limit is 512 KiB above it. */
 export const transportBytes = ({ settings }: Api): number => settings.maxRequestBytes + 512 * 1024;
 const checkSize = (api: Api, bytes: number): void => {

@@ -17,7 +17,16 @@ import {
   field,
   numberField,
 } from './rpc.ts';
-import { proposeCommand, checkLooking, checkToken, header, keyOf, kvBody, awaitLinearizable } from './kv.ts';
+import {
+  proposeCommand,
+  checkLease,
+  checkLooking,
+  checkToken,
+  header,
+  keyOf,
+  kvBody,
+  awaitLinearizable,
+} from './kv.ts';
 import { type Change, failures } from '../state/keyspace.ts';
 
 const CHUNK = 32 * 1024;
@@ -248,7 +257,7 @@ export const revoke = async (api: Api, call: Call): Promise<Body> => {
 };
 /** spec/store#measured-answers: an unknown or expired lease returns 200 with TTL -1. */
 export const timeToLive = async (api: Api, call: Call): Promise<Body> => {
-  checkToken(api, call);
+  checkLease(api, call, booleanField(call.body, 'keys'));
   const id = bigField(call.body, 'ID');
   await awaitLinearizable(api);
   const lease = api.node.machine.leases.get(id);
