@@ -24,8 +24,11 @@ const exempt: Readonly<Record<string, string>> = {
   'cli/rate-stores.ts': 'keys of the store',
   'config/settings.ts': 'the directories of the system; a profile goes through pathPart',
   'kv/upgrade/cluster/listening-sockets.ts': 'numbers that the kernel lists',
-  'kv/upgrade/configuration/sources.ts': 'names of a unit that systemd lists, and of directory listings',
-  'kv/upgrade/supervisors/path-status.ts': 'the last part of a path, below its real parent',
+  'kv/upgrade/configuration/units.ts':
+    'names of units and of directory listings, for files that are only read',
+  'kv/upgrade/configuration/sources.ts':
+    'files next to a compose file, and the working directory of a unit, only to read them',
+  'kv/upgrade/supervisors/driver.ts': 'the last part of a path, below its real parent',
   'support/installation.ts': 'names that directories of the own package list',
   'core/shell.ts': 'directories that the command line of an operator names, only to find its programs',
   'platform/trust.ts': 'parts of a path that the operator named, and directories of PATH',

@@ -236,6 +236,18 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     root: 'R root',
   },
   chroot: { plain: 'skip-chdir', value: 'groups userspec', operands: 1, entersRoot: true },
+  numactl: {
+    plain: 'a all b balancing l localalloc',
+    value:
+      'C physcpubind c cpubind i interleave m membind N cpunodebind p preferred P preferred-many w weighted-interleave',
+  },
+  prlimit: { value: 'p pid', plain: 'raw noheadings verbose' },
+  tini: { plain: 'g s v w', value: 'e p' },
+  'dumb-init': { plain: 'c single-child v verbose', value: 'r rewrite' },
+  catatonit: { plain: 'g P' },
+  gosu: { operands: 1 },
+  'su-exec': { operands: 1 },
+  cgexec: { plain: 'sticky', value: 'g' },
   'systemd-run': {
     plain:
       'd G P q r S t v collect ignore-failure no-ask-password no-block pipe pty quiet remain-after-exit same-dir scope send-sighup shell slice-inherit system user verbose wait',
@@ -318,20 +330,24 @@ type Reading = {
   readonly rest: string[];
   readonly found: RunnableWord[];
   readonly used: Flag[];
+  readonly assigned: string[];
   place: Place;
   operands: number;
   isAfterFlags: boolean;
 };
 const readingOf = (rest: readonly string[], place: Place, { operands = 0 }: Wrapper): Reading => ({
-  ...{ rest: [...rest], found: [], used: [], place, operands, isAfterFlags: false },
+  ...{ rest: [...rest], found: [], used: [], assigned: [], place, operands, isAfterFlags: false },
 });
 const applyFlag = (reading: Reading, flag: Flag): void => {
   const { rest, found, used, place } = reading;
   const { role } = flag;
-  used.push(flag);
   // A long flag of the role `plain` may have an optional value after `=`.
-  if (role === 'plain') return;
+  if (role === 'plain') {
+    used.push(flag);
+    return;
+  }
   const word = flag.value ?? rest.shift() ?? '';
+  used.push({ ...flag, value: word });
   if (role === 'directory') reading.place = changeDirectory(place, word);
   if (role === 'root') reading.place = enterRoot(place, word);
   if (role === 'split') rest.unshift(...(wordsOf(word) ?? []));
@@ -361,6 +377,7 @@ const readWord = (flags: Wrapper, reading: Reading, word: string): 'read' | 'unk
   }
   const assigned = flags.assigns === true ? /^\w+=/.exec(word)?.[0] : undefined;
   if (assigned === undefined) return readOperand(flags, reading, word);
+  reading.assigned.push(word);
   if (assigned === 'PATH=') reading.place = { ...reading.place, path: word.slice(assigned.length) };
   return 'read';
 };
@@ -420,4 +437,73 @@ export const runnableWords = (words: readonly string[], place: Place = {}): Runn
     ...(wrapper === undefined ? [] : behindWrapper(wrapper, readingOf(rest, place, wrapper))),
     ...(flags === undefined ? [] : behindInterpreter(flags, readingOf(rest, place, flags))),
   ];
+};
+
+/** The command behind a wrapper or a shell, and the variables that the wrapper sets. */
+export type InnerCommand = {
+  readonly words: readonly string[];
+  /** The text that a shell runs. `words` are its arguments then. */
+  readonly text?: string;
+  /** The script that a shell reads. */
+  readonly script?: string;
+  /** Assignments `NAME=VALUE`, in order. */
+  readonly assigned: readonly string[];
+  /** Names of variables that it removes, or all of them. */
+  readonly removed: readonly string[] | 'all';
+  /** The command sees another file system. */
+  readonly isInRoot: boolean;
+};
+const valuesOf = ({ used }: Reading, ...names: readonly string[]): string[] =>
+  used.filter(({ name }) => names.includes(name)).map(({ value }) => value ?? '');
+/** Flags with which these programs pass no variables on, or with which they pass them on. */
+const clearing: Readonly<Record<string, { readonly by?: string; readonly unless?: string }>> = {
+  env: { by: 'i ignore-environment' },
+  su: { by: 'l login' },
+  runuser: { by: 'l login' },
+  setpriv: { by: 'reset-env' },
+  sudo: { unless: 'E preserve-env' },
+  'systemd-run': { unless: 'scope' },
+};
+const isClearing = ({ used }: Reading, program: string, words: readonly string[]): boolean => {
+  const rule = Object.hasOwn(clearing, program) ? clearing[program] : undefined;
+  const isUsed = (names: string | undefined): boolean => used.some(({ name }) => has(names, name));
+  if (rule === undefined) return false;
+  // `su - USER` is `su --login USER`.
+  return rule.by === undefined
+    ? !isUsed(rule.unless)
+    : isUsed(rule.by) || (/^(su|runuser)$/.test(program) && words.includes('-'));
+};
+const textIn = ({ used }: Reading): string | undefined => used.find(({ role }) => role === 'text')?.value;
+const innerShell = (reading: Reading): Pick<InnerCommand, 'words' | 'text' | 'script'> => {
+  const [first = '', ...words] = reading.rest;
+  return reading.used.some(({ name }) => name === 'c') ? { words, text: first } : { words, script: first };
+};
+const innerWords = (flags: Wrapper, reading: Reading): Pick<InnerCommand, 'words' | 'text' | 'script'> => {
+  const text = textIn(reading);
+  if (text !== undefined) return { words: [], text };
+  if (flags === shells) return innerShell(reading);
+  if (!runsShell(flags, reading)) return { words: reading.rest };
+  const shell = readingOf(reading.rest, {}, shells);
+  readFront(shells, shell);
+  return innerShell(shell);
+};
+/**
+ * Returns the command that a wrapper or a shell starts. Undefined if the program is not a wrapper, or if it has a flag that no
+ * table describes. Pure.
+ */
+export const innerCommand = (command: readonly string[]): InnerCommand | undefined => {
+  const [word = '', ...rest] = command;
+  const name = word.replace(/^.*\//, '');
+  const isShell = interpreterOf(name) === shells;
+  const flags = isShell ? shells : Object.hasOwn(wrappers, name) ? wrappers[name] : undefined;
+  if (flags === undefined) return undefined;
+  const reading = readingOf(rest, {}, flags);
+  if (!readFront(flags, reading)) return undefined;
+  const isSetting = name === 'systemd-run';
+  return {
+    ...innerWords(flags, reading),
+    assigned: [...reading.assigned, ...(isSetting ? valuesOf(reading, 'E', 'setenv') : [])],
+    removed: isClearing(reading, name, rest) ? 'all' : name === 'env' ? valuesOf(reading, 'u', 'unset') : [],
+    isInRoot: flags.entersRoot === true || reading.used.some(({ role }) => role === 'root'),
+  };
 };

@@ -384,6 +384,19 @@ const octal = /^([-+]?)0[oO]?([0-7]+)$/;
 const whole = /^([-+]?)((?:0[xX][\da-fA-F]+)|(?:0[bB][01]+)|\d+)$/;
 const fraction = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/;
 /**
+ * Returns an integer as a number that is never above its exact value. Rounded to the nearest number, 2^64 could not be told from
+ * 2^64 - 1, which is the limit of a setting.
+ */
+const floorInteger = (digits: string, isNegative: boolean): number => {
+  const near = isNegative ? -Number(digits) : Number(digits);
+  // No setting has more than 64 binary digits.
+  if (Number.isSafeInteger(near) || digits.length > 80) return near;
+  const exact = isNegative ? -BigInt(digits) : BigInt(digits);
+  if (BigInt(near) <= exact) return near;
+  // The next number below: adjacent numbers differ by 2^-53 of their value.
+  return near > 0 ? near * (1 - 2 ** -53) : near * (1 + 2 ** -52);
+};
+/**
  * Returns the value of a plain scalar in YAML 1.1 as programs in Go read it, if it differs from YAML 1.2
  * (measured with servers of 3.3, 3.4 and 3.5). Pure.
  */
@@ -397,7 +410,7 @@ export const goScalar = (source: string, value: unknown): unknown => {
   const [, minus, eight] = octal.exec(digits) ?? [];
   if (eight !== undefined) return parseInt(`${minus}${eight}`, 8);
   const [, sign, number] = whole.exec(digits) ?? [];
-  if (number !== undefined) return sign === '-' ? -Number(number) : Number(number);
+  if (number !== undefined) return floorInteger(number, sign === '-');
   return fraction.test(digits) ? Number(digits) : value;
 };
 /** An explicit tag of a value, as the `yaml` package accepts it. */

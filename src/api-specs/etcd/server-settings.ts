@@ -177,7 +177,16 @@ export const isPathVariable = (name: string): boolean => /^ETCD_(DATA_DIR|WAL_DI
  * configuration file it has a YAML type. `urls` are text with a specific format; `duration` is `5s` as a flag
  * and a number of nanoseconds in the file.
  */
-export type SettingKind = 'text' | 'urls' | 'bind-urls' | 'whole' | 'signed' | 'switch' | 'duration' | 'list';
+export type SettingKind =
+  | 'text'
+  | 'urls'
+  | 'bind-urls'
+  | 'whole'
+  | 'whole-32'
+  | 'signed'
+  | 'switch'
+  | 'duration'
+  | 'list';
 /**
  * The sources from which a version reads a setting: as a flag and a variable, as a top-level key of the
  * configuration file, or both.
@@ -258,7 +267,8 @@ const groups: readonly Group[] = [
     'backend-batch-interval experimental-warning-apply-duration experimental-watch-progress-notify-interval',
   ],
   ['signed', 'both', '3.4', now, 'backend-batch-limit experimental-compaction-batch-limit'],
-  ['whole', 'both', '3.4', now, 'bcrypt-cost max-concurrent-streams'],
+  ['whole', 'both', '3.4', now, 'bcrypt-cost'],
+  ['whole-32', 'both', '3.4', now, 'max-concurrent-streams'],
   ['text', 'both', '3.4', '3.4', 'experimental-backend-bbolt-freelist-type'],
   [
     'switch',

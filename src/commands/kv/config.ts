@@ -80,11 +80,9 @@ const readStarts = async (
 const migrateFile = async (context: Context, values: MigrateValues, to: Minor): Promise<MigratedFile> => {
   const { path, text: before, source } = await readStarts(context, values.file, values.format);
   const when = values['keep-old-names'] === true ? 'roll' : 'after';
-  if (source.format === 'config') {
-    const { migrateConfig } = await import('../../kv/upgrade/configuration/migrate.ts');
+  const { migrateConfig, migrateSource } = await import('../../kv/upgrade/configuration/migrate.ts');
+  if (source.format === 'config')
     return { before, path, ...(await migrateConfig(before, to, when, values.file)), elsewhere: [] };
-  }
-  const { migrateSource } = await import('../../kv/upgrade/configuration/migrate-source.ts');
   return { before, path, ...migrateSource(before, path, source.starts, to, when) };
 };
 type MigrateValues = {
@@ -186,7 +184,7 @@ export const configLint = defineCommand({
   run: async (context, values) => {
     const [{ upgradeNotes }, { lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
       import('../../api-specs/etcd/server-settings.ts'),
-      import('../../kv/upgrade/configuration/migrate-source.ts'),
+      import('../../kv/upgrade/configuration/migrate.ts'),
       import('../../kv/upgrade/configuration/configuration.ts'),
       import('../../core/shell.ts'),
     ]);

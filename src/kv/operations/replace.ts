@@ -9,7 +9,7 @@ import { watchProgress } from '../upgrade/execute/connection-checks.ts';
 import { lagLimits } from '../upgrade/guards/membership.ts';
 import { memberOf } from '../upgrade/run.ts';
 import { hasProcess, type Shell, failureReason } from '../upgrade/supervisors/driver.ts';
-import { placeFunctions } from '../upgrade/supervisors/path-status.ts';
+import { placeFunctions } from '../upgrade/supervisors/driver.ts';
 import type { OperationStepHandler, OperationStepHandlers, Operation } from './journal.ts';
 import {
   add,

@@ -1,14 +1,9 @@
-import {
-  FILE_VARIABLE,
-  findServerFile,
-  refusedValues,
-  settingNames,
-} from '../../../api-specs/etcd/server-settings.ts';
+import { FILE_VARIABLE, findServerFile, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { goTags, hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
-import { argvOf, wordsOf } from '../../../core/shell.ts';
+import { argvOf } from '../../../core/shell.ts';
 import type { ClusterFile, HostFacts, MemberSpec, MemberStatus, Observation } from '../../engine/model.ts';
 import { accessInEnvironment, accessInFile, accessInFlags, type ConfigFinding, finding } from './access.ts';
 import {
@@ -59,31 +54,8 @@ export type SourceReader = {
   readonly list: (directory: string) => Promise<readonly string[]>;
 };
 
-const isServer = (word: string): boolean => /^etcd(-?v?\d[\w.-]*)?$/.test(word.split('/').at(-1) ?? '');
-export const isShell = (word: string): boolean => /^(ba|da|a|z)?sh$/.test(word.split('/').at(-1) ?? '');
-/**
- * Returns the part of a command that starts with the server's program, behind a shell, a container runtime or
- * another wrapper. Undefined without a server.
- */
-export const serverWords = (words: readonly string[]): readonly string[] | undefined => {
-  if (words.some(isShell)) {
-    const script = words[words.findIndex((word) => /^-\w*c$/.test(word)) + 1];
-    const inner = script === undefined ? undefined : wordsOf(script.replace(/\\\n/g, ' '));
-    const found = inner === undefined ? undefined : serverWords(inner);
-    if (found !== undefined) return found;
-  }
-  const at = words.findIndex(
-    (word, i) =>
-      isServer(word) && !/^--?(name|hostname|entrypoint|network|volume|v)$/.test(words[i - 1] ?? ''),
-  );
-  if (at >= 0) return words.slice(at);
-  const entry = words.findIndex((word, i) => isServer(word) && words[i - 1] === '--entrypoint');
-  if (entry < 0 && !words.some((word) => /^--entrypoint=.*etcd/.test(word))) return undefined;
-  const flags = words.findIndex(
-    (word, i) => i > entry && settingNames('flag').includes(word.replace(/^--?|=.*$/gs, '')),
-  );
-  return flags < 0 ? undefined : ['etcd', ...words.slice(flags)];
-};
+export const isServer = (word: string): boolean =>
+  /^etcd(-?v?\d[\w.-]*)?$/.test(word.split('/').at(-1) ?? '');
 const lineIn = (text: string, needle: RegExp): number =>
   text.slice(0, Math.max(0, text.search(needle))).split('\n').length;
 /** Longer texts make a pattern that is too large, and no setting has them. */

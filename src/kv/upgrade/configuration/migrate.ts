@@ -1,9 +1,16 @@
-import { durationsInFile, gatedIn36, renamedIn36 } from '../../../api-specs/etcd/server-settings.ts';
-import type { Minor } from '../../../api-specs/etcd/versions.ts';
+import {
+  durationsInFile,
+  gatedIn36,
+  renamedIn36,
+  FILE_VARIABLE,
+  findServerFile,
+  readsFileOfVariable,
+} from '../../../api-specs/etcd/server-settings.ts';
+import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import { caFileIn, type Section } from './access.ts';
+import { caFileIn, type Section, type ConfigFinding } from './access.ts';
 import {
   GATEWAY,
   lintFile,
@@ -11,8 +18,15 @@ import {
   type RepeatedKey,
   repeatText,
   splitDocuments,
+  type Origin,
+  type ServerStart,
+  escapeText,
+  flagsOf,
+  lintEnvironment,
+  lintFlags,
 } from './configuration.ts';
 import { GATES, MODE, RETENTION, nanosecondsOf } from './settings-36.ts';
+import { changedDefaults, unknownKeys, unknownVariables } from './values.ts';
 
 type Document = {
   readonly contents: unknown;
@@ -214,3 +228,307 @@ export const configBefore = (
   directory: string,
   member: string,
 ): Promise<string | undefined> => host.files.read(pathOf(directory, member));
+
+export type SourceFinding = ConfigFinding & {
+  /** Name of the server within the file. */
+  readonly server: string;
+  readonly origin: Origin | undefined;
+};
+const hasPrefix = (env: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('ETCD_')));
+
+const fileOfVariable = (to: Minor): ConfigFinding => ({
+  level: 'warn',
+  key: FILE_VARIABLE,
+  message:
+    to === '3.4'
+      ? 'is read from 3.4 on: the settings of the file replace all flags and variables'
+      : `is not read by ${to}: the server ignores the file`,
+  hint: 'name the file with --config-file',
+});
+const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
+  const { words, env, notes = [], fileNotes = [], isFileOfVariable, unreadFile } = start;
+  const isIgnored = isFileOfVariable === true && !readsFileOfVariable(to);
+  const file = isIgnored ? undefined : start.file;
+  const unread =
+    unreadFile === undefined || isIgnored
+      ? start.unread
+      : [...start.unread, `configuration file ${unreadFile}`];
+  const flags = flagsOf(words);
+  const hasFile = file !== undefined || findServerFile(flags, env[FILE_VARIABLE], to) !== undefined;
+  const own = hasPrefix(env);
+  const isSet = (key: string): boolean =>
+    hasFile
+      ? file === undefined || file[key] !== undefined
+      : flags.has(key) || own[variableOf(key)] !== undefined;
+  const known = [
+    ...(file === undefined ? [] : lintFile(file, to)),
+    ...(words.length === 0 ? [] : lintFlags(words, to, undefined, env)),
+    ...(hasFile ? [] : lintEnvironment(own, flags, to)),
+  ];
+  const unknown = [
+    ...(file === undefined ? [] : unknownKeys(file, to)),
+    ...(hasFile ? [] : unknownVariables(own, to)),
+  ];
+  return [
+    ...known,
+    ...unknown.filter(({ key }) => !known.some((one) => one.key === key)),
+    ...(isIgnored || (isFileOfVariable === true && to === '3.4') ? [fileOfVariable(to)] : []),
+    ...changedDefaults(isSet, to),
+    ...[...notes, ...(isIgnored ? [] : fileNotes)].map((note): ConfigFinding => ({ level: 'warn', ...note })),
+    ...unread.map(
+      (what): ConfigFinding => ({
+        level: 'warn',
+        key: what,
+        message: 'is not readable here, so opsctl did not check its settings',
+        hint: 'run the command on the host of the member, or check that file separately',
+      }),
+    ),
+  ];
+};
+/** Checks the servers that a file starts for version `to`. Each finding has its file and line. Pure. */
+export const lintStarts = (starts: readonly ServerStart[], to: Minor): SourceFinding[] =>
+  starts.flatMap((start) => {
+    const found = listFindings(start, to);
+    return found
+      .filter(
+        (one, i) =>
+          found.findIndex(
+            ({ key, message, level }) => key === one.key && (message === one.message || level === 'fail'),
+          ) === i,
+      )
+      .map((one) => ({ ...one, server: start.name, origin: start.origins.get(one.key) }));
+  });
+
+/** The change of a flag or variable: a new name, a new value, an additional setting, or removal. */
+type Edit =
+  | {
+      readonly kind: 'rename';
+      readonly to: string;
+      readonly value?: string;
+      readonly add?: readonly [string, string];
+    }
+  | { readonly kind: 'remove'; readonly why: string };
+type Rule = {
+  readonly name: string;
+  readonly since: Minor;
+  /** Only after every member runs the new version. */
+  readonly isLater?: true;
+  readonly edit: (value: string) => Edit | undefined;
+};
+const rename = (to: string, add?: readonly [string, string]) => (): Edit => ({
+  kind: 'rename',
+  to,
+  ...(add === undefined ? {} : { add }),
+});
+const remove = (why: string) => (): Edit => ({ kind: 'remove', why });
+const isTrue = (value: string): boolean => /^(1|t|true)$/i.test(value);
+const rules: readonly Rule[] = [
+  { name: 'ca-file', since: '3.4', edit: rename('trusted-ca-file', ['client-cert-auth', 'true']) },
+  {
+    name: 'peer-ca-file',
+    since: '3.4',
+    edit: rename('peer-trusted-ca-file', ['peer-client-cert-auth', 'true']),
+  },
+  { name: 'log-output', since: '3.4', edit: rename('log-outputs') },
+  {
+    name: 'debug',
+    since: '3.5',
+    edit: (value) =>
+      isTrue(value)
+        ? { kind: 'rename', to: 'log-level', value: 'debug' }
+        : { kind: 'remove', why: 'info is the default level' },
+  },
+  { name: 'log-package-levels', since: '3.5', edit: remove('3.5 has one level for all packages: log-level') },
+  {
+    name: 'logger',
+    since: '3.5',
+    edit: (value) => (value === 'capnslog' ? { kind: 'rename', to: 'logger', value: 'zap' } : undefined),
+  },
+  {
+    name: 'experimental-backend-bbolt-freelist-type',
+    since: '3.5',
+    edit: rename('backend-bbolt-freelist-type'),
+  },
+  ...['enable-v2', 'experimental-enable-v2v3'].map(
+    (name): Rule => ({ name, since: '3.6', edit: remove('3.6 has no v2 interface') }),
+  ),
+  ...[
+    'proxy',
+    'proxy-dial-timeout',
+    'proxy-failure-wait',
+    'proxy-read-timeout',
+    'proxy-refresh-interval',
+    'proxy-write-timeout',
+  ].map((name): Rule => ({ name, since: '3.6', edit: remove('the grpc-proxy is a separate program') })),
+  ...renamedIn36.map(({ old, now }): Rule => ({ name: old, since: '3.6', isLater: true, edit: rename(now) })),
+];
+/**
+ * Replaces switches by feature gates. The gates are one setting, so the first line contains all of them and
+ * the other lines are removed.
+ */
+const gateEdits = (
+  get: (name: string) => string | undefined,
+): { name: string; value: string; edit: Edit }[] => {
+  const given = gatedIn36.flatMap(({ old, gate }) => {
+    const value = get(old);
+    return value === undefined ? [] : [{ name: old, value, text: `${gate}=${value}` }];
+  });
+  const now = get('feature-gates');
+  const text = [...(now === undefined ? [] : [now]), ...given.map((one) => one.text)].join(',');
+  const edits = given.map(({ name, value }, i) => ({
+    name,
+    value,
+    edit: (i === 0 && now === undefined
+      ? { kind: 'rename', to: 'feature-gates', value: text }
+      : { kind: 'remove', why: 'it is one of the feature gates now' }) as Edit,
+  }));
+  return now === undefined || given.length === 0
+    ? edits
+    : [
+        { name: 'feature-gates', value: now, edit: { kind: 'rename', to: 'feature-gates', value: text } },
+        ...edits,
+      ];
+};
+const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+type Place = {
+  readonly display: (name: string) => string;
+  readonly pattern: (name: string, value: string) => RegExp;
+};
+const valuePattern = (value: string): string => `(["']?)${escapeText(value)}\\1`;
+const asFlag: Place = {
+  display: (name) => `--${name}`,
+  pattern: (name, value) =>
+    new RegExp(`(?<![\\w-])--?${escapeText(name)}(?:(?:=|\\s+)${valuePattern(value)}|(?=["'\\s\\\\]|$))`),
+};
+const asVariable: Place = {
+  display: variableOf,
+  pattern: (name, value) =>
+    new RegExp(`(?<!\\w)${variableOf(name)}(\\s*[=:]\\s*)${valuePattern(value).replace('\\1', '\\2')}`),
+};
+/**
+ * Removes a setting from a line. Removes the whole line if it is a YAML list item, a continued line, or an
+ * assignment with only this setting.
+ */
+const withoutSetting = (line: string, found: string): string | undefined => {
+  const others = line.replace(found, '').replace(/[-\s"'\\,]|export|Environment=/g, '');
+  return others === ''
+    ? undefined
+    : line
+        .replace(found, '')
+        .replace(/(?<=\S) {2,}(?=\S)/g, ' ')
+        .replace(/ +(?=["']?$)/, '');
+};
+const addedTo = (line: string, found: string, text: string, added: string): string[] => {
+  const whole = line.replace(found, text);
+  const isAlone = /^\s*-\s/.test(line) || /^\s*(export\s+)?ETCD_/.test(line);
+  return isAlone ? [whole, line.replace(found, added)] : [line.replace(found, `${text} ${added}`)];
+};
+type Change = { readonly lines: readonly string[]; readonly note: string };
+const rewrite = (
+  { place, name, value }: Wanted,
+  found: string,
+  to: string,
+  now: string | undefined,
+): string => {
+  const isFlag = place === asFlag;
+  const named = found.replace(isFlag ? `-${name}` : variableOf(name), isFlag ? `-${to}` : variableOf(to));
+  if (now === undefined) return named;
+  const at = named.lastIndexOf(value);
+  return /[=:\s]\S/.test(named)
+    ? named.slice(0, at) + now + named.slice(at + value.length)
+    : `${named}=${now}`;
+};
+const changeLine = (line: string, wanted: Wanted): Change | undefined => {
+  const { place, name, value, edit, has } = wanted;
+  const found = place.pattern(name, value).exec(line)?.[0];
+  if (found === undefined) return undefined;
+  if (edit.kind === 'remove') {
+    const left = withoutSetting(line, found);
+    return { lines: left === undefined ? [] : [left], note: `${place.display(name)} removed: ${edit.why}` };
+  }
+  const text = rewrite(wanted, found, edit.to, edit.value);
+  const shown = edit.value === undefined ? place.display(edit.to) : `${place.display(edit.to)}=${edit.value}`;
+  const note = `${place.display(name)} → ${shown}`;
+  if (edit.add === undefined || has(edit.add[0])) return { lines: [line.replace(found, text)], note };
+  const added = rewrite(wanted, found, edit.add[0], edit.add[1]);
+  return {
+    lines: addedTo(line, found, text, added),
+    note: `${note}, with ${place.display(edit.add[0])}=${edit.add[1]}`,
+  };
+};
+/** Maximum number of lines after the first line of a setting that may belong to its command. */
+const MAX_LINES = 200;
+type Wanted = {
+  readonly place: Place;
+  readonly name: string;
+  readonly value: string;
+  readonly edit: Edit;
+  readonly origin: Origin | undefined;
+  readonly has: (name: string) => boolean;
+};
+const noOther = (): boolean => false;
+/** Edits of one server, in the order in which they apply. */
+const listEdits = ({ words, env, origins }: ServerStart, to: Minor, when: 'roll' | 'after'): Wanted[] => {
+  const flags = flagsOf(words);
+  const has = (name: string): boolean => flags.has(name) || env[variableOf(name)] !== undefined;
+  const places = [
+    { place: asFlag, get: (name: string) => flags.get(name) },
+    { place: asVariable, get: (name: string) => env[variableOf(name)] },
+  ];
+  const active = rules.filter(
+    ({ since, isLater }) => compareVersions(to, since) >= 0 && (isLater !== true || when === 'after'),
+  );
+  return places.flatMap(({ place, get }) => {
+    const originOf = (name: string): Origin | undefined => origins.get(place.display(name));
+    const renamed = active.flatMap(({ name, edit: editOf }): Wanted[] => {
+      const value = get(name);
+      const edit = value === undefined ? undefined : editOf(value);
+      return value === undefined || edit === undefined
+        ? []
+        : [{ place, name, value, edit, origin: originOf(name), has }];
+    });
+    const gates = compareVersions(to, '3.6') < 0 || when === 'roll' ? [] : gateEdits(get);
+    return [
+      ...renamed,
+      ...gates.map((one): Wanted => ({ place, ...one, origin: originOf(one.name), has: noOther })),
+    ];
+  });
+};
+/**
+ * Returns the text of a unit, an environment file, a manifest or a command for version `to`. Settings in
+ * other files are listed, not changed. Pure.
+ */
+export const migrateSource = (
+  text: string,
+  path: string,
+  starts: readonly ServerStart[],
+  to: Minor,
+  when: 'roll' | 'after',
+): Migrated & { readonly elsewhere: readonly string[] } => {
+  const lines = text.split('\n').map((line): readonly string[] => [line]);
+  const [changes, elsewhere]: [string[], string[]] = [[], []];
+  for (const wanted of starts.flatMap((start) => listEdits(start, to, when))) {
+    const { origin, place, name } = wanted;
+    const first = (origin?.line ?? 1) - 1;
+    const change =
+      origin !== undefined && origin.path !== path
+        ? undefined
+        : lines
+            .slice(first, first + MAX_LINES)
+            .map((line, i) => ({
+              at: first + i,
+              found: line.length === 1 ? changeLine(line[0] as string, wanted) : undefined,
+            }))
+            .find(({ found }) => found !== undefined);
+    if (change?.found === undefined) {
+      const isHere = origin === undefined || origin.path === path;
+      const why = isHere ? 'has a form that opsctl does not rewrite' : 'is set in another file';
+      elsewhere.push(`${origin?.path ?? path}:${first + 1}: ${place.display(name)} ${why}`);
+    } else {
+      lines[change.at] = change.found.lines;
+      changes.push(`line ${change.at + 1}: ${change.found.note}`);
+    }
+  }
+  return { text: lines.flat().join('\n'), changes, elsewhere };
+};

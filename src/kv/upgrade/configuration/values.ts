@@ -22,16 +22,15 @@ const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll
 const hasOwnRules = new Set(['auto-compaction-retention', 'log-output', 'log-outputs', 'feature-gates']);
 const stops = 'the server would not start';
 
-/** The servers keep these numbers in 64 bits. */
+/** The lowest and the highest number of each kind (measured on the servers). */
 const ranges = {
   whole: [0n, 2n ** 64n - 1n],
+  'whole-32': [0n, 2n ** 32n - 1n],
   signed: [-(2n ** 63n), 2n ** 63n - 1n],
 } as const;
-/**
- * A number of a file is rounded, so the first number above the limit cannot be told from the limit: it passes.
- */
+/** The reader of the file rounds a large number down, so a number above the limit is never rounded to the limit. */
 const isInteger = (value: unknown, [least, most]: readonly [bigint, bigint]): boolean =>
-  typeof value === 'number' && Number.isInteger(value) && value >= Number(least) && value <= Number(most);
+  typeof value === 'number' && Number.isInteger(value) && value >= Number(least) && value < Number(most + 1n);
 type FileRule = { readonly fits: (value: unknown) => boolean; readonly what: string; readonly hint: string };
 const digits = 'write digits, without quotes';
 const text: FileRule = {
@@ -46,6 +45,11 @@ const fileRules: Readonly<Record<SettingKind, FileRule>> = {
   whole: {
     fits: (value) => isInteger(value, ranges.whole),
     what: 'a whole number of 64 bits',
+    hint: digits,
+  },
+  'whole-32': {
+    fits: (value) => isInteger(value, ranges['whole-32']),
+    what: 'a whole number of 32 bits',
     hint: digits,
   },
   signed: {
@@ -124,19 +128,28 @@ export const normalizeKeys = (file: Settings): Settings => {
   return Object.fromEntries(entries);
 };
 
+/** Go allows one underscore between two digits, and behind a prefix. */
+const goNumber = '(0x(_?[\\da-f])+|0b(_?[01])+|0o?(_?[0-7])*|[1-9](_?\\d)*)';
 const flagForms: Readonly<Record<SettingKind, RegExp | undefined>> = {
   text: undefined,
   list: undefined,
   urls: undefined,
   'bind-urls': undefined,
-  whole: /^(0x[\da-f_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/i,
-  signed: /^[-+]?(0x[\da-f_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/i,
+  whole: new RegExp(`^${goNumber}$`, 'i'),
+  'whole-32': new RegExp(`^${goNumber}$`, 'i'),
+  signed: new RegExp(`^[-+]?${goNumber}$`, 'i'),
   switch: /^(1|0|t|f|true|false|T|F|TRUE|FALSE|True|False)$/,
   duration: /^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)){1,100})$/,
 };
+/** A server keeps a duration as a number of nanoseconds in 64 bits. */
+const isDurationInRange = (value: string): boolean => {
+  const nanoseconds = nanosecondsOf(value.replace(/^[-+]/, ''));
+  return nanoseconds === undefined || nanoseconds < 2 ** 63;
+};
 /** Returns whether a number that has the form of a flag is in the range of its kind. */
 const isInRange = (kind: SettingKind, value: string): boolean => {
-  if (kind !== 'whole' && kind !== 'signed') return true;
+  if (kind === 'duration') return isDurationInRange(value);
+  if (kind !== 'whole' && kind !== 'whole-32' && kind !== 'signed') return true;
   const digits = value
     .replace(/^[-+]|_/g, '')
     .toLowerCase()
@@ -153,6 +166,7 @@ const flagWords: Readonly<Record<SettingKind, string>> = {
   urls: '',
   'bind-urls': '',
   whole: 'a whole number of 64 bits',
+  'whole-32': 'a whole number of 32 bits',
   signed: 'a whole number of 64 bits',
   switch: 'true or false',
   duration: 'a duration such as 5s',

@@ -142,6 +142,8 @@ type Variables = {
   readonly comments: string[];
   /** A quote that no line closes contains the rest of the file. */
   readonly isOpen: boolean;
+  /** Variables with the word `export` in front of them. */
+  readonly exported: ReadonlySet<string>;
 };
 /** Returns the assignments of an environment file. `container`: the file is read by compose or podman. */
 export const readEnvironment = (
@@ -152,26 +154,28 @@ export const readEnvironment = (
   const env: Record<string, string> = {};
   const origins = new Map<string, Origin>();
   const comments: string[] = [];
+  const exported = new Set<string>();
   const entries = listEntries(text, by !== 'container');
   for (const entry of entries) {
     const found = nameOf(entry);
     if (found === undefined || (by === 'systemd' && found.isExported)) continue;
+    if (found.isExported) exported.add(found.name);
     const { value, hasComment } = shellValue(entry.raw);
     if (hasComment) comments.push(found.name);
     env[found.name] = by === 'systemd' ? entry.value : value;
     origins.set(found.name, { path, line: entry.line });
   }
-  return { env, origins, comments, isOpen: entries.some(({ isOpen }) => isOpen) };
+  return { env, origins, comments, exported, isOpen: entries.some(({ isOpen }) => isOpen) };
 };
 
 export const isEnvironment = (text: string): boolean => {
   const entries = listEntries(text);
   return entries.length > 0 && entries.every((entry) => nameOf(entry) !== undefined);
 };
-/** Returns the unquoted values that continue on further lines: they may be the command of a shell. */
-export const continuedValues = (text: string): string[] =>
+/** Returns the unquoted values of several words: behind an assignment, a shell runs the words as a command. */
+export const plainValues = (text: string): string[] =>
   listEntries(text).flatMap(({ raw, value }) =>
-    /\\\r?\n/.test(raw) && quotedStart(raw.trimStart()) === undefined ? [value] : [],
+    /\s/.test(raw.trim()) && quotedStart(raw.trimStart()) === undefined ? [value] : [],
   );
 /** The first line names the program that runs the file. Other programs write their own comments with `#!`. */
 export const isScript = (text: string): boolean => /^#![ \t]*\//.test(text);
@@ -226,39 +230,6 @@ export const environmentNotes = (text: string, comments: readonly string[]): Not
   ];
 };
 
-/** Variables that a shell inserts into the arguments of a server. Their values are unknown before the start. */
-export const shellVariables = (words: readonly string[]): string[] => [
-  ...new Set(
-    words.flatMap((word) =>
-      [...word.matchAll(/\$\{?([A-Za-z_]\w*)/g)].map(([, name = '']) => `variable ${name}`),
-    ),
-  ),
-];
-/** The variables of a script that are a whole word without quotes: a shell splits their values. */
-const splitVariables = (script: string): ReadonlySet<string> => {
-  const bare = script.replace(/\\[\s\S]/g, 'x').replace(/'[^']*'|"[^"]*"/g, 'x');
-  const found = bare.matchAll(/(?<!\S)\$(?:\{(\w+)\}|(\w+))(?!\S)/g);
-  return new Set([...found].map(([, braced, plain]) => braced ?? plain ?? ''));
-};
-/** `script`: the text of the words with its quotes. */
-export const insertByShell = (
-  words: readonly string[],
-  env: Readonly<Record<string, string>>,
-  script: string,
-): string[] => {
-  const split = splitVariables(script);
-  return words.flatMap((word) => {
-    const result = word.replace(
-      /\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))/g,
-      (whole, braced: string | undefined, plain: string | undefined) => env[braced ?? plain ?? ''] ?? whole,
-    );
-    const [, braced, plain] = /^\$(?:\{(\w+)\}|(\w+))$/.exec(word) ?? [];
-    return split.has(braced ?? plain ?? '') ? result.split(/\s+/).filter((part) => part !== '') : [result];
-  });
-};
-/** The part of a command line in which a shell inserts variables: without quotes that keep `$`, and without escaped ones. */
-export const withoutLiterals = (line: string): string => line.replace(/\\[\s\S]|'[^']*'/g, ' ');
-
 /** Returns the index of the brace that closes a `${`; a value inside may contain further ones. Undefined if none closes it. */
 const closingBrace = (text: string, from: number): number | undefined => {
   let depth = 1;
@@ -311,3 +282,182 @@ export const insertInPod = (text: string, env: Readonly<Record<string, string>>)
   text.replace(/\$\$|\$\(([A-Za-z_][\w.-]*)\)/g, (whole, key: string | undefined) =>
     key === undefined ? '$' : (env[key] ?? whole),
   );
+
+/** A word of a shell text without its quotes. Expansions such as `$NAME` and `$(COMMAND)` stay in the text. */
+export type ShellWord = {
+  readonly text: string;
+  /** The whole word is one variable without quotes: a shell splits its value. */
+  readonly isSplit: boolean;
+  /** It contains a `$` that the shell does not expand, and none that it expands. */
+  readonly isLiteral: boolean;
+};
+export type ShellCommand = { readonly words: readonly ShellWord[] };
+export type ShellText = {
+  readonly commands: readonly ShellCommand[];
+  /** A part of the text that was not read. */
+  readonly problem?: string;
+};
+const keywords = new Set([
+  'if',
+  'then',
+  'elif',
+  'else',
+  'fi',
+  'while',
+  'until',
+  'do',
+  'done',
+  '!',
+  '{',
+  '}',
+  'esac',
+]);
+export const isShellKeyword = (word: string): boolean => keywords.has(word);
+
+type Word = { text: string; isQuoted: boolean; hasLiteral: boolean; hasExpansion: boolean };
+type Lexer = {
+  readonly source: string;
+  readonly commands: ShellCommand[];
+  at: number;
+  words: ShellWord[];
+  word: Word | undefined;
+  isInQuotes: boolean;
+  /** The next word is the target of a redirection. */
+  isTarget: boolean;
+  problem: string | undefined;
+};
+const wordOf = (lexer: Lexer): Word => {
+  lexer.word ??= { text: '', isQuoted: false, hasLiteral: false, hasExpansion: false };
+  return lexer.word;
+};
+const addText = (lexer: Lexer, text: string, isQuoted = false): void => {
+  const word = wordOf(lexer);
+  word.text += text;
+  if (isQuoted) word.isQuoted = true;
+  if (isQuoted && text.includes('$')) word.hasLiteral = true;
+};
+const endWord = (lexer: Lexer): void => {
+  const { word, isTarget } = lexer;
+  if (word === undefined) return;
+  const { text, isQuoted, hasLiteral, hasExpansion } = word;
+  if (!isTarget)
+    lexer.words.push({
+      text,
+      isSplit: !isQuoted && /^\$(\w+|\{\w+\})$/.test(text),
+      isLiteral: hasLiteral && !hasExpansion,
+    });
+  [lexer.word, lexer.isTarget] = [undefined, false];
+};
+const endCommand = (lexer: Lexer): void => {
+  endWord(lexer);
+  if (lexer.words.length > 0) lexer.commands.push({ words: lexer.words });
+  [lexer.words, lexer.isTarget] = [[], false];
+};
+const stop = (lexer: Lexer, why: string): void => {
+  lexer.problem = why;
+  lexer.at = lexer.source.length;
+};
+/** Finds the end of an expansion. Brackets inside single quotes and behind a backslash do not count. */
+const endOfExpansion = (source: string, from: number): number | undefined => {
+  const pattern = source[from + 1] === '(' ? /\\[\s\S]|'[^']*'|[()]/g : /\\[\s\S]|[{}]/g;
+  let depth = 0;
+  pattern.lastIndex = from + 1;
+  for (let found = pattern.exec(source); found !== null; found = pattern.exec(source)) {
+    if (/^[({]$/.test(found[0])) depth += 1;
+    if (/^[)}]$/.test(found[0])) depth -= 1;
+    if (depth === 0) return pattern.lastIndex;
+  }
+  return undefined;
+};
+type Act = (lexer: Lexer, found: RegExpExecArray) => void;
+const readExpansion: Act = (lexer, { index }) => {
+  const end = endOfExpansion(lexer.source, index);
+  if (end === undefined) {
+    stop(lexer, 'an expansion that is not closed');
+    return;
+  }
+  addText(lexer, lexer.source.slice(index, end));
+  wordOf(lexer).hasExpansion = true;
+  lexer.at = end;
+};
+const addVariable: Act = (lexer, [text]) => {
+  addText(lexer, text);
+  wordOf(lexer).hasExpansion = true;
+};
+const addOutput: Act = (lexer, [, command = '']) => {
+  addText(lexer, `$(${command})`);
+  wordOf(lexer).hasExpansion = true;
+};
+const addQuoted: Act = (lexer, [, text = '']) => addText(lexer, text, true);
+const addPlain: Act = (lexer, [text]) => addText(lexer, text);
+const ignore: Act = () => undefined;
+const isUnclosed: Act = (lexer) => stop(lexer, 'a quote that is not closed');
+const expansions: readonly (readonly [pattern: RegExp, act: Act])[] = [
+  [/\$[({]/y, readExpansion],
+  [/`([^`]*)`/y, addOutput],
+  [/\$(?:\w+|[@*#?$!-])?/y, addVariable],
+];
+const inQuotes: readonly (readonly [pattern: RegExp, act: Act])[] = [
+  [/\\\r?\n/y, ignore],
+  [/\\([\\"$`])/y, addQuoted],
+  ...expansions,
+  [
+    /"/y,
+    (lexer) => {
+      lexer.isInQuotes = false;
+    },
+  ],
+  [/[^\\"$`]+|[\s\S]/y, addPlain],
+];
+const outside: readonly (readonly [pattern: RegExp, act: Act])[] = [
+  [/\\\r?\n/y, ignore],
+  [/\\([\s\S])/y, addQuoted],
+  [/'([^']*)'/y, addQuoted],
+  [/'/y, isUnclosed],
+  [
+    /"/y,
+    (lexer) => {
+      addText(lexer, '');
+      wordOf(lexer).isQuoted = true;
+      lexer.isInQuotes = true;
+    },
+  ],
+  ...expansions,
+  [
+    /<<-?(?!<)|[<>]\(/y,
+    (lexer) => stop(lexer, 'a here-document or a process substitution, and the text behind it'),
+  ],
+  // The number of a file in front of a redirection is not an argument.
+  [
+    /(?<=^|[\s;&|(])\d*(?:&>>?|<<<|>>|[<>]&|>\||<>|[<>])|&>>?|<<<|>>|[<>]&|>\||<>|[<>]/y,
+    (lexer) => {
+      endWord(lexer);
+      lexer.isTarget = true;
+    },
+  ],
+  [/[;&|()\n]/y, (lexer) => endCommand(lexer)],
+  [/\s+/y, (lexer) => endWord(lexer)],
+  [/(?<=^|[\s;&|()])#[^\n]*/y, ignore],
+  [/\d+(?![<>\d])|[^\s\\'"$`;&|()<>\d]+|[\s\S]/y, addPlain],
+];
+const readToken = (lexer: Lexer): void => {
+  for (const [pattern, act] of lexer.isInQuotes ? inQuotes : outside) {
+    pattern.lastIndex = lexer.at;
+    const found = pattern.exec(lexer.source);
+    if (found === null || found[0] === '') continue;
+    lexer.at = pattern.lastIndex;
+    act(lexer, found);
+    return;
+  }
+};
+/** Splits the text of a shell into its commands. Operators and redirections separate words. Pure. */
+export const lexShell = (source: string): ShellText => {
+  const lexer: Lexer = {
+    ...{ source, commands: [], at: 0, words: [], word: undefined },
+    ...{ isInQuotes: false, isTarget: false, problem: undefined },
+  };
+  while (lexer.at < source.length) readToken(lexer);
+  if (lexer.isInQuotes) lexer.problem = 'a quote that is not closed';
+  endCommand(lexer);
+  return { commands: lexer.commands, ...(lexer.problem === undefined ? {} : { problem: lexer.problem }) };
+};

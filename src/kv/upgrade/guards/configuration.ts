@@ -10,6 +10,7 @@ import {
   lintFlags,
   readSettings,
 } from '../configuration/configuration.ts';
+import { findServers, noSurroundings } from '../configuration/server-command.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { changedDefaults } from '../configuration/values.ts';
@@ -27,20 +28,29 @@ type Start = {
   readonly env: Readonly<Record<string, string>>;
   readonly inWords: string;
   readonly inEnv: string;
+  /** Parts of new_command that are unknown before it runs. */
+  readonly unread: readonly string[];
 };
+/** The server behind the wrappers of new_command. A script of the operator counts as the server. */
+const serverOf = (
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Pick<Start, 'words' | 'env' | 'unread'> =>
+  findServers(words, { ...noSurroundings, env })[0] ?? { words, env, unread: [] };
 export const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
   const named = argvOf(member.new_command, member.new_binary);
   if (isLocal || member.new_command !== undefined) {
     // A successor inherits the environment of the running process, and `env` overrides it.
     const file = host?.environment?.[FILE_VARIABLE];
     const env = { ...(file === undefined ? {} : { [FILE_VARIABLE]: file }), ...member.env };
-    return { words: named ?? [], env, inWords: 'in new_command', inEnv: 'in env' };
+    return { ...serverOf(named ?? [], env), inWords: 'in new_command', inEnv: 'in env' };
   }
   return host?.command === undefined || host.environment === undefined
     ? undefined
     : {
         words: host.command,
         env: host.environment,
+        unread: [],
         inWords: 'in the command line of its service',
         inEnv: 'in the environment of its service',
       };
@@ -50,6 +60,14 @@ export const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean):
 export const isStartedHere = (cluster: ClusterFile): boolean =>
   [cluster.driver ?? 'local', cluster.ssh?.then ?? 'local'].every((one) => one === 'local' || one === 'ssh');
 
+const noteUnread = (member: MemberSpec, { unread }: Start, to: Minor, log: Log): void => {
+  for (const part of unread)
+    log.noteUnknown({
+      member: member.name,
+      message: `${member.name}: cannot check a part of its start for ${to}: ${part}`,
+      hint: 'write the flags and the variables of the server into new_command and env',
+    });
+};
 const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }: Way, log: Log): void => {
   const start = startOf(member, host, isLocal);
   if (start === undefined) {
@@ -62,6 +80,7 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
     return;
   }
   const flags = flagsOf(start.words);
+  noteUnread(member, start, to, log);
   // A script of the operator may contain the flags or set the variables.
   if (isLocal && flags.size === 0 && Object.keys(start.env).length === 0 && host?.config === undefined)
     log.noteUnknown({

@@ -14,7 +14,7 @@ import type { BucketOptions } from '../../snapshots/catalog.ts';
 import { isBucketUrl } from '../../snapshots/catalog.ts';
 import { asLocalFile } from '../../snapshots/trial-restore.ts';
 import { type Shell, versionInText, failureReason } from '../supervisors/driver.ts';
-import { placeFunctions } from '../supervisors/path-status.ts';
+import { placeFunctions } from '../supervisors/driver.ts';
 import { isTrustRefusal, trustFunctions } from '../supervisors/member-process.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
 

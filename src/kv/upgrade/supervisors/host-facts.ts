@@ -15,8 +15,10 @@ import {
   valuesIn,
   versionInText,
   type Which,
+  placeFrom,
+  placeScript,
+  seePlace,
 } from './driver.ts';
-import { placeFrom, placeScript, seePlace } from './path-status.ts';
 import { type ProcessInfo, serverVariables, wordsIn } from './process-record.ts';
 import { isTrustRefusal, trustFunctions, trustScript } from './member-process.ts';
 import { walFacts } from './wal-directory.ts';

@@ -4,8 +4,7 @@ import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import type { HostFacts, Identity, MemberSpec, Move, PathStatus } from '../../engine/model.ts';
 import { argvOf, sh, shellLines, type ShellScript } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import type { FactsRequest, Which } from './driver.ts';
-import { placeText } from './path-status.ts';
+import { type FactsRequest, placeText, type Which } from './driver.ts';
 import type { ProcessInfo, ProcessTable } from './process-record.ts';
 
 /** `problem`: a process exists, but it is not this member. */

@@ -5,9 +5,17 @@ import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import { type ScriptRunner, type DataCopy, type FactsRequest, valuesIn } from './driver.ts';
+import {
+  type DataCopy,
+  type FactsRequest,
+  isPartOf,
+  placeFrom,
+  placeFunctions,
+  placeScript,
+  type ScriptRunner,
+  valuesIn,
+} from './driver.ts';
 import { findMinor, ownerFacts } from './member-process.ts';
-import { isPartOf, placeFrom, placeFunctions, placeScript } from './path-status.ts';
 import { wordsIn } from './process-record.ts';
 
 /** The settings of a running server that name directories. */

@@ -12,7 +12,7 @@ import {
 } from '../../../../src/api-specs/etcd/server-settings.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import { AppError } from '../../../../src/core/problem.ts';
-import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
+import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
 import { realServers } from '../../../real/etcd.mjs';
 import { makeDirectory } from '../../../support/directory.ts';
@@ -142,25 +142,30 @@ const compareAll = async (minor: Minor, cases: readonly Case[]): Promise<string[
   return wrong;
 };
 
+/** Both limits of a range, and the numbers around them. */
+const limits = (least: bigint, most: bigint): string[] =>
+  [least, most].flatMap((limit) => [limit - 1n, limit, limit + 1n]).map(String);
 /** Values of other YAML types for each kind, and text that the flag does not parse. */
 const inFile: Readonly<Record<SettingKind, readonly string[]>> = {
   text: ['[a]'],
   urls: ['7', 'http://a.example'],
   'bind-urls': ['7', 'http://127.0.0.1', 'http://host.example:2379'],
-  whole: ['"7"', '-1', '1.5'],
-  signed: ['"7"', '1.5'],
-  switch: ['"true"', '1'],
-  duration: ['5s', '1.5'],
+  whole: ['"7"', '-1', '1.5', ...limits(0n, 2n ** 64n - 1n)],
+  'whole-32': ['"7"', '-1', '1.5', ...limits(0n, 2n ** 32n - 1n)],
+  signed: ['"7"', '1.5', ...limits(-(2n ** 63n), 2n ** 63n - 1n)],
+  switch: ['"true"', '1', 'True', 'yes', 'y', 't'],
+  duration: ['5s', '1.5', ...limits(-(2n ** 63n), 2n ** 63n - 1n)],
   list: ['x'],
 };
 const asFlag: Readonly<Record<SettingKind, readonly string[]>> = {
   text: [],
   urls: ['a.example:1', 'http://a.example'],
   'bind-urls': ['a.example:1', 'http://127.0.0.1', 'http://host.example:2379'],
-  whole: ['x', '-1'],
-  signed: ['x', '1.5'],
-  switch: ['maybe'],
-  duration: ['5', 'x'],
+  whole: ['x', '-1', '1__0', '1_', '0x', ...limits(0n, 2n ** 64n - 1n)],
+  'whole-32': ['x', '-1', ...limits(0n, 2n ** 32n - 1n)],
+  signed: ['x', '1.5', '+', ...limits(-(2n ** 63n), 2n ** 63n - 1n)],
+  switch: ['maybe', '', 't', 'T', 'True', 'tRue', 'yes', 'on', '2'],
+  duration: ['5', 'x', '', '1d', '.5s', '2562048h', '2562047h', '-2562048h', '1h1m'],
   list: [],
 };
 const names = [...new Set(serverSettings.filter(({ since }) => since !== '3.6').map(({ name }) => name))];

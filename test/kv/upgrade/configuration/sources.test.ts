@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { lintStarts, migrateSource } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
+import { lintStarts, migrateSource } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { readSource, type SourceFormat } from '../../../../src/kv/upgrade/configuration/sources.ts';
-import { serverWords } from '../../../../src/kv/upgrade/configuration/configuration.ts';
+import { serverWords } from '../../../../src/kv/upgrade/configuration/server-command.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import { naming } from '../../../support/facts.ts';
 
@@ -254,6 +254,36 @@ describe('settings of a file keep their place', () => {
     expect(await findings(unit, '3.5', files)).toEqual([]);
     const { starts } = await read('export ETCD_NAME=n1\n');
     expect(lintStarts(starts, '3.5').map(({ level, key }) => [level, key])).toEqual([['warn', 'ETCD_NAME']]);
+  });
+  it.each([
+    ['max-concurrent-streams', 2n ** 32n - 1n],
+    ['snapshot-count', 2n ** 64n - 1n],
+    ['quota-backend-bytes', 2n ** 63n - 1n],
+    ['quota-backend-bytes', -(2n ** 63n)],
+  ])('the limit %s %s passes in each source, and the next number fails', async (key, limit) => {
+    const next = limit > 0n ? limit + 1n : limit - 1n;
+    for (const [value, level] of [
+      [limit, 0],
+      [next, 1],
+    ] as const)
+      for (const text of [
+        `name: a\n${key}: ${value}\n`,
+        `etcd --name a --${key}=${value}\n`,
+        `ETCD_NAME=a\nETCD_${key.toUpperCase().replaceAll('-', '_')}=${value}\n`,
+      ])
+        expect((await findings(text, '3.5')).length, text).toBe(level);
+  });
+  it.each([
+    ['--grpc-keepalive-timeout=2562047h', 0],
+    ['--grpc-keepalive-timeout=2562048h', 1],
+    ['--snapshot-count=1_0', 0],
+    ['--snapshot-count=1__0', 1],
+    ['--snapshot-count=1_', 1],
+    ['--enable-pprof=', 1],
+    ['--enable-pprof=tRue', 1],
+    ['--enable-pprof=T', 0],
+  ])('the value of %s stops a server: %s', async (flag, count) => {
+    expect(await findings(`etcd --name a ${flag}\n`, '3.5')).toHaveLength(count);
   });
   it('names the nearest setting of an unknown key, variable and flag', async () => {
     const hints = async (text: string) =>

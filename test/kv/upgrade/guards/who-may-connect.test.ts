@@ -82,3 +82,47 @@ describe('driver local', () => {
     ]);
   });
 });
+
+describe('a server behind wrappers in new_command', () => {
+  const server = ['/opt/etcd', '--name', 'n2', '--debug'];
+  const look = (spec: Partial<MemberSpec>, to: '3.4' | '3.5' = '3.4') =>
+    only(
+      said('configuration-fits', { cluster: cluster({}, spec) }, { from: to === '3.5' ? '3.4' : '3.3', to }),
+    ).filter((row) => !row.includes('cors'));
+  it.each([
+    [['env', 'GOGC=50', ...server]],
+    [['nice', '-n', '-5', 'ionice', '-c2', '-n0', ...server]],
+    [['taskset', '-c', '0', 'chroot', '--userspec=etcd', '/srv', ...server]],
+    [['setpriv', '--reuid', 'etcd', '--init-groups', ...server]],
+    [['sudo', '-u', 'etcd', ...server]],
+    [['runuser', '-u', 'etcd', '--', ...server]],
+    [['su', '-s', '/bin/sh', 'etcd', '-c', `exec ${server.join(' ')} >>/l 2>&1`]],
+    [['systemd-run', '--unit', 'etcd', '-p', 'User=etcd', ...server]],
+    [['tini', '-g', '--', 'dumb-init', '--', ...server]],
+    [['/bin/sh', '-c', `ulimit -n 65536; exec ${server.join(' ')}`]],
+    [['docker', 'run', '-d', '--name', 'etcd', '-v', '/d:/d', 'etcd:3.5', ...server]],
+  ])('%j: each flag is checked, and no flag of the wrapper', (new_command) => {
+    expect(look({ new_command }, '3.5')).toEqual([expect.stringMatching(/^fail n2: n2: --debug/)]);
+  });
+  it('checks the variables of a wrapper that decide who may connect', () => {
+    for (const wrapper of ['env', 'sudo', 'exec env'])
+      expect(
+        look({ new_command: [...wrapper.split(' '), 'ETCD_CA_FILE=/ca.pem', '/opt/etcd', '--name', 'n2'] }),
+      ).toEqual([expect.stringMatching(/^fail n2: n2: ETCD_CA_FILE/)]);
+  });
+  it('reports parts of the command that are unknown before it runs', () => {
+    const unknown = (...new_command: string[]) =>
+      look({ new_command }).filter((row) => row.startsWith('unknown'));
+    expect(unknown('sh', '-c', 'exec /opt/etcd --name $NAME $(cat /args)')).toEqual([
+      expect.stringContaining('variable NAME'),
+      expect.stringContaining('output of $(cat /args)'),
+    ]);
+    expect(unknown('sh', '-c', '. /etc/etcd.env; exec /opt/etcd --name n2')).toEqual([
+      expect.stringContaining('/etc/etcd.env'),
+    ]);
+    expect(unknown('/opt/wrap', '/opt/etcd', '--name', 'n2')).toEqual([expect.stringContaining('wrap')]);
+    expect(unknown('docker', 'run', '-e', 'ETCD_NAME', 'img', 'etcd', '--name', 'n2')).toEqual([
+      expect.stringContaining('variable ETCD_NAME'),
+    ]);
+  });
+});

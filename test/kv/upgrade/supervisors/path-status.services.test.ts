@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { memberDisks } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import { openDriver } from '../../../../src/kv/upgrade/supervisors/open.ts';
-import { placeFrom, placeScript, seePlace } from '../../../../src/kv/upgrade/supervisors/path-status.ts';
+import { placeFrom, placeScript, seePlace } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import { localShell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import {
