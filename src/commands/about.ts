@@ -105,7 +105,7 @@ const explainOver = (groups: readonly Group[]): Command =>
       { line: 'opsctl explain 20', says: 'Explain an exit code' },
       { line: 'opsctl explain tracker labels create name', says: 'Show a field with its limits' },
     ],
-    run: async ({ host }, { name: words = [] }) => {
+    run: async ({ host, isFormatGiven }, { name: words = [] }) => {
       const { explainable, explanationOf } = await import('../cli/explain.ts');
       if (words.length === 0) return rowsResult(explainable(), { name: 'name' });
       const page = await explanationOf(words as string[]);
@@ -119,7 +119,12 @@ const explainOver = (groups: readonly Group[]): Command =>
         );
       }
       const { helpWidth, pageText } = await import('../output/page-text.ts');
-      return recordResult(page, { text: pageText(page, helpWidth(host.terminal.stdout.columns)) });
+      const { isTty, columns } = host.terminal.stdout;
+      const text = pageText(page, helpWidth(columns));
+      // Like a help page: a person who searches the page needs text, and a program asks for JSON.
+      return isTty || isFormatGiven === true
+        ? recordResult(page, { text })
+        : rawResult(`${text.trimEnd()}\n`);
     },
   });
 export const explainCommandsOver = (groups: readonly Group[]): readonly Command[] => [explainOver(groups)];

@@ -143,6 +143,15 @@ test('codes of guards and of network failures have a page', async () => {
   expect(await explanationOf(['NO_SUCH_CODE'])).toBeUndefined();
 });
 
+test('explain prints text into a pipe, and JSON for a program that asks for it', async () => {
+  const run = (...more: string[]) => opsctl(['explain', 'NO_TOKEN', ...more], { home: makeDirectory() });
+  const { code, stdout } = await run();
+  expect([code, stdout]).toEqual([0, expect.stringContaining('opsctl config set tracker.token')]);
+  expect(stdout).not.toContain('"kind"');
+  expect(JSON.parse((await run('-o', 'json')).stdout)).toMatchObject({ title: 'NO_TOKEN' });
+  expect((await run('--jq', '.title')).stdout).toBe('NO_TOKEN\n');
+});
+
 test('explain points to the help of a command, and knows the singular of a resource', async () => {
   const failed = await opsctl(['explain', 'kv', 'upgrade', '-o', 'json'], { home: makeDirectory() });
   expect(JSON.parse(failed.stderr)).toMatchObject({
