@@ -95,7 +95,7 @@ const systemSentence = (message: string): string => {
     /^(E[A-Z0-9]+): (.+?), ([a-z]+)(?: '(.*)')?$/s.exec(message) ?? [];
   if (code === undefined || (path === undefined && call !== 'write')) return message;
   const verb = Object.hasOwn(systemCalls, call) ? systemCalls[call] : call;
-  const object = path === undefined ? 'standard output' : `"${path.replace("' -> '", '" to "')}"`;
+  const object = path === undefined ? 'to standard output' : `"${path.replace("' -> '", '" to "')}"`;
   return `cannot ${verb} ${object}: ${reason} (${code})`;
 };
 /** `mkdir` fails with EEXIST only if the path is not a directory: opsctl uses a directory that exists. */

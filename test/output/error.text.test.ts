@@ -258,7 +258,7 @@ test.each([
   [
     'ENOSPC: no space left on device, write',
     'write',
-    'cannot write standard output: no space left on device (ENOSPC)',
+    'cannot write to standard output: no space left on device (ENOSPC)',
   ],
   ["EACCES: permission denied, scandir '/a'", 'scandir', 'cannot read "/a": permission denied (EACCES)'],
   [

@@ -225,7 +225,7 @@ export const defects: readonly Defect[] = [
     {
       line: 'opsctl tracker export >/dev/full',
       code: 3,
-      err: /cannot write standard output: .*\(ENOSPC\)/,
+      err: /cannot write to standard output: .*\(ENOSPC\)/,
       never: /OPSCTL_HOME/,
     },
   ],
