@@ -359,8 +359,11 @@ export type About = {
   readonly service: string;
 };
 /** Service and account of a run as one word: rows that were sent to one are not there in another. */
-export const targetMark = ({ baseUrl, headers, isMock }: Target): string =>
-  hash('sha256', isMock ? 'embedded mock server' : JSON.stringify([baseUrl, headers])).slice(0, 16);
+export const targetMark = ({ baseUrl, headers, account, isMock }: Target): string =>
+  hash('sha256', isMock ? 'embedded mock server' : JSON.stringify([baseUrl, account ?? headers])).slice(
+    0,
+    16,
+  );
 export const serviceText = ({ baseUrl, isMock }: Target): string =>
   isMock ? 'embedded mock server' : baseUrl;
 

@@ -36,6 +36,8 @@ export type Target = {
   readonly baseUrl: string;
   /** Sent with every request: the token header. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Names the account after its token was renewed as well. Without a name the token itself is the account. */
+  readonly account?: string;
   /** True when it is the embedded mock server. */
   readonly isMock: boolean;
   /** The embedded server of this command only. It stops with the command. */

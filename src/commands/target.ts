@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import type { Logger, Reach, ServiceName, Target } from '../api/context.ts';
 import { loopback, resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
+import type { AccessToken } from '../auth/token.ts';
+import { claimsOf } from '../core/json.ts';
 import { AppError } from '../core/problem.ts';
 import type { Host } from '../platform/host.ts';
 import type { Embedded } from './mock/embedded.ts';
@@ -29,6 +31,32 @@ const refuseVersion2 = (baseUrl: string, basePath: string | undefined, origin: s
     tryThis: [`OPSCTL_TRACKER_URL=${current}`, 'replace /v2/ by /v3/ in paths'],
   });
 };
+type Credentials = {
+  readonly token: string;
+  readonly isBearer: boolean;
+  readonly settings: Pick<Settings, 'profile'>;
+};
+/**
+ * The account of a token from the settings, or undefined if the token is the only name of the account. A bearer token is
+ * renewed every hour, so that an opaque one does not name its account: the profile does.
+ */
+const accountOfToken = ({ token, isBearer, settings }: Credentials): string | undefined => {
+  const { iss, sub, aud } = claimsOf(token);
+  if (iss !== undefined && sub !== undefined) return JSON.stringify([iss, sub, aud]);
+  return isBearer ? `profile ${settings.profile.name}` : undefined;
+};
+/** The account of a sign-in: the person if the server named one, otherwise the name in the store or of the machine. */
+const accountOfSignIn = (
+  { account, server, origin, token }: AccessToken,
+  settings: Settings,
+): string | undefined => {
+  if (account === undefined && server === undefined)
+    return accountOfToken({ token, isBearer: true, settings });
+  const { subject, subjectIssuer, issuer, server: home } = account ?? {};
+  return JSON.stringify(
+    subject === undefined ? [home ?? server, origin] : [subjectIssuer ?? issuer ?? home, subject],
+  );
+};
 /** A configured server as a target: its token, and for the tracker its shared rate and its wording. */
 export const configuredTarget = async (
   { host, settings, log }: Environment,
@@ -39,7 +67,9 @@ export const configuredTarget = async (
   if (token !== undefined) log.hide(token);
   const headers: Record<string, string> =
     token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
-  const target = { baseUrl, headers, isMock: false, origin };
+  const isBearer = header.toLowerCase() === 'authorization';
+  const account = token === undefined ? undefined : accountOfToken({ token, isBearer, settings });
+  const target = { baseUrl, headers, isMock: false, origin, ...(account === undefined ? {} : { account }) };
   if (service !== 'tracker') return target;
   refuseVersion2(baseUrl, settings.get('tracker.base_path')?.value, origin);
   const { host: address, hostname } = new URL(baseUrl);
@@ -61,7 +91,7 @@ export const signedIn = async (
   env: Environment,
   reach: Reach['reach'],
   isMock: boolean,
-): Promise<Pick<Target, 'headers' | 'prover'>> => {
+): Promise<Pick<Target, 'headers' | 'prover' | 'account'>> => {
   const [{ accessToken, authorizationOf }, { mockKey }] = await Promise.all([
     import('../auth/token.ts'),
     import('../auth/settings.ts'),
@@ -70,10 +100,11 @@ export const signedIn = async (
   try {
     const found = await accessToken({ ...env, signal, target: reach });
     const { token, account, prover } = found;
+    const name = accountOfSignIn(found, env.settings);
     if (account === undefined ? isMock : (account.server === mockKey) !== isMock) return { headers: {} };
     env.log.hide(token);
     const headers = { authorization: authorizationOf(found) };
-    return prover === undefined ? { headers } : { headers, prover };
+    return { headers, ...(name && { account: name }), ...(prover && { prover }) };
   } catch (error) {
     if (error instanceof AppError && error.detail.code === 'NOT_SIGNED_IN') return { headers: {} };
     throw error;

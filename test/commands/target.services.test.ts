@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { shortPath } from '../../src/config/settings.ts';
 import type { Logger } from '../../src/api/context.ts';
 import { mockDirectory } from '../../src/commands/mock/embedded.ts';
+import { targetMark } from '../../src/api/audit.ts';
 import { makeReach } from '../../src/commands/target.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { claimDirectory } from '../../src/mock-server/instance-lock.ts';
@@ -76,6 +77,29 @@ describe('the pace of a tracker that is named by its URL', () => {
   );
 });
 
+const jwt = (claims: object): string =>
+  `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
+const person = { iss: 'https://login.example', sub: 'ada', aud: 'api' };
+describe('the account of a target', () => {
+  const urls = { OPSCTL_TRACKER_URL: 'https://t.example', OPSCTL_LABELS_URL: 'https://l.example' };
+  const markOf = async (service: 'tracker' | 'labels', env: Record<string, string>): Promise<string> => {
+    const { reach } = await begin({ ...urls, ...env });
+    return targetMark(await reach(service));
+  };
+  it.each([
+    ['labels', 'OPSCTL_LABELS_TOKEN', 'ya29.one', 'ya29.two', true],
+    ['labels', 'OPSCTL_LABELS_TOKEN', jwt({ ...person, exp: 1 }), jwt({ ...person, exp: 2 }), true],
+    ['labels', 'OPSCTL_LABELS_TOKEN', jwt(person), jwt({ ...person, sub: 'bob' }), false],
+    ['labels', 'OPSCTL_ACCESS_TOKEN', 'ya29.one', 'ya29.two', true],
+    ['labels', 'OPSCTL_ACCESS_TOKEN', jwt(person), jwt({ ...person, iss: 'https://other.example' }), false],
+    ['tracker', 'OPSCTL_TRACKER_TOKEN', jwt({ ...person, exp: 1 }), jwt({ ...person, exp: 2 }), true],
+    ['tracker', 'OPSCTL_TRACKER_TOKEN', 'workspace-1', 'workspace-2', false],
+  ] as const)('%s with another %s: %s and %s are one account: %s', async (service, key, one, two, isOne) => {
+    const more = { OPSCTL_API_URL: 'https://a.example' };
+    const first = await markOf(service, { ...more, [key]: one });
+    expect((await markOf(service, { ...more, [key]: two })) === first).toBe(isOne);
+  });
+});
 describe('resolution of the services', () => {
   it(
     'one embedded server provides all services without a configuration',
