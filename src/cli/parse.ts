@@ -1,7 +1,7 @@
 import { check } from '../core/check.ts';
 import { bare, type Field, type ListField } from '../core/field.ts';
 import { type Argument, type Flag, flagName, type Flags, type Values } from '../core/flag.ts';
-import { countText, formatNames, momentOf } from '../core/format.ts';
+import { countText, formatNames, isWholeNumber, momentOf } from '../core/format.ts';
 import { readJsonText } from '../core/json.ts';
 import { shellWord } from '../core/shell.ts';
 import { type AppError, messageOf, problem, type Problem, usageError } from '../core/problem.ts';
@@ -194,8 +194,9 @@ const one = (field: Field, text: string, path: string, problems: Problem[]): unk
   if (field.nullable && text === 'null') return null;
   switch (inner.type) {
     case 'integer':
+      return isWholeNumber(text) ? Number(text) : text;
     case 'number':
-      return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
+      return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) ? Number(text) : text;
     case 'boolean':
       if (text === 'true' || text === 'false') return text === 'true';
       // `--client-secret-stdin=SECRET`: the text is not for this flag, so no message repeats it.

@@ -52,6 +52,9 @@ export const sizeText = (bytes: number): string => {
 /** `2026-03-31 12:00:05 UTC`. */
 export const momentText = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 
+/** A whole number in its only form: `007`, `5.0`, `+5` and ` 5 ` show other digits than the value has. Pure. */
+export const isWholeNumber = (text: string): boolean => /^(?:0|-?[1-9]\d*)$/.test(text);
+
 type Rule = { readonly says: string; readonly hint?: string; holds(text: string): boolean };
 const DATE = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
 const DATETIME =

@@ -267,6 +267,24 @@ export function* findJsonTokens(
     yield { token: text.slice(at, search.lastIndex), at };
   }
 }
+/** A sign, a point or an exponent in a number. Most rows have none. */
+const OTHER_FORM = /[:,[]\s*(?:-|\d+[.eE])/;
+const NUMBER_OR_QUOTE = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const ID_KEY = /^"(?:id|\w+_ids?|[a-z-]+-public-id)"$/;
+/**
+ * The first ID of a valid JSON text whose number has another form than its value: `1e2` and `5.0` are names of nothing,
+ * and JSON.parse makes the IDs 100 and 5 of them. Pure.
+ */
+export const oddIdIn = (text: string): { readonly key: string; readonly number: string } | undefined => {
+  if (!OTHER_FORM.test(text)) return undefined;
+  let key = '';
+  for (const { token } of findJsonTokens(text, NUMBER_OR_QUOTE)) {
+    if (token.startsWith('"')) key = token;
+    else if (ID_KEY.test(key) && !/^(?:0|[1-9]\d*)$/.test(token))
+      return { key: key.slice(1, -1), number: token };
+  }
+  return undefined;
+};
 const JSON_WORD = /[{}[\],:]|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
 /** The token of JSON at this position; undefined if there is none. */
 const jsonTokenAt = (text: string, at: number): string | undefined => {

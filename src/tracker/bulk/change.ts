@@ -3,8 +3,8 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { inputProblems } from '../../api/request.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
-import { momentOf } from '../../core/format.ts';
-import { formulaProblem } from './csv.ts';
+import { isWholeNumber, momentOf } from '../../core/format.ts';
+import { formulaProblem, wholeNumberHint } from './csv.ts';
 import { isExternal } from './external-keys.ts';
 import { jsonRow } from '../../core/json.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
@@ -50,7 +50,7 @@ const words: Readonly<Record<string, string>> = {
   sync: 'upsert',
 };
 /** A cell of a list or an object: JSON, or items with `;` or `|` between them. */
-const parseStructured = (inner: Field, value: string): unknown => {
+const parseStructured = (inner: Field, value: string, toNumber: (cell: string) => unknown): unknown => {
   if (/^[[{]/.test(value)) {
     try {
       return JSON.parse(value);
@@ -58,7 +58,9 @@ const parseStructured = (inner: Field, value: string): unknown => {
       return value;
     }
   }
-  return inner.type === 'array' ? splitItems(value).map((item) => typeCell(inner.items, item, 'csv')) : value;
+  return inner.type === 'array'
+    ? splitItems(value).map((item) => typeCell(inner.items, item, 'csv', toNumber))
+    : value;
 };
 /** The position after the closing quote of a text whose quotes are doubled; undefined without a closing quote. */
 const endOfCellQuotes = (text: string, start: number): number | undefined => {
@@ -151,6 +153,9 @@ const numberOf = (value: string): unknown =>
   isPlainNumber(value) && !hasThousandsMark(value) && Math.abs(Number(value)) <= Number.MAX_SAFE_INTEGER
     ? Number(value)
     : value;
+/** An ID in its only form. Any other text may be a name. */
+const idOf = (value: string): unknown =>
+  isWholeNumber(value) && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 const typeMoment = (field: Field, value: unknown): unknown => {
   const inner = bare(field);
   return typeof value === 'string' && inner.type === 'string' && inner.format === 'datetime'
@@ -161,18 +166,23 @@ const typeMoment = (field: Field, value: unknown): unknown => {
  * Converts a cell to the type of its field. A value that does not fit stays text, and the checks of the table
  * report it.
  */
-const typeCell = (field: Field | undefined, value: unknown, source: Source): unknown => {
+const typeCell = (
+  field: Field | undefined,
+  value: unknown,
+  source: Source,
+  toNumber: (cell: string) => unknown,
+): unknown => {
   if (field === undefined) return value;
   if (source === 'ndjson') return typeMoment(field, value);
   // Cells of repeated columns: each of them may hold several items.
-  if (Array.isArray(value)) return value.flatMap((cell) => typeCell(field, cell, source));
+  if (Array.isArray(value)) return value.flatMap((cell) => typeCell(field, cell, source, toNumber));
   if (typeof value !== 'string') return value;
   if (value === 'null' && field.nullable) return null;
   const inner = bare(field);
-  if (inner.type === 'integer' || inner.type === 'number') return numberOf(value);
+  if (inner.type === 'integer' || inner.type === 'number') return toNumber(value);
   if (inner.type === 'boolean') return booleans.get(value) ?? value;
   if (inner.type === 'string') return inner.format === 'datetime' ? momentOf(value) : value;
-  return parseStructured(inner, value);
+  return parseStructured(inner, value, toNumber);
 };
 /** Names of labels are short for inputs: `"labels": ["bug"]` is `[{"name": "bug"}]`. */
 const inputs = (name: string, value: unknown): unknown =>
@@ -196,7 +206,8 @@ const bodyOf = (
   const body: Record<string, unknown> = {};
   for (const name in given) {
     if (!isApart && (OWN.has(name) || paramOf(operation, name) !== undefined)) continue;
-    const value = inputs(name, typeCell(fields[name], given[name], source));
+    const toNumber = /_ids?$/.test(name) ? idOf : numberOf;
+    const value = inputs(name, typeCell(fields[name], given[name], source, toNumber));
     if (name !== '__proto__') body[name] = value;
     else Object.defineProperty(body, name, { value, writable: true, enumerable: true, configurable: true });
   }
@@ -211,7 +222,7 @@ const paramsOf = (
   return Object.fromEntries(
     Object.keys(operation.params ?? {}).map((name) => {
       const [[, value] = []] = statedParams(operation, row, name);
-      return [name, source === 'csv' ? typeCell(operation.params?.[name], value, source) : value];
+      return [name, source === 'csv' ? typeCell(operation.params?.[name], value, source, idOf) : value];
     }),
   );
 };
@@ -448,8 +459,10 @@ const withDayOrder = (found: Problem, value: unknown): Problem => {
 };
 /** A spreadsheet and a person write numbers in forms that the service does not have. */
 const withNumberForm = (found: Problem, value: unknown): Problem =>
-  typeof value === 'string' && found.rule === 'type' && /^\s*[-+]?(?:0\d|\d+e[-+]?\d|0x)/i.test(value)
-    ? { ...found, hint: 'write it like 10: without leading zeros, exponent or 0x' }
+  typeof value === 'string' &&
+  found.rule === 'type' &&
+  /^\s*[-+]?\d[\d.]*(?:e[-+]?\d+|x[\da-f]+)?\s*$/i.test(value)
+    ? { ...found, hint: wholeNumberHint }
     : found;
 /** The checks of the table, once names have become ids. */
 export const changeProblems = ({ operation, input }: Change): Problem[] =>

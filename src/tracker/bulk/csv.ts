@@ -11,7 +11,7 @@ import {
   showHidden,
   utf8Decoder,
 } from '../../core/text.ts';
-import { isJsonText, jsonFaultText } from '../../core/json-scan.ts';
+import { isJsonText, jsonFaultText, oddIdIn } from '../../core/json-scan.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {
@@ -110,6 +110,9 @@ export const refuseConflict = (name: string, line: number, text: string): void =
     problems: [{ ...wrong, file: name, line, column: 1 }],
   });
 };
+/** An ID in another form may be the name of another record, so no form is converted. */
+export const wholeNumberHint =
+  'write it like 10: without spaces, a sign, leading zeros, a point, an exponent or 0x';
 const hasProtoKey = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
@@ -123,6 +126,9 @@ const hiddenFault = (text: string, row: object): Problem | undefined => {
   if (repeated !== undefined) return repeatedKey(repeated);
   const nul = escapedNulAt(text) + 1;
   if (nul > 0) return nulProblem(nul, escapedNulRemedy);
+  const odd = oddIdIn(text);
+  if (odd !== undefined)
+    return problem(odd.key, 'format', `must be an ID; got ${odd.number}`, wholeNumberHint);
   const lost = lostNumberIn(text);
   return lost && problem('', 'rule', `${lost.number} ${lost.why}`, `write it as text: "${lost.number}"`);
 };
