@@ -4,6 +4,7 @@ import { decodeUtf8 } from '../core/text.ts';
 import { shownTexts } from '../core/yaml-shown.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
+import { misfit, type Shape } from '../core/shape.ts';
 import { isPlainKey, plainYaml, tooLargeYaml, yamlValue } from '../core/yaml.ts';
 import { type Holder, type LockSnapshot, thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
@@ -81,8 +82,8 @@ const makeBrokenLockError = (path: string, why: string, line = 1): AppError =>
   });
 /** The two sides of a text with git conflict markers; one text if there are none. */
 const sidesOf = (text: string): string[] => {
-  if (!/^<{7}( |$)/m.test(text)) return [text];
-  const hunk = /^<{7}.*\n([\s\S]*?)(?:^\|{7}.*\n[\s\S]*?)?^={7}\n([\s\S]*?)^>{7}.*(?:\n|$)/gm;
+  if (!/^<{7}( |\r?$)/m.test(text)) return [text];
+  const hunk = /^<{7}[^\n]*\n([\s\S]*?)(?:^\|{7}[^\n]*\n[\s\S]*?)?^={7}\r?\n([\s\S]*?)^>{7}[^\n]*(?:\n|$)/gm;
   return [text.replace(hunk, '$1'), text.replace(hunk, '$2')];
 };
 const anyYaml = (path: string, text: string): unknown => {
@@ -110,17 +111,90 @@ const anyYaml = (path: string, text: string): unknown => {
   if ('problem' in read) throw makeBrokenLockError(path, `is not YAML: ${read.problem}`);
   return read.value;
 };
+/** What the records of a lock file contain. A member that is missing or misspelled would be a member that nobody wrote. */
+const partShape = { name: 'text', id: 'text' } as const;
+const fieldShape = { ...partShape, digest: 'text', choices: 'record?', protect: 'flag?' } as const;
+const deploymentShape = {
+  id: 'text',
+  title: 'text',
+  revision: 'text',
+  state: 'text',
+  copyMode: 'text',
+  enabledApps: ['text'],
+  digest: 'text',
+  permissions: 'record?',
+  fields: 'record',
+  protect: 'flag?',
+  applying: 'text?',
+} as const;
+const labelShape = { file: 'text?', deployments: 'record' } as const;
+/** A part of the lock file that is not as `lockText` writes it: the keys that lead to it, and what is wrong. */
+type Broken = { readonly keys: readonly string[]; readonly why: string };
+const brokenShape = (
+  value: unknown,
+  shape: Readonly<Record<string, Shape>>,
+  keys: readonly string[],
+): Broken | undefined => {
+  const why = misfit(value, shape);
+  const unknown = isPlain(value) ? Object.keys(value).find((key) => !Object.hasOwn(shape, key)) : undefined;
+  if (why !== undefined) return { keys, why };
+  return unknown === undefined ? undefined : { keys: [...keys, unknown], why: `unknown key \`${unknown}\`` };
+};
+const firstBroken = (
+  value: unknown,
+  keys: readonly string[],
+  find: (item: unknown, keys: readonly string[]) => Broken | undefined,
+): Broken | undefined => {
+  for (const [key, item] of Object.entries(isPlain(value) ? value : {})) {
+    const found = find(item, [...keys, key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+const brokenField = (field: unknown, keys: readonly string[]): Broken | undefined =>
+  brokenShape(field, fieldShape, keys) ??
+  firstBroken((field as FieldRecord).choices, [...keys, 'choices'], (choice, at) =>
+    brokenShape(choice, partShape, at),
+  );
+const brokenDeployment = (record: unknown, keys: readonly string[]): Broken | undefined => {
+  const broken = brokenShape(record, deploymentShape, keys);
+  if (broken !== undefined) return broken;
+  const { id, permissions, fields } = record as DeploymentRecord;
+  if (!/^[^/\s]+$/.test(id))
+    return { keys: [...keys, 'id'], why: `\`id\` must be an ID; got ${JSON.stringify(id)}` };
+  return (
+    firstBroken(permissions, [...keys, 'permissions'], (role, at) =>
+      typeof role === 'string' ? undefined : { keys: at, why: 'a role must be text' },
+    ) ?? firstBroken(fields, [...keys, 'fields'], brokenField)
+  );
+};
+const brokenLabel = (label: unknown, keys: readonly string[]): Broken | undefined =>
+  brokenShape(label, labelShape, keys) ??
+  firstBroken((label as LabelRecord).deployments, [...keys, 'deployments'], brokenDeployment);
+/** The line of the last of these keys that the text has in block style. */
+const lineOf = (text: string, keys: readonly string[]): number => {
+  const lines = text.split('\n');
+  let found = 0;
+  for (const [depth, key] of keys.entries()) {
+    const starts = [key, JSON.stringify(key)].map((one) => `${'  '.repeat(depth)}${one}:`);
+    const at = lines.findIndex((line, i) => i >= found && starts.some((start) => line.startsWith(start)));
+    if (at === -1) break;
+    found = at;
+  }
+  return found + 1;
+};
 const parseText = (path: string, text: string): LockFile => {
   const plain = plainYaml(text);
   const value = plain === undefined ? anyYaml(path, text) : plain.value;
   if (!isPlain(value) || value.version !== 1)
     throw makeBrokenLockError(path, 'is not a lock file of version 1');
-  const labels = value.labels ?? {};
-  if (!isPlain(labels)) throw makeBrokenLockError(path, 'has no map of labels');
-  for (const [key, record] of Object.entries(labels))
-    if (!isPlain(record) || !isPlain(record.deployments))
-      throw makeBrokenLockError(path, `has a broken record ${key}`);
-  return { labels: labels as LockFile['labels'] };
+  const broken =
+    brokenShape(value, { version: 'number', labels: 'record' }, []) ??
+    firstBroken(value.labels, ['labels'], brokenLabel);
+  if (broken === undefined) return { labels: value.labels as LockFile['labels'] };
+  const name = broken.keys.slice(1).join('.');
+  const why = `is broken${name === '' ? '' : ` at ${name}`}: ${broken.why}`;
+  throw makeBrokenLockError(path, why, lineOf(text, broken.keys));
 };
 const newer = (a: DeploymentRecord | undefined, b: DeploymentRecord): DeploymentRecord =>
   a !== undefined && Number(a.revision) > Number(b.revision) ? a : b;

@@ -228,6 +228,7 @@ describe('a lock file with both sides of a merge', () => {
 
   test.each([
     ['version: 2\n', 'version 1'],
+    ['version: 1\n', 'labels'],
     ['- 1\n', 'version 1'],
     ['version: 1\nlabels: 3\n', 'labels'],
     ['version: 1\nlabels: {a: 3}\n', 'a'],
@@ -244,7 +245,6 @@ describe('a lock file with both sides of a merge', () => {
       b: { file: 'b.yaml', deployments: {} },
     };
     expect(lockFrom('l', lock(labels)).labels).toEqual(JSON.parse(JSON.stringify(labels)));
-    expect(lockFrom('l', 'version: 1\n').labels).toEqual({});
   });
 });
 

@@ -100,6 +100,9 @@ describe('lock files that were edited', () => {
     ['', naming('l.yaml', 'version 1', 'lock')],
     ['version: "1"\n', naming('l.yaml', 'version 1', 'lock')],
     ['version: 1\nlabels: []\n', naming('l.yaml', 'labels')],
+    ['version: 1\nlabels:\n', naming('l.yaml', 'labels', 'broken')],
+    ['version: 1\n', naming('l.yaml', 'labels', 'missing')],
+    ['version: 1\nlabels: {}\nextra: 1\n', naming('l.yaml', 'extra', 'broken')],
     ['version: 1\nlabels:\n  a: []\n', naming('l.yaml', 'a', 'broken')],
     ['version: 1\nlabels:\n  a: {deployments: []}\n', naming('l.yaml', 'a', 'broken')],
     ['version: 1\n  x: [\n', naming('l.yaml', 'YAML', 'line 1', 'compact')],
@@ -115,6 +118,58 @@ describe('lock files that were edited', () => {
   });
 });
 
+describe('a record that was edited or cut', () => {
+  const choices = { one: { name: 'one', id: 'c' } };
+  const field = { name: 'F', id: 'f', digest: 'd', choices, protect: true };
+  const whole = lockText({
+    labels: {
+      a: {
+        file: 'a.yaml',
+        deployments: { x: record('2', { fields: { f: field }, permissions: { 'people/ada': 'READER' } }) },
+      },
+    },
+  });
+  const lineWith = (part: string): number => whole.split('\n').findIndex((line) => line.includes(part)) + 1;
+  test('is read if nothing is missing', () => {
+    expect(lockFrom('l', whole).labels['a']?.deployments['x']?.fields['f']).toEqual(field);
+  });
+  test.each(['id', 'title', 'revision', 'state', 'copyMode', 'enabledApps', 'digest'])(
+    'is rejected without the member %s',
+    (name) => {
+      const cut = whole.replace(new RegExp(`^ {8}${name}: .*\\n`, 'm'), '');
+      expect(cut).not.toBe(whole);
+      expect(refusal(cut).message).toEqual(naming('a.deployments.x', name, 'missing'));
+    },
+  );
+  test.each([
+    ['revision: "2"', 'revision: 2', 'revision'],
+    ['enabledApps: ["MAIL"]', 'enabledApps: all', 'enabledApps'],
+    ['protect: true', 'protect: "yes"', 'protect'],
+    ['protect: true', 'protect:', 'protect'],
+    ['protect: true', 'protected: true', 'protected'],
+    ['file: "a.yaml"', 'file: 5', 'file'],
+    ['id: "c"', 'id: 7', 'id'],
+    ['"people/ada": "READER"', '"people/ada": 1', 'role'],
+    ['        fields:', '        fieldz:', 'fields'],
+  ])('is rejected if %s is %s', (before, after, name) => {
+    expect(whole).toContain(before);
+    const error = refusal(whole.replace(before, after));
+    expect(error.message).toContain(name);
+    expect(error.detail.problems?.[0]?.line).toBeGreaterThan(4);
+  });
+  test('is rejected with the line of a key that it does not have', () => {
+    const edited = whole.replace('        state:', '        colour: red\n        state:');
+    expect(refusal(edited).detail.problems).toMatchObject([{ file: 'l.yaml', line: lineWith('state:') }]);
+  });
+  test('is rejected if the file was cut above its fields', () => {
+    const lines = whole.split('\n');
+    const last = lines.indexOf('        fields:');
+    for (let end = lines.indexOf('labels:'); end <= last; end += 1) {
+      const text = `${lines.slice(0, end + 1).join('\n')}\n`;
+      expect([text, refusal(text).detail.code]).toEqual([text, 'BAD_LOCK_FILE']);
+    }
+  });
+});
 describe('lock files with both sides of a merge', () => {
   const text = (labels: LockFile['labels']): string => lockText({ labels });
   const both = (ours: string, theirs: string, base = ''): LockFile['labels'] =>
@@ -143,6 +198,10 @@ describe('lock files with both sides of a merge', () => {
     expect(revision(both(of('1'), of('2'), `||||||| base\n${of('7')}`))).toBe('2');
     const odd = { a: { file: '<<<<<<< x', deployments: {} } };
     expect(lockFrom('l', text(odd))).toEqual({ labels: odd });
+  });
+  test('line ends of Windows do not change the sides', () => {
+    const conflict = `<<<<<<< HEAD\n${of('1')}=======\n${of('2')}>>>>>>> other\n`;
+    expect(revision(lockFrom('l', conflict.replaceAll('\n', '\r\n')).labels)).toBe('2');
   });
   test('a part of the file may be in conflict', () => {
     const lines = of('1').split('\n');
