@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { limits } from '../core/limits.ts';
 import { type InvalidArguments, invalidArguments, problem, usageError } from '../core/problem.ts';
 import { readJsonText } from '../core/json.ts';
-import { decodeUtf8, placeOfNul, utf8Remedies, utf8Text } from '../core/text.ts';
+import { decodeUtf8, nulRemedy, placeOfNul, utf8Remedies, utf8Text } from '../core/text.ts';
 import type { JsonFault } from '../core/json-scan.ts';
 import type { Host } from '../platform/host.ts';
 import type { Runtime } from './context.ts';
@@ -66,7 +66,7 @@ export const decodeInput = (bytes: Uint8Array, given: string, flag: string): str
     `names ${what}, which is not text in UTF-8`,
     'it contains a NUL character',
   );
-  throw invalidArguments([{ ...wrong, file: what, ...place }]);
+  throw invalidArguments([{ ...wrong, file: what, ...place }], [nulRemedy]);
 };
 /** The text of a file that a flag names; `-` is standard input. */
 export const textFile = async (

@@ -23,6 +23,7 @@ import { makeLogger } from '../output/logger.ts';
 import type { OutputOptions, Redactor } from '../output/types.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
+import { isJsonText, jsonFault } from '../core/json-scan.ts';
 import type { ApprovedFiles } from './approved-files.ts';
 import type { Command, Program } from './command.ts';
 import {
@@ -61,8 +62,13 @@ const refuseInlineSecret = ({ operation }: Command, body: unknown): void => {
 export const readBodies = async (host: Host, command: Command, values: Values): Promise<Values> => {
   if (typeof values.body !== 'string') return values;
   const text = await textOf(host, values.body);
-  if (command.operation === undefined) return { ...values, body: text };
   const isInline = text === values.body;
+  if (command.operation === undefined) {
+    // The body of a mock fault may be any text.
+    if (!isInline && command.path[0] === 'api' && !isJsonText(text))
+      throw refuseJson(values.body.replace(/^@/, ''), '--body')(jsonFault(text));
+    return { ...values, body: text };
+  }
   const body = readJsonText(
     text,
     isInline

@@ -9,7 +9,7 @@ import {
   bare,
 } from './field.ts';
 import { formatFault, formats } from './format.ts';
-import { nearest } from './text.ts';
+import { LONE_SURROGATE, nearest } from './text.ts';
 import { cutText, type Problem, problem } from './problem.ts';
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
@@ -89,9 +89,6 @@ const matches = (pattern: string, text: string): boolean => {
   if (known === undefined) compiled.set(pattern, regex);
   return regex.test(text);
 };
-
-/** UTF-8 cannot encode half of a surrogate pair. It would be stored as a question mark. */
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
 const checkString = (field: StringField, text: string, path: string, found: Found): void => {
   if (LONE_SURROGATE.test(text)) {

@@ -411,10 +411,30 @@ const notUtf8 = (
 
 const strict = { fatal: true, ignoreBOM: true } as const;
 
+const MARK = Buffer.from('\uFEFF');
+/**
+ * What the first bytes of a text show although they can be decoded: letters of UTF-16 with zeros between them, or two
+ * files that were joined, each with its mark.
+ */
+const startFault = (bytes: Uint8Array): Utf8Fault | undefined => {
+  const wide = bytes[0] === 0 || bytes[1] === 0 ? wideEncodingOf(bytes) : undefined;
+  if (wide !== undefined) return { byte: 0, line: 1, what: `${wide}, not UTF-8` };
+  const isTwice = bytes[0] === MARK[0] && Buffer.concat([MARK, MARK]).equals(bytes.subarray(0, 6));
+  return isTwice
+    ? {
+        byte: 3,
+        line: 1,
+        what: 'a second byte order mark follows the first',
+        remedy: 'remove one of the marks',
+      }
+    : undefined;
+};
 /** The text of bytes, or the first byte that is not UTF-8. A byte order mark stays in the text. Pure. */
 export const utf8Text = (
   bytes: Uint8Array,
 ): { readonly text: string; readonly fault?: never } | { readonly fault: Utf8Fault } => {
+  const fault = startFault(bytes);
+  if (fault !== undefined) return { fault };
   try {
     return { text: new TextDecoder('utf-8', strict).decode(bytes) };
   } catch {
@@ -452,6 +472,8 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
   };
   return {
     push(bytes: Uint8Array): string {
+      const fault = before === 0 ? startFault(bytes) : undefined;
+      if (fault !== undefined) throw notUtf8(name, fault, category);
       try {
         const text = decoder.decode(bytes, { stream: true });
         tail = openSequence(bytes.length < 3 ? Buffer.concat([tail, bytes]) : bytes);
@@ -481,6 +503,8 @@ export const showHidden = (text: string): string =>
 export const nulFound = 'a NUL character is part of the text';
 export const nulRemedy =
   'remove it; if every second character is NUL, convert the file: iconv -f UTF-16LE -t UTF-8';
+/** UTF-8 cannot encode half of a surrogate pair. It would be stored as a question mark. */
+export const LONE_SURROGATE = /\p{Surrogate}/u;
 export const escapedNulRemedy = 'remove the escape: no service stores this character';
 /** The place of the first NUL character in the text of a file. Pure. */
 export const placeOfNul = (text: string): { readonly line: number; readonly column: number } | undefined => {

@@ -1,6 +1,6 @@
 import { limits } from './limits.ts';
 import { cutText, messageOf } from './problem.ts';
-import { escapedNulRemedy, nulFound } from './text.ts';
+import { escapedNulRemedy, LONE_SURROGATE, nulFound } from './text.ts';
 import { endOfQuotes } from './json-scan.ts';
 
 /**
@@ -29,6 +29,8 @@ const afterQuotedKey = /^:(?: (\S.*))?$/;
 const unusual = /[^\P{Cc}\n]|[\u2028\u2029\ufeff]/u;
 /** Definitions have five levels. Hand-written files are not much deeper. */
 const MAX_DEPTH = 20;
+/** Keys whose text is one line. */
+const ONE_LINE: ReadonlySet<string> = new Set(['title', 'name', 'key', 'was', 'id', 'email', 'external_id']);
 /** Ends the attempt: the text is of another kind. */
 class Unusual extends Error {}
 const unusualText = (): never => {
@@ -43,18 +45,18 @@ const fromJson = (text: string): unknown => {
     return unusualText();
   }
 };
-/** The general reader reports a NUL character with its place. */
-const withoutNul = (text: unknown): unknown =>
-  typeof text === 'string' && text.includes('\0') ? unusualText() : text;
+/** The general reader reports a NUL character and half of a surrogate pair with their place. */
+const onlyStorable = (text: unknown): unknown =>
+  typeof text === 'string' && (text.includes('\0') || LONE_SURROGATE.test(text)) ? unusualText() : text;
 const listOfText = (text: string): unknown => {
   const list = fromJson(text);
-  return Array.isArray(list) && list.every((one) => typeof one === 'string' && withoutNul(one) === one)
+  return Array.isArray(list) && list.every((one) => typeof one === 'string' && onlyStorable(one) === one)
     ? list
     : unusualText();
 };
 const scalar = (text: string): unknown => {
   if (words.has(text)) return words.get(text);
-  if (text.startsWith('"')) return withoutNul(fromJson(text));
+  if (text.startsWith('"')) return onlyStorable(fromJson(text));
   if (text.startsWith('[')) return listOfText(text);
   if (text === '{}') return {};
   if (number.test(text)) return Number(text);
@@ -87,7 +89,7 @@ const memberOf = (line: string): { readonly key: string; readonly rest: string |
   const end = line.startsWith('"') ? endOfQuotes(line, 0) : undefined;
   const after = end === undefined ? null : afterQuotedKey.exec(line.slice(end));
   if (after === null) return undefined;
-  const key = String(withoutNul(fromJson(line.slice(0, end))));
+  const key = String(onlyStorable(fromJson(line.slice(0, end))));
   return key === '__proto__' ? unusualText() : { key, rest: after[1] };
 };
 /** A map at `indent`. Its first line may follow a dash. */
@@ -97,6 +99,8 @@ const map = (input: Lines, indent: number, first: string, depth: number): Record
   while (line !== undefined) {
     const member = memberOf(line) ?? unusualText();
     if (Object.hasOwn(found, member.key)) unusualText();
+    // The general reader reports a name in a block with its place.
+    if (member.rest === '|' && ONE_LINE.has(member.key)) unusualText();
     if (member.rest === undefined) {
       input.at += 1;
       found[member.key] = below(input, indent + 2, depth + 1);
@@ -314,15 +318,35 @@ const repeatedKeys = (root: unknown): number[] => {
     if (isCollection(node)) for (const at of repeatedIn(node.items)) found.push(at);
   return found;
 };
-/** An escape of a NUL character; an escaped backslash before a zero looks the same. */
-const NUL_ESCAPE = /\\(?:0|x00|u0000|U00000000)/;
-/** Positions of texts with an escaped NUL character, which no service stores and no other program shows. */
-const nulTexts = (text: string, root: unknown): number[] => {
-  if (!NUL_ESCAPE.test(text)) return [];
-  const found: number[] = [];
-  for (const node of nodesOf(root))
-    if (isScalar(node) && typeof node.value === 'string' && node.value.includes('\0'))
-      found.push(node.range?.[0] ?? 0);
+/** Escapes of a NUL character and of half of a surrogate pair; an escaped backslash before them looks the same. */
+const HIDDEN_ESCAPE = /\\(?:0|x00|u0000|U00000000|u[dD][89a-fA-F]|U0000[dD][89a-fA-F])/;
+/** Texts with an escaped character that no service stores and no other program shows. */
+const hiddenTexts = (text: string, root: unknown): { readonly at: number; readonly why: string }[] => {
+  if (!HIDDEN_ESCAPE.test(text)) return [];
+  const found: { readonly at: number; readonly why: string }[] = [];
+  for (const node of nodesOf(root)) {
+    if (!isScalar(node) || typeof node.value !== 'string') continue;
+    const at = node.range?.[0] ?? 0;
+    if (node.value.includes('\0')) found.push({ at, why: `${nulFound}; ${escapedNulRemedy}` });
+    if (LONE_SURROGATE.test(node.value))
+      found.push({ at, why: 'half of a surrogate pair is part of the text; write the whole character' });
+  }
+  return found;
+};
+/** Names that end with the line end of their block: nobody sees it, and it would be another name. */
+const blockNames = (text: string, root: unknown): { readonly at: number; readonly why: string }[] => {
+  if (!/: *[|>]/.test(text)) return [];
+  const found: { readonly at: number; readonly why: string }[] = [];
+  for (const node of nodesOf(root)) {
+    const { key, value } = (node ?? {}) as { readonly key?: unknown; readonly value?: unknown };
+    if (!isScalar(key) || !isScalar(value) || !ONE_LINE.has(String(key.value))) continue;
+    const isBlock = String((value as { readonly type?: unknown }).type).startsWith('BLOCK_');
+    if (isBlock && String(value.value).endsWith('\n'))
+      found.push({
+        at: value.range?.[0] ?? 0,
+        why: `${String(key.value)} would end with a line end; write the text in the line of its key, or |- instead of |`,
+      });
+  }
   return found;
 };
 /** A tag that the parser does not know changes the value in the program that wrote the file, and not here. */
@@ -344,8 +368,8 @@ const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
     errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
   for (const at of repeatedKeys(contents))
     errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
-  for (const at of mayHaveNul ? [] : nulTexts(text, contents))
-    errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', `${nulFound}; ${escapedNulRemedy}`));
+  for (const { at, why } of mayHaveNul ? [] : [...hiddenTexts(text, contents), ...blockNames(text, contents)])
+    errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', why));
   for (const error of errors)
     if (error.code === 'MULTIPLE_DOCS')
       error.message = 'it contains several documents (---); this file has one';
@@ -527,6 +551,9 @@ const scalarText = (value: unknown, indent: string): string => {
 };
 const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
 const member = (key: string, value: unknown, indent: string): string => {
+  // Readers reject a name in a block that ends with a line end. Quotes show the line end.
+  if (typeof value === 'string' && ONE_LINE.has(key) && value.endsWith('\n'))
+    return `${key}: ${quoteText(value)}\n`;
   if (typeof value !== 'object' || value === null) return `${key}: ${scalarText(value, `${indent}  `)}\n`;
   if (isEmpty(value)) return `${key}: ${JSON.stringify(value)}\n`;
   return `${key}:\n${yamlText(value, `${indent}  `)}`;

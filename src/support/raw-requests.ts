@@ -3,7 +3,7 @@ import { textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
 import { rawCheck, withOutcome } from '../api/send.ts';
-import { isJsonText } from '../core/json-scan.ts';
+import { isJsonText, jsonFault } from '../core/json-scan.ts';
 import { headerProblem } from '../core/operation.ts';
 import { pageWatch } from '../core/limits.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
@@ -190,8 +190,12 @@ const bodyText = (
   if (fields.length > 0) return JSON.stringify(bodyOf(fields));
   // A body in a file or on standard input was read before, and is a value by now.
   const text = typeof body === 'object' ? JSON.stringify(body) : (body as string | undefined);
-  if (text !== undefined && !isJsonText(text))
-    throw invalidArguments([problem('--body', 'format', 'must be JSON')]);
+  if (text !== undefined && !isJsonText(text)) {
+    const { what, line, column } = jsonFault(text);
+    throw invalidArguments([
+      problem('--body', 'format', `must be JSON: line ${line}, column ${column}: ${what}`),
+    ]);
+  }
   return text;
 };
 /**

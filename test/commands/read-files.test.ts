@@ -200,6 +200,25 @@ describe.each(readers.map(named))('%s', (_, reader) => {
       ]);
     }
   });
+  test('rejects a second byte order mark, with its place', async () => {
+    const ran = await run(reader, text, withBytes(`/place/${file}`, Buffer.from(`\uFEFF\uFEFF${text}`)));
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.error()).toMatchObject({
+      problems: [{ file, line: 1 }],
+      hints: expect.arrayContaining([expect.stringContaining('mark')]),
+    });
+  });
+  test('rejects the escape of half a character', async () => {
+    const isJson = text.startsWith('{');
+    if (!reader.isYaml && !isJson) return;
+    for (const half of ['\\ud83d', '\\uDE00', '\\ude00\\ud83d']) {
+      const ran = await run(reader, text.replace('X', isJson ? `a${half}` : `"a${half}"`));
+      expect([half, ran.code, ran.writes]).toEqual([half, 2, []]);
+      expect(`${ran.out}${ran.err}`).toContain('surrogate pair');
+    }
+    const whole = text.replace('X', isJson ? '\\ud83d\\ude00' : '"\\U0001F600"');
+    expect([0, 20]).toContain((await run(reader, whole)).code);
+  });
   test('rejects a NUL character', async () => {
     const ran = await run(reader, text.replace('X', 'a\0b'));
     expect([ran.code, ran.writes]).toEqual([2, []]);
@@ -243,6 +262,8 @@ describe.each(readers.map(named))('%s', (_, reader) => {
   test.each([
     ['Latin-1', (x: string) => Buffer.from(x.replace('X', 'caf\xe9'), 'latin1'), 'not UTF-8'],
     ['UTF-16', (x: string) => Buffer.from(`\uFEFF${x}`, 'utf16le'), 'UTF-16'],
+    ['UTF-16LE without a mark', (x: string) => Buffer.from(x, 'utf16le'), 'UTF-16LE'],
+    ['UTF-16BE without a mark', (x: string) => Buffer.from(x, 'utf16le').swap16(), 'UTF-16BE'],
   ])(
     'the reader rejects %s with the position and the fix, and sends no request',
     async (__, bytesOf, what) => {
@@ -278,6 +299,20 @@ describe.each(readers.filter(({ isYaml }) => isYaml).map(named))('%s', (_, reade
     expect([ran.code, ran.writes]).toEqual([2, []]);
     expect(ran.err).toEqual(naming(source, 'true', 'false', 'YAML'));
   });
+  test.each(['|', '>', '|+'])(
+    'rejects a name in a block with %s, and accepts it with a dash',
+    async (mark) => {
+      const [, indent = '', key = ''] = /^( *)(?:- )?(title|name): X$/m.exec(text) ?? [];
+      if (key === '') return;
+      const block = (sign: string): string => text.replace(`${key}: X`, `${key}: ${sign}\n${indent}      X`);
+      const ran = await run(reader, block(mark));
+      expect([ran.code, ran.writes]).toEqual([2, []]);
+      const line = text.slice(0, text.indexOf('X')).split('\n').length;
+      expect(ran.error().problems[0]).toMatchObject({ line });
+      expect(ran.err).toContain('|-');
+      expect([0, 20]).toContain((await run(reader, block('|-'))).code);
+    },
+  );
   test('rejects a key that repeats', async () => {
     const [key = ''] = text.split(':');
     expect((await run(reader, `${text}${key}: []\n`)).code).toBe(2);
