@@ -183,6 +183,7 @@ export type SettingKind =
   | 'bind-urls'
   | 'whole'
   | 'whole-32'
+  | 'whole-63'
   | 'signed'
   | 'switch'
   | 'duration'
@@ -228,8 +229,9 @@ const groups: readonly Group[] = [
     'both',
     '3.2',
     now,
-    'auth-token-ttl election-timeout heartbeat-interval max-request-bytes max-snapshots max-txn-ops max-wals snapshot-count',
+    'auth-token-ttl election-timeout heartbeat-interval max-request-bytes max-txn-ops max-wals snapshot-count',
   ],
+  ['whole-63', 'both', '3.2', now, 'max-snapshots'],
   ['signed', 'both', '3.2', now, 'quota-backend-bytes'],
   [
     'switch',

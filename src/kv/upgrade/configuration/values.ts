@@ -26,6 +26,7 @@ const stops = 'the server would not start';
 const ranges = {
   whole: [0n, 2n ** 64n - 1n],
   'whole-32': [0n, 2n ** 32n - 1n],
+  'whole-63': [0n, 2n ** 63n - 1n],
   signed: [-(2n ** 63n), 2n ** 63n - 1n],
 } as const;
 /** The reader of the file rounds a large number down, so a number above the limit is never rounded to the limit. */
@@ -50,6 +51,11 @@ const fileRules: Readonly<Record<SettingKind, FileRule>> = {
   'whole-32': {
     fits: (value) => isInteger(value, ranges['whole-32']),
     what: 'a whole number of 32 bits',
+    hint: digits,
+  },
+  'whole-63': {
+    fits: (value) => isInteger(value, ranges['whole-63']),
+    what: 'a whole number of 63 bits',
     hint: digits,
   },
   signed: {
@@ -137,6 +143,7 @@ const flagForms: Readonly<Record<SettingKind, RegExp | undefined>> = {
   'bind-urls': undefined,
   whole: new RegExp(`^${goNumber}$`, 'i'),
   'whole-32': new RegExp(`^${goNumber}$`, 'i'),
+  'whole-63': new RegExp(`^${goNumber}$`, 'i'),
   signed: new RegExp(`^[-+]?${goNumber}$`, 'i'),
   switch: /^(1|0|t|f|true|false|T|F|TRUE|FALSE|True|False)$/,
   duration: /^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)){1,100})$/,
@@ -146,10 +153,11 @@ const isDurationInRange = (value: string): boolean => {
   const nanoseconds = nanosecondsOf(value.replace(/^[-+]/, ''));
   return nanoseconds === undefined || nanoseconds < 2 ** 63;
 };
+const isRanged = (kind: SettingKind): kind is keyof typeof ranges => Object.hasOwn(ranges, kind);
 /** Returns whether a number that has the form of a flag is in the range of its kind. */
 const isInRange = (kind: SettingKind, value: string): boolean => {
   if (kind === 'duration') return isDurationInRange(value);
-  if (kind !== 'whole' && kind !== 'whole-32' && kind !== 'signed') return true;
+  if (!isRanged(kind)) return true;
   const digits = value
     .replace(/^[-+]|_/g, '')
     .toLowerCase()
@@ -167,6 +175,7 @@ const flagWords: Readonly<Record<SettingKind, string>> = {
   'bind-urls': '',
   whole: 'a whole number of 64 bits',
   'whole-32': 'a whole number of 32 bits',
+  'whole-63': 'a whole number of 63 bits',
   signed: 'a whole number of 64 bits',
   switch: 'true or false',
   duration: 'a duration such as 5s',

@@ -152,6 +152,7 @@ const inFile: Readonly<Record<SettingKind, readonly string[]>> = {
   'bind-urls': ['7', 'http://127.0.0.1', 'http://host.example:2379'],
   whole: ['"7"', '-1', '1.5', ...limits(0n, 2n ** 64n - 1n)],
   'whole-32': ['"7"', '-1', '1.5', ...limits(0n, 2n ** 32n - 1n)],
+  'whole-63': ['"7"', '-1', '1.5', ...limits(0n, 2n ** 63n - 1n)],
   signed: ['"7"', '1.5', ...limits(-(2n ** 63n), 2n ** 63n - 1n)],
   switch: ['"true"', '1', 'True', 'yes', 'y', 't'],
   duration: ['5s', '1.5', ...limits(-(2n ** 63n), 2n ** 63n - 1n)],
@@ -163,6 +164,7 @@ const asFlag: Readonly<Record<SettingKind, readonly string[]>> = {
   'bind-urls': ['a.example:1', 'http://127.0.0.1', 'http://host.example:2379'],
   whole: ['x', '-1', '1__0', '1_', '0x', ...limits(0n, 2n ** 64n - 1n)],
   'whole-32': ['x', '-1', ...limits(0n, 2n ** 32n - 1n)],
+  'whole-63': ['x', '-1', ...limits(0n, 2n ** 63n - 1n)],
   signed: ['x', '1.5', '+', ...limits(-(2n ** 63n), 2n ** 63n - 1n)],
   switch: ['maybe', '', 't', 'T', 'True', 'tRue', 'yes', 'on', '2'],
   duration: ['5', 'x', '', '1d', '.5s', '2562048h', '2562047h', '-2562048h', '1h1m'],
@@ -174,11 +176,15 @@ const isAlone = (name: string): boolean =>
   !/^(discovery|proxy|help|version|snapshot|config-file|experimental-enable-v2v3|force-new-cluster|name|initial-cluster)$|-file$|discovery/.test(
     name,
   );
+/** With these settings on, the servers start only beside other settings. */
+const needsOthers = /^(experimental-enable-lease-checkpoint(-persist)?|enable-log-rotation)$/;
+const isOn = (value: string): boolean => /^(t|true|y|yes)$/i.test(value);
 const kindCases = (minor: Minor, how: Case['how']): Case[] =>
   names.filter(isAlone).flatMap((key) => {
     const setting = findSetting(key, minor, how === 'file' ? 'file' : 'flag');
     const any = serverSettings.find(({ name }) => name === key)?.kind ?? 'text';
-    const values = (how === 'file' ? inFile : asFlag)[setting?.kind ?? any];
+    const all = (how === 'file' ? inFile : asFlag)[setting?.kind ?? any];
+    const values = all.filter((value) => !(needsOthers.test(key) && isOn(value)));
     // An undefined flag stops the version with every value.
     return (how === 'flag' && setting === undefined ? ['1'] : values).map((value) => ({ how, key, value }));
   });

@@ -258,6 +258,7 @@ describe('settings of a file keep their place', () => {
   it.each([
     ['max-concurrent-streams', 2n ** 32n - 1n],
     ['snapshot-count', 2n ** 64n - 1n],
+    ['max-snapshots', 2n ** 63n - 1n],
     ['quota-backend-bytes', 2n ** 63n - 1n],
     ['quota-backend-bytes', -(2n ** 63n)],
   ])('the limit %s %s passes in each source, and the next number fails', async (key, limit) => {
