@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { jsonRow } from '../core/json.ts';
 import { canChange, type LooseInput, type Operation, type ServiceInfo } from '../core/operation.ts';
 import { durationText, secondsText } from '../core/format.ts';
+import { brokenPage } from '../core/limits.ts';
 import { AppError, usageError } from '../core/problem.ts';
+import { structureFault } from '../core/shape.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { CallOptions, Context, Explain, RequestProver, ServiceName, Target } from './context.ts';
 import { type RateStoreSetting, type Bucket, makeBucket, type RateStore, storeBucket } from './rate.ts';
@@ -343,6 +345,19 @@ const callOn = (wire: Wire): Context['call'] => {
     return (await caller(service, operation, more))(input);
   };
 };
+/**
+ * One call whose response a command interprets. A part of another type is refused here with its name, so that no engine meets
+ * a record that its types do not describe.
+ */
+const lookupOn = (wire: Wire): Context['call'] => {
+  const call = callOn(wire);
+  return async (service, operation, input, more) => {
+    const value = await call(service, operation, input, more);
+    const fault = operation.returns === undefined ? undefined : structureFault(value, operation.returns);
+    if (fault !== undefined) throw brokenPage(`${operation.method} ${operation.path}`, fault);
+    return value;
+  };
+};
 /** Lists may be long: TAB offers the first of them. */
 const MOST_NOTED = 2000;
 /**
@@ -443,6 +458,6 @@ export const makeContext = (options: ContextOptions): Context => {
     call: callOn(wire),
     rows: rowsOn(wire),
     send: senderOn(wire),
-    lookups: { call: callOn(lookups), rows: rowsOn(lookups) },
+    lookups: { call: lookupOn(lookups), rows: rowsOn(lookups) },
   };
 };

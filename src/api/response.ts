@@ -1,9 +1,10 @@
 import { bare, type Field, type ObjectField } from '../core/field.ts';
-import { parseResponseJson, restoreNumbers, shownValue } from '../core/json.ts';
+import { jsonRow, parseResponseJson, restoreNumbers, shownValue } from '../core/json.ts';
 import { isSearch, type LooseInput, type Operation } from '../core/operation.ts';
 import { cutText, AppError, type Category, type Problem, problem } from '../core/problem.ts';
 import { excerptOf, redactedUrl } from '../core/redact-secrets.ts';
-import { isRecord } from '../core/shape.ts';
+import { brokenPage } from '../core/limits.ts';
+import { isRecord, structureFault } from '../core/shape.ts';
 
 /**
  * `/labels/{label-public-id}` and `/{name=labels/*}:publish`: the last part of the path names the returned
@@ -108,6 +109,21 @@ const missingOfObject = (returns: ObjectField, value: unknown): string | undefin
   if (key === undefined)
     return isRecord(value) && isOfRow(returns, value) ? undefined : 'the object of this endpoint';
   return isRecord(value) && isText(value[key]) ? undefined : `a record with \`${key}\``;
+};
+/**
+ * Returns one row of a list whose rows a command interprets, with the structure and the identity that its operation
+ * describes. A plan never meets a record of another shape, and a path never contains the ID `undefined`.
+ */
+export const lookedUp = (operation: Operation, text: Uint8Array): Row => {
+  const value = jsonRow(text);
+  const returns = operation.returns === undefined ? undefined : bare(operation.returns);
+  const item = returns?.type === 'array' ? bare(returns.items) : undefined;
+  const fault =
+    item === undefined
+      ? undefined
+      : (structureFault(value, item) ?? (item.type === 'object' ? missingOfObject(item, value) : undefined));
+  if (fault !== undefined) throw brokenPage(`${operation.method} ${operation.path}`, `a row: ${fault}`);
+  return value as Row;
 };
 /** A search may return any records. For other requests, the list contains each created or changed record. */
 const missingOfList = (

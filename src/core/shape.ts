@@ -8,6 +8,7 @@ export type Shape =
   | `${Word}?`
   /** A list whose every item has this shape. */
   | readonly [Shape]
+  /** A field whose name ends with `?` may be absent. */
   | { readonly [field: string]: Shape };
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -35,14 +36,57 @@ export const misfit = (value: unknown, shape: Shape, path = ''): string | undefi
     return `it does not hold ${isList ? 'a list' : 'an object'}`;
   const parts: [string, unknown, Shape][] = isList
     ? (value as unknown[]).map((item, i) => [`${path}[${i}]`, item, shape[0] as Shape])
-    : Object.entries(shape).map(([field, part]) => [
-        path === '' ? field : `${path}.${field}`,
-        (value as Record<string, unknown>)[field],
-        part,
-      ]);
+    : Object.entries(shape).flatMap(([name, part]) => {
+        const field = name.replace('?', '');
+        const item = (value as Record<string, unknown>)[field];
+        return item === undefined && field !== name
+          ? []
+          : [[path === '' ? field : `${path}.${field}`, item, part]];
+      });
   for (const [at, item, part] of parts) {
     const wrong = misfit(item, part, at);
     if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+};
+type Part = readonly [name: string, field: Field];
+const partsOf = new WeakMap<object, readonly Part[]>();
+/** Returns the members of an object that are lists or objects themselves. */
+const structuredParts = (fields: Fields): readonly Part[] => {
+  const known = partsOf.get(fields);
+  if (known !== undefined) return known;
+  const parts = Object.entries(fields).filter(([, field]) => ['array', 'object'].includes(bare(field).type));
+  partsOf.set(fields, parts);
+  return parts;
+};
+/**
+ * Returns the first list or object of a response that has another type than its row describes, in words. Members that are
+ * null or absent fit: services leave them out. Pure.
+ */
+export const structureFault = (value: unknown, given: Field, path = ''): string | undefined => {
+  const field = bare(given);
+  const where = path === '' ? 'the response' : `\`${path}\``;
+  if (field.type === 'array') {
+    if (!Array.isArray(value)) return `${where} is not a list`;
+    return firstFault(value, (item, i) => structureFault(item, field.items, `${path}[${i}]`));
+  }
+  if (field.type === 'object') {
+    if (!isRecord(value)) return `${where} is not an object`;
+    return firstFault(structuredParts(field.fields), ([name, part]) =>
+      value[name] === undefined || value[name] === null
+        ? undefined
+        : structureFault(value[name], part, path === '' ? name : `${path}.${name}`),
+    );
+  }
+  return undefined;
+};
+const firstFault = <T>(
+  items: readonly T[],
+  faultOf: (item: T, i: number) => string | undefined,
+): string | undefined => {
+  for (const [i, item] of items.entries()) {
+    const fault = faultOf(item, i);
+    if (fault !== undefined) return fault;
   }
   return undefined;
 };

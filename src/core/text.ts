@@ -31,7 +31,7 @@ const storedValue = (path: string, text: string, shape: Shape, tryThis: readonly
 export const storedObject = <T>(
   path: string,
   text: string,
-  shape: { readonly [F in keyof T & string]?: Shape },
+  shape: { readonly [F in keyof T & string as F | `${F}?`]?: Shape },
   tryThis: readonly Advice[],
 ): T => storedValue(path, text, shape as Shape, tryThis) as T;
 /** The list of such a file. */

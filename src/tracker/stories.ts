@@ -1,7 +1,7 @@
-import { heldRows } from '../core/limits.ts';
+import { brokenPage } from '../core/limits.ts';
 import { tracker } from '../api-specs/tracker/index.ts';
 import type { EngineContext } from '../api/context.ts';
-import { jsonRow } from '../core/json.ts';
+import { misfit } from '../core/shape.ts';
 import { AppError, invalidArguments, problem } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
 
@@ -30,15 +30,13 @@ export const updateStory = async (
     body,
   })) as Story;
 
-const readWorkflows = async (context: EngineContext): Promise<Workflow[]> => {
-  const found: Workflow[] = [];
-  const held = heldRows('GET /workflows');
-  const rows = await context.lookups.rows(tracker, tracker.table.workflows.list, {});
-  for await (const batch of rows) {
-    held.refuseMore(batch.length);
-    found.push(...(batch.map(jsonRow) as Workflow[]));
-  }
-  return found;
+const workflowsShape = [{ id: 'number', states: [{ id: 'number', name: 'text', type: 'text' }] }] as const;
+/** Returns the workflows with their states, which are read as one list because a workspace has few of them. */
+export const readWorkflows = async (context: EngineContext): Promise<Workflow[]> => {
+  const found = await context.lookups.call(tracker, tracker.table.workflows.list, {});
+  const wrong = misfit(found, workflowsShape);
+  if (wrong !== undefined) throw brokenPage('GET /workflows', wrong);
+  return found as Workflow[];
 };
 /** Returns the states of the story's own workflow, in their order. */
 export const readStates = async (

@@ -36,6 +36,21 @@ const json = { 'content-type': 'application/json' };
 /** Runs the program against a service that returns this body to every request. */
 const answered = (argv: readonly string[], input: Buffer): Promise<void> =>
   program(argv, {}, { reply: () => ({ status: 200, headers: json, body: text(input) }) });
+/** The answers of a service by path. Each other request gets the input. */
+const answeredExcept = (
+  argv: readonly string[],
+  fixed: Readonly<Record<string, unknown>>,
+  input: Buffer,
+  files: Readonly<Record<string, string>> = {},
+): Promise<void> =>
+  program(argv, files, {
+    reply: ({ url }) => {
+      const { pathname } = new URL(url);
+      const known = Object.keys(fixed).find((end) => pathname.endsWith(end));
+      const body = known === undefined ? text(input) : JSON.stringify(fixed[known]);
+      return { status: 200, headers: json, body };
+    },
+  });
 const parsed = (input: Buffer): unknown => {
   try {
     return JSON.parse(text(input));
@@ -125,6 +140,69 @@ export const answerTargets: readonly Target[] = [
       '{"labels":[{"name":"labels/a","id":"a","revisionId":"1","labelType":"ADMIN","properties":{"title":"A"},"fields":[{"id":"f","properties":{"displayName":"F"},"selectionOptions":{"choices":[{"id":"c","properties":{"displayName":"C"}}]}}]}],"nextPageToken":"t"}',
     ],
     run: (input) => answered(['labels', 'export', '--all'], input),
+  },
+  {
+    name: 'workflows',
+    seeds: [
+      '[{"id":9,"name":"w","states":[{"id":1,"name":"Later","type":"unstarted"},{"id":2,"name":"Now","type":"started"}]}]',
+    ],
+    run: async (input) => {
+      const story = { id: 5, name: 's', workflow_id: 9, workflow_state_id: 1, story_type: 'bug' };
+      await answeredExcept(['tracker', 'stories', 'move', '5', 'now'], { '/stories/5': story }, input);
+      await answeredExcept(['tracker', 'bulk', '-f', '/a.csv', '--from', 'jira', '--dry-run'], {}, input, {
+        '/a.csv': 'Summary,Issue key,Issue Type,Status\na,K-1,Bug,In Progress\n',
+      });
+    },
+  },
+  {
+    name: 'story',
+    seeds: [
+      '{"id":5,"name":"s","story_type":"bug","workflow_state_id":1,"owner_ids":["a"],"labels":[{"id":1,"name":"l"}],"tasks":[{"id":1,"description":"t","complete":false,"owner_ids":[]}],"comments":[{"id":1,"text":"c","author_id":"a","created_at":"2026-01-01T00:00:00Z"}],"story_links":[{"id":1,"verb":"blocks","object_id":6,"subject_id":5}],"external_links":["http://a"],"stats":{"num_related_documents":0},"custom_fields":[{"field_id":"f","value_id":"v"}]}',
+    ],
+    run: async (input) => {
+      for (const words of [
+        ['get', '5'],
+        ['start', '5'],
+        ['clone', '5', '--dry-run'],
+      ])
+        await answeredExcept(['tracker', 'stories', ...words], { '/workflows': [] }, input);
+    },
+  },
+  {
+    name: 'workspace answers',
+    seeds: [
+      '[{"id":5,"name":"a","color":"#112233","archived":false,"external_id":"x","labels":[{"id":1,"name":"l"}],"values":[{"id":"v","value":"V"}],"states":[{"id":1,"name":"Later"}],"story_template":{"labels":[{"id":1}]}}]',
+    ],
+    run: (input) =>
+      answeredExcept(
+        ['tracker', 'diff', '-f', '/w.yaml'],
+        { '/epic-workflow': { id: 1, epic_states: [] } },
+        input,
+        { '/w.yaml': 'labels:\n  - name: a\n    color: "#445566"\nepics:\n  - name: a\n    labels: [l]\n' },
+      ),
+  },
+  {
+    name: 'epic workflow',
+    seeds: ['{"id":1,"default_epic_state_id":2,"epic_states":[{"id":2,"name":"Later","type":"unstarted"}]}'],
+    run: (input) =>
+      answeredExcept(
+        ['tracker', 'diff', '-f', '/w.yaml'],
+        { '/epics': [], '/labels': [], '/groups': [], '/objectives': [] },
+        input,
+        { '/w.yaml': 'epics:\n  - name: a\n    state: Later\n' },
+      ),
+  },
+  {
+    name: 'label permissions',
+    seeds: [
+      '{"labelPermissions":[{"name":"labels/a/permissions/1","email":"a@example.com","role":"READER"}],"nextPageToken":""}',
+    ],
+    run: async (input) => {
+      const label = { name: 'labels/a', id: 'a', labelType: 'ADMIN', properties: { title: 'A' } };
+      const labels = { '/labels': { labels: [label] }, '/labels/a': label };
+      await answeredExcept(['labels', 'permissions', 'export'], labels, input);
+      await answeredExcept(['labels', 'export', '--all'], labels, input);
+    },
   },
   {
     name: 'label record',

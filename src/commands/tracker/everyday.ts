@@ -7,7 +7,7 @@ import { assertServerStays, intervalMsOf } from '../../cli/watch-list.ts';
 import { bool, duration, int, list, req, str } from '../../core/field.ts';
 import type { Argument, Flags, Values } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
-import { jsonRow } from '../../core/json.ts';
+import { lookedUp } from '../../api/response.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
 import { nothing, recordResult, type Result } from '../../core/result.ts';
 import { yamlText } from '../../output/formats.ts';
@@ -413,10 +413,11 @@ type Iteration = {
 const readIterations = async (context: Context): Promise<Iteration[]> => {
   const found: Iteration[] = [];
   const held = heldRows('GET /iterations');
-  const rows = await context.lookups.rows(tracker, tracker.table.iterations.list, {});
+  const { list } = tracker.table.iterations;
+  const rows = await context.lookups.rows(tracker, list, {});
   for await (const batch of rows) {
     held.refuseMore(batch.length);
-    found.push(...(batch.map(jsonRow) as Iteration[]));
+    found.push(...(batch.map((text) => lookedUp(list, text)) as Iteration[]));
   }
   return found;
 };

@@ -136,8 +136,18 @@ export const isRunId = (text: unknown): text is string =>
  */
 export const parseJournal = (text: string, path?: string): ParsedLines<JournalEntry> =>
   parseLines(text, asEntry, path);
+/** The parts of a plan that a report reads. */
+export const planShape = {
+  cluster: 'text',
+  from: 'text',
+  to: 'text',
+  order: ['text'],
+  options: 'record',
+  steps: [{ id: 'text', kind: 'text' }],
+  observation: { members: [{ name: 'text' }] },
+} as const;
 /** The end of a step needs the name of the step. A line without it is corrupted. */
-const asEntry = (line: unknown): JournalEntry => {
+export const asEntry = (line: unknown): JournalEntry => {
   const entry = currentEntry(line) as JournalEntry | null;
   if (typeof entry?.kind !== 'string' || (entry.kind === 'end' && typeof entry.step !== 'string'))
     throw new Error('it is not a journal entry');

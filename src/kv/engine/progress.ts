@@ -3,7 +3,7 @@ import { next } from '../../core/next.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type Store, firstAnswer } from '../client/etcd-client.ts';
-import { type FoundRun, findRuns, isRunId, runDirectory, currentEntry } from './journal.ts';
+import { type FoundRun, findRuns, isRunId, runDirectory, asEntry } from './journal.ts';
 import type {
   ClusterFile,
   JournalEntry,
@@ -63,7 +63,7 @@ const sharedFrom = (text: string | undefined, cluster: string): SharedProgress |
     const found = JSON.parse(text ?? '') as SharedProgress;
     const isOurs = found.format === 1 && found.cluster === cluster && isRunId(found.run);
     return isOurs && Array.isArray(found.entries)
-      ? { ...found, entries: found.entries.map((entry) => currentEntry(entry) as JournalEntry) }
+      ? { ...found, entries: found.entries.map(asEntry) }
       : undefined;
   } catch {
     return undefined;

@@ -6,7 +6,7 @@ import { bare, type Field, type Fields } from '../../core/field.ts';
 import { isWholeNumber, momentOf } from '../../core/format.ts';
 import { formulaProblem, wholeNumberHint } from './csv.ts';
 import { isExternal } from './external-keys.ts';
-import { jsonRow } from '../../core/json.ts';
+import { lookedUp } from '../../api/response.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { type Problem, problem } from '../../core/problem.ts';
@@ -562,7 +562,7 @@ const namesOfService = async (context: EngineContext, field: LabelField): Promis
   for await (const rows of await context.lookups.rows(tracker, operation, { query })) {
     held.refuseMore(rows.length);
     for (const row of rows) {
-      const { name, archived } = jsonRow(row) as { name?: unknown; archived?: unknown };
+      const { name, archived } = lookedUp(operation, row);
       found.set(String(name), archived === true);
     }
   }

@@ -1,5 +1,4 @@
 import { shellWord } from '../../core/shell.ts';
-import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { textFile } from '../../api/input.ts';
 import { formats, momentOf } from '../../core/format.ts';
@@ -8,6 +7,7 @@ import { nearest } from '../../core/text.ts';
 import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../names/references.ts';
+import { readWorkflows } from '../stories.ts';
 import { readYaml } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
 import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';
@@ -438,9 +438,7 @@ class Columns implements ColumnMap {
   async #stateOfType(context: EngineContext, text: string): Promise<unknown> {
     const type = this.#preset.length === 0 ? undefined : stateTypes[fold(text)];
     if (type === undefined) return undefined;
-    this.#states ??= context.lookups
-      .call(tracker, tracker.table.workflows.list, {})
-      .then((workflows) => (workflows as readonly Row[]).flatMap(({ states }) => states as readonly Row[]));
+    this.#states ??= readWorkflows(context).then((all) => all.flatMap(({ states }) => states));
     return (await this.#states).find((state) => state.type === type)?.id;
   }
   report = (): string[] => this.#left.lines();

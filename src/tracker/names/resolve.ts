@@ -16,7 +16,7 @@ import { workflows } from '../../api-specs/tracker/stories.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { bare } from '../../core/field.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { jsonRow } from '../../core/json.ts';
+import { lookedUp } from '../../api/response.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { AppError, messageOf, problem, usageError } from '../../core/problem.ts';
@@ -165,7 +165,7 @@ const scan = async (
   const held = heldRows(`GET ${list.path}`);
   for await (const batch of await context.lookups.rows(tracker, list, input)) {
     held.refuseMore(batch.length);
-    const found = read(batch.map(jsonRow));
+    const found = read(batch.map((text) => lookedUp(list, text)));
     if (isWhole && things.length + found.length > MOST_KEPT) {
       isWhole = false;
       things = candidates(things, text);
@@ -300,7 +300,7 @@ const namedOf = async (context: EngineContext, kind: string): Promise<readonly N
     return read(await context.call(tracker, list, input));
   const all: NamedRecord[] = [];
   for await (const batch of await context.rows(tracker, list, input)) {
-    all.push(...read(batch.map(jsonRow)));
+    all.push(...read(batch.map((text) => lookedUp(list, text))));
     if (all.length > MOST) break;
   }
   return all;

@@ -1,12 +1,13 @@
 import { countText } from '../../core/format.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
-import { jsonRow } from '../../core/json.ts';
+import { lookedUp } from '../../api/response.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { AppError } from '../../core/problem.ts';
 import { yamlText } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
+import { readWorkflows } from '../stories.ts';
 import {
   contentsBody,
   type Current,
@@ -28,7 +29,7 @@ async function* readRows(context: EngineContext, kind: string): AsyncGenerator<R
   if (operation === undefined) return;
   const input = query ? { query } : {};
   for await (const batch of await context.lookups.rows(tracker, operation, input))
-    yield batch.map(jsonRow) as Row[];
+    yield batch.map((text) => lookedUp(operation, text));
 }
 /** The same rows where they are held: there is an end to them. */
 async function* heldBatches(context: EngineContext, kind: string): AsyncGenerator<Row[]> {
@@ -50,11 +51,8 @@ const wholeRow = async (context: EngineContext, kind: string, row: Row): Promise
         params: { 'iteration-public-id': row.id },
       })) as Row)
     : row;
-const workflowStatesOf = async (context: EngineContext): Promise<Row[]> => {
-  const { list: operation } = tracker.table.workflows;
-  const workflows = (await context.lookups.call(tracker, operation, {})) as Row[];
-  return workflows.flatMap(({ states }) => (states as Row[] | undefined) ?? []);
-};
+const workflowStatesOf = async (context: EngineContext): Promise<Row[]> =>
+  (await readWorkflows(context)).flatMap(({ states }) => states);
 /** The lists to which templates refer. Lists that were already read are not read again. */
 const readTemplateLookup = async (
   context: EngineContext,

@@ -7,6 +7,7 @@ import { momentOf } from '../../core/format.ts';
 import { next } from '../../core/next.ts';
 import { cutText, AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import type { CheckFinding } from '../../core/result.ts';
+import { misfit } from '../../core/shape.ts';
 import { shellWord } from '../../core/shell.ts';
 import { nearest, refuseForeignText } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
@@ -336,9 +337,8 @@ const readPlan = async (context: EngineContext, path: string): Promise<SavedPlan
   const saved = (await jsonFile(context, path, '--plan')) as Partial<SavedPlan> | null;
   if (
     saved?.version !== 1 ||
-    saved.workspace === undefined ||
-    saved.options === undefined ||
-    !Array.isArray(saved.actions)
+    misfit(saved, { workspace: 'record', options: 'record', actions: ['record'] }) !== undefined ||
+    Object.values(saved.workspace ?? {}).some((rows) => misfit(rows, ['record']) !== undefined)
   )
     throw usageError(`${path} is not a plan of \`opsctl tracker diff --out\``, [
       { ...problem('--plan', 'format', `names ${path}, which is not a plan`), file: path, line: 1 },

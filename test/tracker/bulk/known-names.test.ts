@@ -19,7 +19,7 @@ const service = () => {
     asked.push([path, input]);
     const name = path === '/labels' ? 'bug' : 'goal';
     return (async function* () {
-      yield [Buffer.from(JSON.stringify({ name }))];
+      yield [Buffer.from(JSON.stringify({ id: 1, name }))];
     })();
   };
   return { asked, context: contextWith({ lookups: { rows } }) };

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { type Advice, after, next } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
-import { shapeBy } from '../../../core/shape.ts';
+import { type Shape, shapeBy } from '../../../core/shape.ts';
 import { storedLines, storedObject } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
-import { type FoundRun, currentEvent, withCurrentFindings } from '../../engine/journal.ts';
+import { type FoundRun, currentEvent, planShape, withCurrentFindings } from '../../engine/journal.ts';
 import type {
   CanaryReport,
   JournalEntry,
@@ -153,21 +153,40 @@ const shape = {
   started_at: 'text',
   finished_at: 'text',
   owner: { host: 'text' },
-  members: [{ name: 'text', gate: ['record'] }],
-  steps: ['record'],
-  snapshots: ['record'],
+  members: [
+    {
+      name: 'text',
+      version_before: 'text?',
+      version_after: 'text?',
+      gate: [{ check: 'text', detail: 'text' }],
+      'snapshot?': 'record',
+    },
+  ],
+  steps: [{ id: 'text', title: 'text' }],
+  snapshots: [{ member: 'text', revision: 'number' }],
+  'canary?': { writes: 'number', failed: 'number', longest_gap_ms: 'number' },
   unexpected_log_lines: ['record'],
-  findings: ['record'],
+  findings: [{ guard: 'text', message: 'text?' }],
 } as const;
-const ofStep = { step: { id: 'text' } } as const;
+const ofStep = { step: { id: 'text', title: 'text' } } as const;
+const ofMember = { member: 'text' } as const;
+const observationShape = planShape.observation;
 const eventShape = shapeBy('event', {
-  'run-started': { plan: { observation: 'record' } },
-  observed: { observation: 'record' },
+  'run-started': { run: 'text', plan: planShape },
+  observed: { observation: observationShape },
   'step-started': ofStep,
   'step-finished': ofStep,
   'step-failed': ofStep,
-  'snapshot-saved': { snapshot: 'record' },
-});
+  waiting: ofStep,
+  'snapshot-saved': { snapshot: { member: 'text' } },
+  'member-down': ofMember,
+  'member-up': ofMember,
+  'gate-check': { member: 'text', check: 'text', detail: 'text' },
+  'log-line': { member: 'text', line: 'text' },
+  reverting: ofMember,
+  reverted: ofMember,
+  'run-finished': { outcome: 'text', message: 'text', report: { 'members?': [{ name: 'text' }] } },
+} satisfies Partial<Record<UpgradeEvent['event'], Shape>>);
 const anotherWay = [after('move it away:', ['kv', 'report'], 'then makes the report from the journal')];
 /**
  * Reads the report of a finished run; undefined if it does not exist. A run of an earlier version may have no

@@ -1,6 +1,7 @@
 import { trustCall } from '../../../core/program-call.ts';
 import { limits } from '../../../core/limits.ts';
 import { cutText, invalidArguments, messageOf, problem } from '../../../core/problem.ts';
+import { misfit } from '../../../core/shape.ts';
 import type { Host } from '../../../platform/host.ts';
 
 /** A source that reports whether the upgrade affects users now. */
@@ -68,10 +69,12 @@ export const impactOf = (status: number, text: string): ImpactStatus => {
       `the response (${status}) is not JSON: check that this is the base URL of Prometheus`,
     );
   }
+  if (misfit(body, {}) !== undefined) return unknownImpact(`the response (${status}) is not an object`);
   if (body.status !== 'success')
     return unknownImpact(`the query failed (${status}): ${cutText(String(body.error ?? 'no reason'), 200)}`);
   const { resultType, result } = body.data ?? {};
-  if (resultType === 'vector' && Array.isArray(result)) return ofVector(result as readonly Sample[]);
+  if (resultType === 'vector' && misfit(result, [{ 'metric?': 'record' }]) === undefined)
+    return ofVector(result as readonly Sample[]);
   if (resultType === 'scalar' && Array.isArray(result)) return ofScalar(String(result[1]));
   return unknownImpact(`the query returns a ${resultType ?? 'result of no type'}, not a vector or scalar`);
 };
