@@ -9,7 +9,7 @@ import {
   piecesOf,
   readSources,
   walk,
-} from './support/syntax.ts';
+} from './support/sources.ts';
 
 /** Code that runs before or below the remaining code, or names that the code itself chooses, each with the reason. */
 const exempt: Readonly<Record<string, string>> = {

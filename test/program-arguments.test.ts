@@ -5,7 +5,7 @@ import { args, call, trustCall } from '../src/core/program-call.ts';
 import { isSecretName } from '../src/core/redact-secrets.ts';
 import type { Processes } from '../src/platform/host.ts';
 import { nodeProcesses } from '../src/platform/node/processes.ts';
-import { constantsOf, type Constants, type Node, parseSource, readSources, walk } from './support/syntax.ts';
+import { constantsOf, type Constants, type Node, parseSource, readSources, walk } from './support/sources.ts';
 
 const root = new URL('../src/', import.meta.url).pathname;
 const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) =>

@@ -12,7 +12,7 @@ import {
   piecesOf,
   readSources,
   walk,
-} from './support/syntax.ts';
+} from './support/sources.ts';
 
 /** Scripts with other rules, and the reason why external values cannot reach them unquoted. */
 const exceptions: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { signsFor } from '../../src/output/types.ts';
 import type { Prompts } from '../../src/platform/host.ts';
 import { cleanPrompts } from '../../src/platform/node/terminal.ts';
-import { readSources } from '../support/syntax.ts';
+import { readSources } from '../support/sources.ts';
 import { covers } from '../support/covers.ts';
 
 test.each([

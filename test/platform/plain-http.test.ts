@@ -6,7 +6,7 @@ import {
   plainHttpProblem,
   plainHttpWarning,
 } from '../../src/core/external-url.ts';
-import { type Node, parseSource, readSources, walk } from '../support/syntax.ts';
+import { type Node, parseSource, readSources, walk } from '../support/sources.ts';
 import { covers } from '../support/covers.ts';
 
 const secret = { headers: { Authorization: 'Bearer x' } };

@@ -2,6 +2,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
+import { isNode } from '../tooling/syntax.mjs';
 
 export type Node = {
   readonly type: string;
@@ -28,10 +29,9 @@ export const walk = (
     return;
   }
   if (typeof node !== 'object' || node === null) return;
-  const isNode = typeof (node as Node).type === 'string';
-  if (isNode) visit(node as Node, parent);
-  for (const value of Object.values(node))
-    if (typeof value === 'object') walk(value, visit, isNode ? (node as Node) : parent);
+  const own = isNode(node) ? (node as Node) : undefined;
+  if (own !== undefined) visit(own, parent);
+  for (const value of Object.values(node)) if (typeof value === 'object') walk(value, visit, own ?? parent);
 };
 
 export type Constants = ReadonlyMap<string, Node>;
