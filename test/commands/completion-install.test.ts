@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { installScript } from '../../src/commands/integrations.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { naming } from '../support/facts.ts';
 
 test.each(['bash', 'zsh', 'fish', 'powershell'] as const)(
   'completion install %s ignores directories of the environment that are relative',
@@ -16,13 +17,13 @@ test.each(['bash', 'zsh', 'fish', 'powershell'] as const)(
 );
 
 test.each([
-  [undefined, '$SHELL is not set'],
-  ['', '$SHELL is not set'],
-  ['/bin/tcsh', '$SHELL names a shell without completion: /bin/tcsh'],
+  [undefined, naming('$SHELL')],
+  ['', naming('$SHELL')],
+  ['/bin/tcsh', naming('$SHELL', '/bin/tcsh')],
 ])('completion install names the shells that it knows if SHELL is %j', async (SHELL, why) => {
   const host = fakeHost({ env: { HOME: '/home/ann', SHELL } });
   await expect(installScript(host, undefined)).rejects.toMatchObject({
-    message: `completion install: ${why}`,
+    message: why,
     detail: {
       tryThis: ['bash', 'zsh', 'fish', 'powershell'].map((shell) => `opsctl completion install ${shell}`),
     },

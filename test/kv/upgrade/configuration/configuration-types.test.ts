@@ -3,7 +3,7 @@ import { lintFile, lintFlags, parseConfig } from '../../../../src/kv/upgrade/con
 import { goScalar } from '../../../../src/core/yaml.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
-import { errorWith } from '../../../support/facts.ts';
+import { errorWith, naming } from '../../../support/facts.ts';
 import { covers } from '../../../support/covers.ts';
 
 /** Measured: whether real servers of 3.3, 3.4 and 3.5 start with this line. */
@@ -199,7 +199,7 @@ describe('interpretation of compaction and log output by version', () => {
     const found = lintFlags(words, to);
     expect(found.map(({ key }) => key).join()).toBe(expected);
     if (expected === '') return;
-    expect(found[0]?.message).toContain('more than once');
+    expect(found[0]).toMatchObject({ level: 'fail', message: naming('once') });
     expect(found[0]?.hint).toBe(`remove ${expected}=${words[0]?.split('=')[1] ?? words[1]}`);
   });
   it.each([
@@ -209,7 +209,7 @@ describe('interpretation of compaction and log output by version', () => {
     ['TLS_NOPE', '3.5', 'TLS_NOPE'],
     ['tls_ecdhe_rsa_with_aes_128_gcm_sha256', '3.5', 'tls_ecdhe_rsa_with_aes_128_gcm_sha256'],
     ['TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384', '3.5', '" TLS_AES_256_GCM_SHA384"'],
-    ['TLS_AES_128_GCM_SHA256,', '3.5', 'an empty name'],
+    ['TLS_AES_128_GCM_SHA256,', '3.5', 'empty'],
     ['$SUITES', '3.5', ''],
   ] as const)('cipher suites have the names of the version: %s for %s', (value, to, wrong) => {
     const inFlags = lintFlags([`--cipher-suites=${value}`], to);
@@ -232,22 +232,16 @@ describe('interpretation of compaction and log output by version', () => {
     );
   });
   it.each([
-    [
-      'log-output: stderr\nname: a # x\nname: b\n',
-      'cannot rewrite m.yml for 3.4: name is set more than once, in lines 2 and 3: the servers use line 3',
-    ],
+    ['log-output: stderr\nname: a # x\nname: b\n', naming('m.yml', '3.4', 'name', 2, 3)],
     [
       'log-output: stderr\nclient-transport-security:\n  cert-file: /a\n  cert-file: "/b"\n  cert-file: /c\n',
-      'cannot rewrite m.yml for 3.4: client-transport-security.cert-file is set more than once, in lines 3, 4 and 5: the servers use line 5',
+      naming('m.yml', '3.4', 'client-transport-security.cert-file', 3, 4, 5),
     ],
-    [
-      `log-output: stderr\n"log-output": ${'x'.repeat(80)}\n`,
-      'cannot rewrite m.yml for 3.4: log-output is set more than once, in lines 1 and 2: the servers use line 2',
-    ],
+    [`log-output: stderr\n"log-output": ${'x'.repeat(80)}\n`, naming('m.yml', '3.4', 'log-output', 1, 2)],
   ])('a file with a repeated key is not rewritten, and both lines are named: %j', async (text, message) => {
     await expect(migrateConfig(text, '3.4', 'after', 'm.yml')).rejects.toMatchObject({
       message,
-      detail: { code: 'CONFIG_BROKEN', tryThis: [expect.stringContaining('remove the other lines')] },
+      detail: { code: 'CONFIG_BROKEN', tryThis: [naming('lines')] },
     });
     expect((await migrateConfig('name: a\nname: b\nenable-grpc-gateway: true\n', '3.4')).changes).toEqual([]);
   });

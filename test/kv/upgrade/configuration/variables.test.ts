@@ -3,6 +3,7 @@ import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate.ts'
 import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
 import { insertText, readEnvironment } from '../../../../src/kv/upgrade/configuration/variables.ts';
 import { environmentTexts } from '../../../support/environment-texts.ts';
+import { naming } from '../../../support/facts.ts';
 
 const noFiles = { read: async () => undefined, list: async () => [] };
 const lint = async (text: string, files: Record<string, string> = {}) => {
@@ -37,12 +38,12 @@ describe('an environment file', () => {
     );
   });
   it.each([
-    ['ETCD_NAME = n1\n', 'ETCD_NAME: has a space before the equals sign'],
-    ['ETCD_NAME="n1\nETCD_LOGGER=zap\n', 'ETCD_NAME: has a quote in line 1 that no line closes'],
-    ['# old: \\\nETCD_NAME=n1\n', 'ETCD_NAME: follows a comment that ends with a backslash'],
-    ['ETCD_NAME=a\\\nb\nETCD_LOGGER=zap\netcd\netcd2\n', ': line 4 is not an assignment'],
+    ['ETCD_NAME = n1\n', naming('ETCD_NAME', 'space')],
+    ['ETCD_NAME="n1\nETCD_LOGGER=zap\n', naming('ETCD_NAME', 'quote', 1)],
+    ['# old: \\\nETCD_NAME=n1\n', naming('ETCD_NAME', 'backslash')],
+    ['ETCD_NAME=a\\\nb\nETCD_LOGGER=zap\netcd\netcd2\n', naming(4, 'assignment')],
   ])('is reported where its readers differ: %j', async (text, note) => {
-    expect(await notes(text)).toEqual([expect.stringContaining(note)]);
+    expect(await notes(text)).toEqual([note]);
   });
   it('is not a note for a comment with two backslashes, or with a blank line behind it', async () => {
     expect(await notes('# a \\\\\nETCD_NAME=n1\n# b \\\n\nETCD_LOGGER=zap\n')).toEqual([]);
@@ -75,9 +76,9 @@ describe('a shell script', () => {
   });
   it('is refused if it starts no server', async () => {
     await expect(lint('#!/bin/bash\nexport ETCD_NAME=n1\nexec sleep 1\n')).rejects.toMatchObject({
-      message: 'cannot use /d/f: it is a script, and opsctl does not run it',
+      message: naming('/d/f', 'script'),
       detail: {
-        tryThis: [expect.stringContaining('environment file'), expect.stringContaining('kv check')],
+        tryThis: [naming('environment'), naming('kv check')],
       },
     });
   });
@@ -225,13 +226,11 @@ it('repeated keys are named without their values, and their number costs linear 
   expect(JSON.stringify(await config(secret))).not.toContain('hunter');
   expect((await config(secret))[0]).toMatchObject({
     key: 'discovery-password',
-    message: 'is set more than once, in lines 2 and 3: the servers use line 3',
+    message: naming(2, 3),
   });
-  expect((await config('client-transport-security: {cert-file: /a, cert-file: /b}\n'))[0]?.message).toBe(
-    'is set 2 times in line 1: the servers use the last value',
+  expect((await config('client-transport-security: {cert-file: /a, cert-file: /b}\n'))[0]?.message).toEqual(
+    naming(2, 1),
   );
   const many = (await config('name: a\n'.repeat(3000)))[0];
-  expect(many?.message).toBe(
-    'is set 3000 times, first in line 1 and last in line 3000: the servers use line 3000',
-  );
+  expect(many?.message).toEqual(naming(1, 3000));
 });

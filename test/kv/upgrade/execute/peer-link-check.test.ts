@@ -216,7 +216,7 @@ describe('the connections of a member', () => {
     small.state.leader = 'n2';
     expect(await peerLinksWork(gate)).toMatchObject({
       ok: null,
-      detail: expect.stringMatching(/the connections n2 to n1, n2 to n3; a leader transfer cannot show them/),
+      detail: naming('n2 to n1, n2 to n3', 'transfer'),
     });
   });
   it('connections that a log shows some seconds late are not reported as unknown', async () => {

@@ -260,7 +260,7 @@ describe('a restore', () => {
     const { run, done, small, journal } = await scene();
     small.members('n3').sick = 'old';
     await expect(run()).rejects.toMatchObject({
-      message: 'n3 did not become healthy on 3.4; a majority needs 2',
+      message: naming('n3', '3.4', 2),
       detail: { code: 'RESTORE_UNHEALTHY' },
     });
     expect((await journal()).at(-1)).toBe('failed');
@@ -276,7 +276,7 @@ describe('a restore', () => {
       Object.assign(small.members(name), { isUp: true, which: 'new' });
       return {};
     };
-    await expect(run({ driver: { ...small.driver, start } })).rejects.toThrow('n1, n2, n3 did not become');
+    await expect(run({ driver: { ...small.driver, start } })).rejects.toThrow('n1, n2, n3');
   });
 });
 
