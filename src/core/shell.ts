@@ -310,11 +310,35 @@ const flagsIn = (flags: Wrapper, word: string): readonly Flag[] | undefined => {
   }
   return found;
 };
-/** A shell text without operators and expansions is a command line. */
+/** Words in front of a command that only a shell knows. */
+const isShellWord = /^\s*(?:\.|source|cd|eval|builtin|trap|if|while|until|for|!)\s/;
+/** A shell text without operators and expansions is a command line. In other texts, every word may be a command. */
 const textPrograms = (text: string, place: Place): RunnableWord[] =>
-  /^[\w\s@%+=:,./'"-]+$/.test(text)
+  /^[\w \t@%+=:,./'"-]+$/.test(text) && !isShellWord.test(text)
     ? runnableWords(wordsOf(text) ?? [], place)
-    : [{ ...place, word: text, kind: 'script' }];
+    : codePrograms(text, place);
+/** What one word of code may name: a file to run, or, in quotes, more code. */
+const wordPrograms = (words: readonly string[], i: number, place: Place): RunnableWord[] => {
+  const given = words[i] ?? '';
+  const word = given.replace(/^(?:--)?[\w-]+=/, '');
+  const kind = /^(?:\.|source)$/.test(words[i - 1] ?? '') ? 'script' : 'guess';
+  const inner = /\s/.test(word) ? codePrograms(word, place) : [];
+  const behind = interpreterOf(word) === undefined ? [] : runnableWords(words.slice(i), place).slice(1);
+  return word === '' ? [] : [{ ...place, word, kind }, ...inner, ...behind];
+};
+/** The words of code that may name files to run, also in its quoted texts: a wrong guess names no such file. */
+const codePrograms = (text: string, place: Place): RunnableWord[] => {
+  const found: RunnableWord[] = [];
+  let at = place;
+  for (const part of text.split(/[;&|()<>`{}\r\n]+/)) {
+    const words = wordsOf(part) ?? part.split(/[\s'"]+/);
+    for (const i of words.keys()) {
+      if (words[i - 1] === 'cd') at = changeDirectory(at, words[i] ?? '');
+      found.push(...wordPrograms(words, i, at));
+    }
+  }
+  return found;
+};
 const changeDirectory = (place: Place, directory: string): Place => ({
   ...place,
   directory:
@@ -351,6 +375,9 @@ const applyFlag = (reading: Reading, flag: Flag): void => {
   if (role === 'directory') reading.place = changeDirectory(place, word);
   if (role === 'root') reading.place = enterRoot(place, word);
   if (role === 'split') rest.unshift(...(wordsOf(word) ?? []));
+  if (role === 'code') found.push(...codePrograms(word, place));
+  const [, command] = /^Exec\w+=[-@:+!|]*(.*)$/s.exec(role === 'value' ? word : '') ?? [];
+  if (command !== undefined) found.push(...codePrograms(command, place));
   if (role === 'text') found.push(...textPrograms(word, place));
   if (role === 'program' || role === 'script') found.push({ ...place, word, kind: role });
 };
@@ -378,6 +405,12 @@ const readWord = (flags: Wrapper, reading: Reading, word: string): 'read' | 'unk
   const assigned = flags.assigns === true ? /^\w+=/.exec(word)?.[0] : undefined;
   if (assigned === undefined) return readOperand(flags, reading, word);
   reading.assigned.push(word);
+  if (/^(?:LD_PRELOAD|LD_AUDIT|BASH_ENV|ENV)=/.test(word))
+    for (const one of word
+      .slice(assigned.length)
+      .split(/[:\s]+/)
+      .filter(Boolean))
+      reading.found.push({ ...reading.place, word: one, kind: 'script' });
   if (assigned === 'PATH=') reading.place = { ...reading.place, path: word.slice(assigned.length) };
   return 'read';
 };

@@ -217,6 +217,52 @@ describe('the files that a command line runs', () => {
     expect(await judge(words)).toBe(join(home, 'hook.sh'));
   });
   it.each([
+    'true; HOOK',
+    'true && HOOK --now',
+    'false || HOOK',
+    'true | HOOK',
+    'echo $(HOOK)',
+    'echo "x $(HOOK) y"',
+    'echo `HOOK`',
+    'HOOK > /dev/null 2>&1',
+    '. HOOK',
+    'true; . OPEN',
+    'true\nHOOK',
+    'HOOK &',
+    '{ HOOK; }',
+    '(HOOK)',
+    'if true; then HOOK; fi',
+    'cd DIR && ./hook.sh',
+    'true; sh OPEN',
+    "true; sh -c 'sleep 1; HOOK'",
+    "eval 'HOOK'",
+    "trap 'HOOK' EXIT",
+    'A=1; env B=2 HOOK',
+    '! HOOK',
+    'diff <(HOOK) x',
+  ])('a shell text is refused if others can write to a program of %j', async (text) => {
+    expect(await judge(['sh', '-c', text])).toMatch(/hook\.sh$|open\.lock$/);
+    expect(await judge(['su', 'etcd', '-c', text])).toMatch(/hook\.sh$|open\.lock$/);
+  });
+  it.each([
+    ['systemd-run', '-p', 'ExecStartPre=HOOK', 'true'],
+    ['systemd-run', '--property=ExecStopPost=-+HOOK --now', '--', 'true'],
+    ['env', 'LD_PRELOAD=OPEN', 'true'],
+    ['python3', '-c', "import os; os.system('HOOK --now')"],
+    ['perl', '-e', 'exec "HOOK"'],
+  ])('a command of %s %s is refused if others can write to its file', async (...words) => {
+    expect(await judge(words)).toMatch(/hook\.sh$|open\.lock$/);
+  });
+  it.each([
+    'GOOD; true',
+    'cat OPEN | GOOD',
+    'echo "a; b" > OPEN && GOOD',
+    'cd DIR && ./good.sh',
+    'test -e OPEN && . GOOD',
+  ])('a shell text is allowed if others cannot write to the programs of %j', async (text) => {
+    expect(await judge(['sh', '-c', text])).toBeUndefined();
+  });
+  it.each([
     'true HOOK',
     'env true HOOK',
     'timeout 5 true HOOK',
