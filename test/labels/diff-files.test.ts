@@ -62,7 +62,7 @@ describe('labels diff of files', () => {
     expect(await orphans('labels', 'more')).toEqual([orphan]);
     expect(await orphans('labels', 'more/c.yaml')).toEqual([]);
     expect((await at.run([...diff, '--deployment', 'other'])).json().orphans).toEqual([]);
-    const lines = (await at.run(diff.slice(0, 3), { tty: ['stdout'] })).out;
+    const lines = (await at.run(diff.slice(0, 3), { tty: ['stdout'] })).out.replaceAll(/\s+/g, ' ');
     expect(lines).toContain(
       `label B (labels/${at.id('B')}) has no definition file any more; to delete it: opsctl labels retire labels/${at.id('B')}`,
     );
