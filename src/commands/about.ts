@@ -119,10 +119,10 @@ const explainOver = (groups: readonly Group[]): Command =>
         );
       }
       const { helpWidth, pageText } = await import('../output/page-text.ts');
-      const { isTty, columns } = host.terminal.stdout;
-      const text = pageText(page, helpWidth(columns));
+      const { stdout } = host.terminal;
+      const text = pageText(page, helpWidth(stdout.columns));
       // Like a help page: a person who searches the page needs text, and a program asks for JSON.
-      return isTty || isFormatGiven === true
+      return stdout.isTty || isFormatGiven === true
         ? recordResult(page, { text })
         : rawResult(`${text.trimEnd()}\n`);
     },
