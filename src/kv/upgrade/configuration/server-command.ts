@@ -295,9 +295,9 @@ const runCommand = (command: ShellCommand, state: State, around: Surroundings): 
   const assigned = at < 0 ? words : words.slice(0, at);
   if (at < 0) for (const [name, value] of assignments(assigned)) setVariable(state, name, value);
   const [program = '', ...given] = words.slice(assigned.length);
-  const builtin = builtinOf(program);
-  if (builtin !== undefined) builtin(given, state, around);
-  if (at < 0 || builtin !== undefined) return [];
+  const ownCommand = builtinOf(program);
+  if (ownCommand !== undefined) ownCommand(given, state, around);
+  if (at < 0 || ownCommand !== undefined) return [];
   const passed = Object.fromEntries(
     Object.entries(state.known).filter(
       ([name]) => state.exported.has(name) || around.env[name] !== undefined,
