@@ -275,6 +275,17 @@ const timerFindings = ({ keys, get, display }: Named): ConfigFinding[] => {
         ),
       ];
 };
+/** 3.5 exits if this interval is not positive (seen on 3.5.16). */
+const CHECK_TIME = 'experimental-compact-hash-check-time';
+const checkTimeFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] => {
+  const value = to === '3.5' && keys.includes(CHECK_TIME) ? get(CHECK_TIME) : undefined;
+  if (value === undefined) return [];
+  // A file contains the number of nanoseconds. A server rounds a fraction of a nanosecond down.
+  const least = /^[-+]?\d+$/.test(value) ? Number(value) : nanosecondsOf(value.replace(/^[-+]/, ''));
+  return value.startsWith('-') || (least !== undefined && least < 1)
+    ? [finding('fail', display(CHECK_TIME), `is ${value}, which is not positive: ${stops}`, 'leave it out')]
+    : [];
+};
 const compactionFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] => {
   const [mode, retention] = ['auto-compaction-mode', 'auto-compaction-retention'];
   if (to === '3.2') return [];
@@ -372,12 +383,50 @@ const outputFindings = ({ get, display, isFile }: Named, to: Minor, logger?: str
     ? fail('contains default beside another place', 'write stderr instead of default')
     : [];
 };
+/** The value that takes effect, from any source of the server. Undefined: it is not known before the start. */
+type Effective = {
+  readonly isOn: (key: string) => boolean | undefined;
+  /** The places of the log. */
+  readonly places: readonly string[] | undefined;
+  readonly logger: string | undefined;
+};
+const CHECKPOINT = 'experimental-enable-lease-checkpoint';
+const PERSIST = `${CHECKPOINT}-persist`;
+const ROTATION = 'enable-log-rotation';
+/** Checks switches that stop a server without another setting (measured on 3.4.23, 3.5.16 and 3.5.30). */
+const requirementFindings = (
+  { keys, display }: Named,
+  to: Minor,
+  { isOn, places, logger }: Effective,
+): ConfigFinding[] => {
+  const isSet = (key: string): boolean => keys.includes(key) && isOn(key) === true;
+  const files = places?.filter((place) => !streams.includes(place)).length;
+  const isCapnslog = logger !== undefined && logger !== 'zap';
+  const found: ConfigFinding[] = [];
+  const add = (key: string, message: string, hint: string): void => {
+    found.push(finding('fail', display(key), `${message}: ${stops}`, hint));
+  };
+  // Two streams without a file do not stop a server, although it has no file to rotate.
+  if (
+    to === '3.5' &&
+    isSet(ROTATION) &&
+    files !== undefined &&
+    (files > 1 || (files === 0 && places?.length === 1))
+  )
+    add(ROTATION, `is on, and log-outputs contains ${files} files`, 'write one file into log-outputs');
+  if ((to === '3.4' || to === '3.5') && isSet(PERSIST) && isOn(CHECKPOINT) === false)
+    add(PERSIST, `is on without ${CHECKPOINT}`, `set ${display(CHECKPOINT)} too`);
+  if (to === '3.4' && isSet(CHECKPOINT) && isOn(PERSIST) === false && isCapnslog)
+    add(CHECKPOINT, `is on without ${PERSIST}, and the logger is capnslog`, `set ${display(PERSIST)} too`);
+  return found;
+};
 /** Checks that flags, variables and keys share: URLs, lists of values, timers. Pure. */
 const commonFindings = (named: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] => [
   ...urlFindings(named, to, place),
   ...tokenFindings(named),
   ...choiceFindings(named, to),
   ...timerFindings(named),
+  ...checkTimeFindings(named, to),
 ];
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined;
@@ -394,6 +443,11 @@ export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const outputs = file['log-outputs'];
   const places = Array.isArray(outputs) && outputs.length > 0 ? outputs.join(',') : undefined;
   const get = (key: string): string | undefined => (key === 'log-outputs' ? places : named.get(key));
+  const effective: Effective = {
+    isOn: (key) => file[key] === true,
+    places: places?.split(',') ?? (Array.isArray(outputs ?? []) ? ['default'] : undefined),
+    logger: textOf(file['logger'] ?? 'capnslog'),
+  };
   const has = (key: string): boolean => {
     const section = file[key.startsWith('peer-') ? 'peer-transport-security' : 'client-transport-security'];
     const name = key.replace(/^peer-/, '');
@@ -403,10 +457,14 @@ export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
   return [
     ...commonFindings(named, to, 'file'),
     ...outputFindings({ ...named, get }, to),
+    ...requirementFindings({ ...named, keys }, to, effective),
     ...listenerFindings(named, has),
     ...(Array.isArray(file['cipher-suites']) ? suiteFindings(file['cipher-suites'], named.display, to) : []),
   ];
 };
+/** A value that contains a variable is unknown before the start of the server. */
+const isUnknown = (value: string): boolean => /\$[({\w]/.test(value);
+const isTrue = /^(1|t|true)$/i;
 const formFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] =>
   keys.flatMap((key) => {
     const kind = findSetting(key, to, 'flag')?.kind;
@@ -428,7 +486,7 @@ const formFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[]
   });
 const exclusiveFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] =>
   to === '3.5' &&
-  /^(1|t|true)$/i.test(get('enable-v2') ?? '') &&
+  isTrue.test(get('enable-v2') ?? '') &&
   keys.includes('v2-deprecation') &&
   !['not-yet', undefined].includes(get('v2-deprecation'))
     ? [
@@ -453,10 +511,22 @@ export const valuesGiven = (
 ): ConfigFinding[] => {
   const named: Named = {
     keys: [...given.keys()].filter((key) => findSetting(key, to, 'flag') !== undefined),
-    // If the value contains a variable, it is unknown before the start of the server.
-    get: (key) => (/\$[({\w]/.test(given.get(key) ?? '') ? undefined : given.get(key)),
+    get: (key) => (isUnknown(given.get(key) ?? '') ? undefined : given.get(key)),
     display: (key) => (how.isVariable ? variableOf(key) : `--${key}`),
     isFile: false,
+  };
+  const [first, second] = how.isVariable ? [how.beside, given] : [given, how.beside];
+  const effectiveValue = (key: string, or: string): string | undefined => {
+    const value = first.get(key) ?? second.get(key) ?? or;
+    return isUnknown(value) ? undefined : value;
+  };
+  const effective: Effective = {
+    isOn: (key) => {
+      const value = effectiveValue(key, 'false');
+      return value === undefined ? undefined : isTrue.test(value);
+    },
+    places: effectiveValue('log-outputs', 'default')?.split(','),
+    logger: effectiveValue('logger', 'capnslog'),
   };
   const forms = formFindings(named, to);
   const isParsed = ({ key }: ConfigFinding): boolean => !forms.some((one) => one.key === key);
@@ -471,6 +541,7 @@ export const valuesGiven = (
         ...compactionFindings(named, to),
         ...exclusiveFindings(named, to),
         ...outputFindings(named, to, how.beside.get('logger')),
+        ...requirementFindings(named, to, effective),
         ...listenerFindings(named, has),
         ...suiteFindings(named.get('cipher-suites')?.split(','), named.display, to),
       ];
@@ -482,7 +553,7 @@ const parsedChoices = ['initial-cluster-state', 'discovery-fallback', 'proxy', '
 /** Returns why a server cannot parse this value of a flag. Undefined if it can; it checks other rules later. */
 const parseProblem = (name: string, value: string, to: Minor): string | undefined => {
   const kind = findSetting(name, to, 'flag')?.kind;
-  if (kind === undefined || /\$[({\w]/.test(value)) return undefined;
+  if (kind === undefined || isUnknown(value)) return undefined;
   if (flagForms[kind]?.test(value) === false) return `not ${flagWords[kind]}`;
   const rule = choiceRules.find((one) => one.name === name && appliesTo(one, to));
   if (rule !== undefined && parsedChoices.includes(name) && !rule.values.includes(value))

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { lintFile, lintFlags, parseConfig } from '../../../../src/kv/upgrade/configuration/configuration.ts';
+import {
+  lintEnvironment,
+  lintFile,
+  lintFlags,
+  parseConfig,
+} from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { goScalar } from '../../../../src/core/yaml.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
@@ -244,5 +249,77 @@ describe('interpretation of compaction and log output by version', () => {
       detail: { code: 'CONFIG_BROKEN', tryThis: [naming('lines')] },
     });
     expect((await migrateConfig('name: a\nname: b\nenable-grpc-gateway: true\n', '3.4')).changes).toEqual([]);
+  });
+});
+
+/** Measured: whether real servers of 3.4.23, 3.5.16 and 3.5.30 start with these settings. */
+describe('settings that stop a server without another setting', () => {
+  const keysOf = (found: readonly { level: string; key: string; message: string }[]): string[] =>
+    found
+      .filter(({ level, message }) => level === 'fail' && message.includes('would not start'))
+      .map(({ key }) => key);
+  const [time, rotation] = ['experimental-compact-hash-check-time', 'enable-log-rotation'];
+  const checkpoint = 'experimental-enable-lease-checkpoint';
+  const persist = `${checkpoint}-persist`;
+
+  it.each(['0', '0s', '0.0h', '-1s', '-1ns'])('3.5 rejects a check time of %s', (value) => {
+    expect(keysOf(lintFlags(['etcd', `--${time}=${value}`], '3.5'))).toEqual([`--${time}`]);
+    const env = { ETCD_EXPERIMENTAL_COMPACT_HASH_CHECK_TIME: value };
+    expect(keysOf(lintEnvironment(env, new Map(), '3.5'))).toEqual(Object.keys(env));
+  });
+  it.each(['1ns', '1s', '1m30s', '.5s', '$TIME'])('3.5 accepts a check time of %s', (value) =>
+    expect(keysOf(lintFlags(['etcd', `--${time}=${value}`], '3.5'))).toEqual([]),
+  );
+  it('a file contains the check time in nanoseconds', () => {
+    const rejected = [0, -1, 1].map((value) => keysOf(lintFile({ [time]: value }, '3.5')).length > 0);
+    expect(rejected).toEqual([true, true, false]);
+  });
+  it.each([
+    [undefined, true],
+    ['stderr', true],
+    ['default', true],
+    ['/a.log', false],
+    ['/a.log,stderr', false],
+    ['stderr,stdout', false],
+    ['/a.log,/b.log', true],
+    ['$OUTPUTS', false],
+  ])('3.5 with log rotation and the outputs %s: rejected is %s', (outputs, isRejected) => {
+    const isUnknown = outputs?.startsWith('$') === true;
+    const words = ['etcd', `--${rotation}`, ...(outputs === undefined ? [] : [`--log-outputs=${outputs}`])];
+    expect(keysOf(lintFlags(words, '3.5'))).toEqual(isRejected ? [`--${rotation}`] : []);
+    const file = {
+      [rotation]: true,
+      ...(outputs === undefined ? {} : { 'log-outputs': outputs.split(',') }),
+    };
+    if (!isUnknown) expect(keysOf(lintFile(file, '3.5'))).toEqual(isRejected ? [rotation] : []);
+    expect(keysOf(lintFile({ ...file, [rotation]: false }, '3.5'))).toEqual([]);
+  });
+  it.each([
+    ['3.4', { [checkpoint]: true }, [checkpoint]],
+    ['3.4', { [checkpoint]: true, logger: 'capnslog' }, [checkpoint]],
+    ['3.4', { [checkpoint]: true, logger: 'zap' }, []],
+    ['3.4', { [checkpoint]: true, [persist]: false }, [checkpoint]],
+    ['3.4', { [checkpoint]: true, [persist]: true }, []],
+    ['3.4', { [persist]: true }, [persist]],
+    ['3.4', { [persist]: true, logger: 'zap' }, [persist]],
+    ['3.4', { [checkpoint]: false }, []],
+    ['3.5', { [checkpoint]: true }, []],
+    ['3.5', { [persist]: true }, [persist]],
+    ['3.5', { [persist]: true, [checkpoint]: true }, []],
+  ] as const)('%s with %j: rejected are %j', (to, settings, rejected) => {
+    expect(keysOf(lintFile(settings, to))).toEqual(rejected);
+    const entries = Object.entries(settings);
+    const words = ['etcd', ...entries.map(([key, value]) => `--${key}=${value}`)];
+    expect(keysOf(lintFlags(words, to))).toEqual(rejected.map((key) => `--${key}`));
+    const variable = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+    const env = Object.fromEntries(entries.map(([key, value]) => [variable(key), String(value)]));
+    expect(keysOf(lintEnvironment(env, new Map(), to))).toEqual(rejected.map(variable));
+  });
+  it('a variable supplies what a flag requires, and an unknown value is not rejected', () => {
+    const env = { ETCD_EXPERIMENTAL_ENABLE_LEASE_CHECKPOINT: 'true' };
+    const flags = new Map([[persist, 'true']]);
+    expect(keysOf(lintFlags(['etcd', `--${persist}`], '3.5', undefined, env))).toEqual([]);
+    expect(keysOf(lintEnvironment(env, flags, '3.5'))).toEqual([]);
+    expect(keysOf(lintFlags(['etcd', `--${persist}`, `--${checkpoint}=$ON`], '3.5'))).toEqual([]);
   });
 });

@@ -176,15 +176,11 @@ const isAlone = (name: string): boolean =>
   !/^(discovery|proxy|help|version|snapshot|config-file|experimental-enable-v2v3|force-new-cluster|name|initial-cluster)$|-file$|discovery/.test(
     name,
   );
-/** With these settings on, the servers start only beside other settings. */
-const needsOthers = /^(experimental-enable-lease-checkpoint(-persist)?|enable-log-rotation)$/;
-const isOn = (value: string): boolean => /^(t|true|y|yes)$/i.test(value);
 const kindCases = (minor: Minor, how: Case['how']): Case[] =>
   names.filter(isAlone).flatMap((key) => {
     const setting = findSetting(key, minor, how === 'file' ? 'file' : 'flag');
     const any = serverSettings.find(({ name }) => name === key)?.kind ?? 'text';
-    const all = (how === 'file' ? inFile : asFlag)[setting?.kind ?? any];
-    const values = all.filter((value) => !(needsOthers.test(key) && isOn(value)));
+    const values = (how === 'file' ? inFile : asFlag)[setting?.kind ?? any];
     // An undefined flag stops the version with every value.
     return (how === 'flag' && setting === undefined ? ['1'] : values).map((value) => ({ how, key, value }));
   });
@@ -237,6 +233,12 @@ const valueCases: readonly Case[] = [
     { how, key: 'v2-deprecation', value: 'x' },
     { how, key: 'hearbeat-interval', value: '200' },
     { how, key: 'max-snapshots', value: '3' },
+    ...['0', '-1', '1'].map(
+      (value): Case => ({
+        ...{ how, key: 'experimental-compact-hash-check-time' },
+        value: how === 'file' ? value : `${value}ns`,
+      }),
+    ),
     { how, key: 'quota-backend-bytes', value: '-1' },
     ...['stdout', 'default,stdout', 'stdout,/dev/null', 'default,/dev/null'].map(
       (value): Case => ({ how, key: 'log-outputs', value: how === 'file' ? `[${value}]` : value }),
@@ -271,7 +273,9 @@ const valueCases: readonly Case[] = [
   ...['!!binary aGk=', '!!timestamp 2026-01-01', '!!bool yes'].map(
     (value): Case => ({ how: 'file', key: 'initial-cluster-token', value }),
   ),
-  ...['"*"', '"a,*"'].map((value): Case => ({ how: 'file', key: 'host-whitelist', value })),
+  ...['"*"', '"a,*"', 'a', '[a]', '{a: {}}'].map(
+    (value): Case => ({ how: 'file', key: 'host-whitelist', value }),
+  ),
   ...Object.keys(fileSections).flatMap((section): Case[] => [
     { how: 'file', key: section, value: '{Auto-TLS: "true"}' },
     { how: 'file', key: section, value: 'x' },
