@@ -89,13 +89,17 @@ const systemCalls: Readonly<Record<string, string>> = {
   chmod: 'change the permissions of',
   chown: 'change the owner of',
 };
-/** The message of Node.js, `ENOSPC: no space left on device, write '/a'`, as a sentence that starts with what failed. Pure. */
+/**
+ * The message of Node.js, `ENOSPC: no space left on device, write '/a'`, as a sentence that starts with what failed. Only
+ * the paths are cut, because the reason follows them. Pure.
+ */
 const systemSentence = (message: string): string => {
   const [, code, reason, call = '', path] =
     /^(E[A-Z0-9]+): (.+?), ([a-z]+)(?: '(.*)')?$/s.exec(message) ?? [];
-  if (code === undefined || (path === undefined && call !== 'write')) return message;
+  if (code === undefined || (path === undefined && call !== 'write')) return cutText(message, 500);
   const verb = Object.hasOwn(systemCalls, call) ? systemCalls[call] : call;
-  const object = path === undefined ? 'to standard output' : `"${path.replace("' -> '", '" to "')}"`;
+  const names = path?.split("' -> '").map((name) => `"${cutText(name, 400)}"`);
+  const object = names === undefined ? 'to standard output' : names.join(' to ');
   return `cannot ${verb} ${object}: ${reason} (${code})`;
 };
 /** `mkdir` fails with EEXIST only if the path is not a directory: opsctl uses a directory that exists. */
@@ -103,7 +107,7 @@ const systemMessage = (thrown: unknown, message: string): string => {
   const { code, syscall, path } = thrown as SystemError;
   return code === 'EEXIST' && syscall === 'mkdir' && typeof path === 'string'
     ? `${cutText(path, 500)} is not a directory`
-    : cutText(systemSentence(message), 500);
+    : systemSentence(message);
 };
 /**
  * Converts any thrown value into an error with a category and a hint. Only unexpected values count as bugs.

@@ -266,6 +266,11 @@ test.each([
     'rename',
     'cannot rename "/a" to "/b": permission denied (EACCES)',
   ],
+  [
+    `ENAMETOOLONG: name too long, open '${'a'.repeat(401)}'`,
+    'open',
+    `cannot open "${'a'.repeat(400)}…": name too long (ENAMETOOLONG)`,
+  ],
   ['EMFILE: too many open files', undefined, 'EMFILE: too many open files'],
 ])('the error %j of the operating system names what failed', (message, syscall, sentence) => {
   const code = message.split(':')[0];
