@@ -234,14 +234,17 @@ const refuseTooLong = (operation: Operation, name: string, bytes: number): void 
  * The call cannot be canceled. A member that needs more time continues alone, and the operation does not
  * change other members.
  */
-const stillBlocked = (name: string, ms: number, cause: unknown): unknown =>
-  cause instanceof AppError && cause.detail.code === 'DEADLINE_EXCEEDED'
+const stillBlocked = (name: string, ms: number, cause: unknown): unknown => {
+  // The text says "more than", so the part of a second is left out instead of rounded up.
+  const wholeMs = Math.floor(ms / 1000) * 1000;
+  return cause instanceof AppError && cause.detail.code === 'DEADLINE_EXCEEDED'
     ? new AppError(
         'stopped',
-        `the defragmentation of ${name} takes more than ${secondsText(ms)}, and the member does not respond; it continues on the member, and opsctl does not change any other member`,
+        `the defragmentation of ${name} takes more than ${secondsText(wholeMs)}, and the member does not respond; it continues on the member, and opsctl does not change any other member`,
         { code: 'MAX_BLOCKED', tryThis: [after('wait until it responds:', ['kv', 'status'])], cause },
       )
     : cause;
+};
 /** Defragments one member and measures the blocked time from the outside, as clients see it. */
 const defrag: OperationStepHandler = async (operation, step): Promise<Detail> => {
   const { host, busy, say, plan, holdLock } = operation;
