@@ -43,24 +43,24 @@ const comparing = async (says: readonly Says[], servers: readonly string[] = [])
   const verdict = await hashesAgree(gate).catch((error: unknown) => error);
   return { verdict, ranges, told: run.told };
 };
-const nobody = naming('skipped', 'revision');
+const nobody = { ok: null, detail: naming('unknown', 'revision'), isUnknown: true };
 
 describe('the hash of a member next to the hashes of others', () => {
   it('the hash is requested again during a compaction, five times', async () => {
     const [before, after] = [8, 9];
     const never = await comparing([[[7, before]], [[7, after]]]);
-    expect([never.verdict, never.ranges]).toEqual([{ ok: null, detail: nobody }, 5]);
+    expect([never.verdict, never.ranges]).toEqual([nobody, 5]);
     const own: Says = [...Array<readonly [number, number]>(4).fill([7, before]), [7, after]];
     const late = await comparing([own, [[7, after]]]);
     expect(late.verdict).toEqual({ ok: true, detail: naming('5', 'n2', 'n1', 'hash', 'revision') });
   });
   it('the hash cannot be compared if no other member, or the member itself, responds', async () => {
-    expect((await comparing([[[7, 0]]])).verdict).toEqual({ ok: null, detail: nobody });
-    expect((await comparing([[[7, 0]], [undefined]])).verdict).toEqual({ ok: null, detail: nobody });
-    expect((await comparing([[undefined], [[7, 0]], [[7, 0]]])).verdict).toEqual({
-      ok: null,
-      detail: nobody,
-    });
+    expect((await comparing([[[7, 0]], [undefined]])).verdict).toEqual(nobody);
+    expect((await comparing([[undefined], [[7, 0]], [[7, 0]]])).verdict).toEqual(nobody);
+  });
+  it('a member without others is not compared', async () => {
+    const { verdict, ranges } = await comparing([[[7, 0]]]);
+    expect([verdict, ranges]).toEqual([{ ok: null, detail: naming('skipped', 'member') }, 0]);
   });
   it('one other member with hash support is enough; without one the check is skipped', async () => {
     expect((await comparing([[[7, 0]], [[7, 0]]], ['3.5.30', '3.2.32'])).verdict).toEqual({
