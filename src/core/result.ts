@@ -19,6 +19,8 @@ export type View = {
   readonly message?: Advice;
   /** The drawing that a terminal shows instead of the table. */
   readonly text?: string;
+  /** `text` is sentences and a list for a person: a narrow terminal wraps its lines between words. Any other text keeps its bytes. */
+  readonly isProse?: true;
   /** `text` states what the command did: --quiet omits it unless a format is asked for. */
   readonly isReport?: true;
   /** The field that `-o name` prints; `id` unless given. */

@@ -83,11 +83,32 @@ export const wrap = (text: string, width: number, indent: string): string => {
   }
   return [...lines, line].join(`\n${indent}`);
 };
-/** Code in backticks, a command of this program up to the words behind it, and a flag with its value. The limit protects the stack. */
-const UNBROKEN =
-  /`[^`\n]+`|\bopsctl (?!(?:can|cannot|could|does|has|may|must|will|(?!labels\b|commands\b)[a-z]+s)\b)(?:"[^"]*"|'[^']*'|.){1,4000}?(?=$|[,;:)](?:\s|$)|\.(?:\s|$)|\s\(|\s(?:to|for|and|or|if|which|that|then|shows|lists|prints|is)\s)|(?<![\w-])--[a-z][a-z-]* [A-Z<"'\d][^\s,;)]*/g;
+/** What follows a name that is the subject of a sentence, such as `opsctl shows` or `A=1 is set`. */
+const NOT_PROSE = String.raw`(?!(?:can|cannot|could|does|has|is|may|must|was|will|to|for|and|or|if|in|on|of|as|at|with|when|(?!labels\b|commands\b)[a-z]+s)\b)`;
+/** The start of a command: another program with a subcommand, or variables in front of a program. */
+const COMMAND_START = [
+  String.raw`\b(?:docker|podman) (?=(?:exec|kill|logs|ps|pull|restart|rm|run|start|stop)\b)`,
+  String.raw`\bkubectl (?=(?:apply|delete|exec|get|logs)\b)`,
+  String.raw`\betcdctl (?=(?:alarm|auth|defrag|del|endpoint|get|lease|member|put|role|snapshot|user|version)\b)`,
+  String.raw`\b(?:ssh|scp) (?=-|[^\s@]{1,200}[@:])`,
+  String.raw`(?<!\S)[A-Z][A-Z\d_]*=[^\s,;]+ (?=[a-z./])${NOT_PROSE}`,
+].join('|');
+/** A text in quotes. An apostrophe within a word is not a quote. */
+const QUOTED = String.raw`(?<![\w"'])(?:"[^"\n]+"|'[^'\n]+'(?!\w))`;
+/** Code in backticks, a command up to the words behind it, a text in quotes, and a flag with its value. The limit protects the stack. */
+const UNBROKEN = new RegExp(
+  [
+    '`[^`\\n]+`',
+    String.raw`(?:\bopsctl ${NOT_PROSE}|${COMMAND_START})(?:"[^"]*"|'[^']*'|.){1,4000}?(?=$|[,;:)](?:\s|$)|\.(?:\s|$)|\s\(|\s(?:to|for|and|or|if|which|that|then|shows|lists|prints|is)\s)`,
+    String.raw`(?<![\w-])--[a-z][a-z-]* (?:"[^"\n]*"|'[^'\n]*'|[A-Z<"'\d][^\s,;)]*)`,
+    QUOTED,
+  ].join('|'),
+  'g',
+);
 /** A line of a shell: a program with flags, or with a pipe or a redirection. */
-const SHELL_LINE = /^(?:[\w./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|systemctl|unset) |[^.;]* [|>] )/;
+const SHELL_LINE = new RegExp(
+  String.raw`^(?:[\w./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|systemctl|unset) |[^.;]* [|>] |${COMMAND_START})`,
+);
 /** A longer line is data that no person copies. It is not wrapped, because UNBROKEN needs stack for each character. */
 const LONGEST_WRAPPED_LINE = 20_000;
 const wide =
@@ -131,7 +152,7 @@ export const wrapMessages = (text: string, width: number): string =>
     .join('\n');
 /** A command line, and a line of a file that a plan adds or removes: a person copies these. */
 const COPIED_LINE = /^\s*[$+-] /;
-/** Wraps the prose of a text that a command drew. Lines that a person copies stay whole. Pure. */
+/** Wraps a text that its result marks as prose. Lines that a person copies stay whole. Pure. */
 export const wrapDrawing = (text: string, width: number): string =>
   text
     .split('\n')

@@ -233,5 +233,9 @@ export const diffDraft = async (
   const from = published === undefined ? 'never published' : `published revision ${published.revisionId}`;
   const text = `label ${draft.title}: ${from}, newest revision ${draft.revisionId}\n${changesText(changes)}`;
   const findings = () => draftFindings(draft.title, changes);
-  return recordResult(data, { text, name: 'label', findings }, changes.length > 0 ? 'no' : undefined);
+  return recordResult(
+    data,
+    { text, isProse: true, name: 'label', findings },
+    changes.length > 0 ? 'no' : undefined,
+  );
 };

@@ -188,7 +188,7 @@ export const applyResult = (context: EngineContext, { done, failures }: Run): Re
   const text = outcomesText(done, context.isDryRun);
   return recordResult(
     done,
-    { text, name: 'name', isReport: true },
+    { text, isProse: true, name: 'name', isReport: true },
     failures.length > 0 ? 'partial' : undefined,
   );
 };

@@ -193,7 +193,8 @@ const recordPiece = async (data: unknown, view: View, around: Environment): Prom
   const write = documentWriter(format);
   if (write !== undefined) return write(isRecord(data) ? project(data, options.columns) : data);
   if (view.text !== undefined && options.columns === undefined) {
-    const text = wrapDrawing(view.text, columnsOf(host.terminal.stdout));
+    const { text: drawn, isProse } = view;
+    const text = isProse === true ? wrapDrawing(drawn, columnsOf(host.terminal.stdout)) : drawn;
     return text.endsWith('\n') ? text : `${text}\n`;
   }
   if (!isRecord(data)) return `${oneLine(cellText(data))}\n`;

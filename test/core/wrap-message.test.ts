@@ -71,6 +71,29 @@ describe('a text that a command drew', () => {
       expect(wrapDrawing(`      ${line}`, 20)).toBe(`      ${line}`);
     },
   );
+  const copied = [
+    "ssh root@h 'systemctl stop etcd && mv /var/lib/etcd /var/lib/etcd.old'",
+    'docker run quay.io/coreos/etcd:v3.4.1 etcdctl version --endpoints http://a:2379',
+    'ETCDCTL_API=3 etcdctl member list --endpoints=http://a:2379,http://b:2379',
+  ];
+  test.each(copied)('keeps the command %s on one line', (line) => {
+    expect(wrapDrawing(`  ${line}`, 40)).toBe(`  ${line}`);
+    expect(wrapDrawing(`run this command on n1: ${line}, then continue with n2`, 40)).toContain(line);
+  });
+  test.each([`"a path with spaces/and more spaces"`, `'a key with spaces and more spaces'`])(
+    'does not break inside %s',
+    (quoted) => {
+      const text = `the cluster's members do not have ${quoted} of the leader's directory`;
+      for (let width = 20; width < 60; width++) expect(wrapDrawing(text, width)).toContain(quoted);
+    },
+  );
+  test('breaks prose about a variable or a program', () => {
+    for (const text of [
+      'OPSCTL_COLOR=1 is set in the environment of this run, and is not used',
+      'docker cannot start the container of the member, and reports an error',
+    ])
+      expect(wrapDrawing(text, 40)).toContain('\n');
+  });
 });
 
 const step = next(['kv', 'resume', '--cluster', '/very/long/path/cluster.yaml'], 'to continue the run');

@@ -125,7 +125,7 @@ export const diff = labelCommand(
         };
       return recordResult(
         engine.diffData(found),
-        { text: engine.diffText(found), name: 'deployment', findings },
+        { text: engine.diffText(found), isProse: true, name: 'deployment', findings },
         exit,
       );
     },
@@ -170,7 +170,7 @@ export const plan = labelCommand(
         values.out === undefined || !isChange
           ? ''
           : `\nto apply it: opsctl labels apply --plan ${shellWord(values.out)}`;
-      return recordResult(made, { text: `${text}${where}`, name: 'digest' });
+      return recordResult(made, { text: `${text}${where}`, isProse: true, name: 'digest' });
     },
   }),
 );

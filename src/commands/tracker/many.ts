@@ -240,9 +240,10 @@ export const applyCommand = defineCommand({
     const plan = await planToApply(context, values);
     const refused = refusal(plan);
     if (refused) throw refused;
-    if (context.isDryRun) return recordResult({ ...plan, dry_run: true }, { text: planText(plan) });
+    if (context.isDryRun)
+      return recordResult({ ...plan, dry_run: true }, { text: planText(plan), isProse: true });
     if (plan.actions.length === 0)
-      return recordResult({ ...plan, done: [] }, { text: planText(plan), isReport: true });
+      return recordResult({ ...plan, done: [] }, { text: planText(plan), isProse: true, isReport: true });
     if (!context.isConfirmed) context.log.info(planText(plan).trimEnd());
     await context.confirm(`Make ${countText(plan.actions.length, 'change')}?`);
     const done = await applyPlan(context, plan).finally(() => trackerNames.forget(context));
@@ -284,7 +285,7 @@ export const diffCommand = defineCommand({
       });
     const exit = actions.length + refused.length > 0 ? ('no' as const) : undefined;
     const findings = () => planFindings(plan, values.file);
-    if (!values.markdown) return recordResult(plan, { text: planText(plan), findings }, exit);
+    if (!values.markdown) return recordResult(plan, { text: planText(plan), isProse: true, findings }, exit);
     const { planMarkdown } = await import('../../tracker/workspace/workspace-file.ts');
     return { ...rawResult(planMarkdown(plan)), view: { findings }, ...(exit === undefined ? {} : { exit }) };
   },
