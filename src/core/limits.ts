@@ -51,6 +51,8 @@ export const limits = {
   yamlParts: 1_500_000,
   /** Nested brackets of YAML and JSON files, and `?` keys. The YAML parser needs minutes for a few hundred levels. */
   yamlDepth: 200,
+  /** Scripts that start each other before the server. A script may start itself. */
+  scriptDepth: 8,
   /** Redirects of a download. Services store contents in other places and redirect to them. */
   redirects: 5,
   /** The address that a browser comes back with after a sign-in. */

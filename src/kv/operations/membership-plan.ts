@@ -13,7 +13,7 @@ import {
   disarmStep,
   healthIgnoringCorrupt,
   healthyClusterFindings,
-  otherMemberFindings,
+  findInOtherMembers,
   buildPlan,
 } from './plan.ts';
 
@@ -397,7 +397,7 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
       majorityTakesRemoval(observation),
       removeKeepsQuorum(observation, member),
       ...withoutMember(input),
-      ...otherMemberFindings(observation, member.id),
+      ...findInOtherMembers(observation, member.id),
       someFailureIsSurvived(observation, member),
     ],
   });

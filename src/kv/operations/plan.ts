@@ -306,7 +306,7 @@ const noOtherDiffers = (observation: Observation, memberId: string | undefined):
   return [condition('others-agree-on-data', 'the other members have the same data', found)];
 };
 /** Refuses if another member also differs, because its data must not be used for a replacement. */
-export const otherMemberFindings = (observation: Observation, memberId: string | undefined): Finding[] => [
+export const findInOtherMembers = (observation: Observation, memberId: string | undefined): Finding[] => [
   ...noOtherIsCorrupt(observation, memberId),
   ...noOtherDiffers(observation, memberId),
 ];

@@ -12,7 +12,7 @@ import type { Which } from '../upgrade/supervisors/driver.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
 import type { OperationPlan, OperationRefusal, OperationStep } from './journal.ts';
 import { promotionIsKept } from './membership-plan.ts';
-import { condition, disarmStep, healthIgnoringCorrupt, otherMemberFindings, buildPlan } from './plan.ts';
+import { condition, disarmStep, healthIgnoringCorrupt, findInOtherMembers, buildPlan } from './plan.ts';
 
 /**
  * Settings of a member that joins with an empty data directory: the current members and the join state. The
@@ -324,7 +324,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
       othersAgree(input),
       holdAllows(input),
       ...canBeStarted(input),
-      ...otherMemberFindings(observation, listed?.id),
+      ...findInOtherMembers(observation, listed?.id),
       dataIsGivenUp(asked),
       ...(isLearner ? promotionIsKept(observation) : []),
     ],

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   disarmStep,
   healthIgnoringCorrupt,
-  otherMemberFindings,
+  findInOtherMembers,
   worksUnderAlarm,
 } from '../../../src/kv/operations/plan.ts';
 import { alarmMessages } from '../../../src/kv/upgrade/guards/store.ts';
@@ -40,7 +40,7 @@ describe('messages about alarms name the next command', () => {
 
 describe('a member with the alarm CORRUPT goes', () => {
   const failed = (observation: Observation, id: string) =>
-    otherMemberFindings(observation, id).filter(({ level }) => level === 'fail');
+    findInOtherMembers(observation, id).filter(({ level }) => level === 'fail');
   it(
     'removing a member with CORRUPT disarms its alarm, and alarms of missing members',
     covers('spec/store#choices-9'),

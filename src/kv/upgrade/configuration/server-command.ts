@@ -1,4 +1,5 @@
 import { settingNames } from '../../../api-specs/etcd/server-settings.ts';
+import { limits } from '../../../core/limits.ts';
 import { innerCommand, wordsOf } from '../../../core/shell.ts';
 import { isServer, originsIn, type Origin, type ServerStart, type SourceReader } from './configuration.ts';
 import { parseWords } from './values.ts';
@@ -23,7 +24,7 @@ export type ServerCommand = {
 };
 /** Returns the text of a file that a command reads. Undefined: it cannot be read here. */
 export type ReadNow = (path: string) => string | undefined;
-type Surroundings = {
+type Environment = {
   readonly env: Variables;
   readonly unread: readonly string[];
   readonly isContained: boolean;
@@ -31,7 +32,6 @@ type Surroundings = {
   /** Number of scripts around the command, because a script may run itself. */
   readonly depth: number;
 };
-const DEEPEST_SCRIPT = 8;
 
 const nameOf = (word: string | undefined): string => word?.split('/').at(-1) ?? '';
 const runtimes = /^(docker|podman|nerdctl)$/;
@@ -128,7 +128,7 @@ export const runWords = (words: readonly string[]): RunWords => {
   }
   return run;
 };
-const inContainer = (words: readonly string[], around: Surroundings): ServerCommand[] | undefined => {
+const inContainer = (words: readonly string[], around: Environment): ServerCommand[] | undefined => {
   const at = words.findIndex((word) => word === 'run' || word === 'create');
   if (at < 0) return undefined;
   const { env: given, files, entry, command } = runWords(words.slice(at + 1));
@@ -164,7 +164,7 @@ const mayStart = (words: readonly string[], at: number): boolean => {
   return at > 0 && isServer(word) && !isValue && !/^-|=/.test(word);
 };
 /** Behind an unknown program, the server is the first word that names it by path, or that is not the value of a flag. */
-const behindUnknown = (words: readonly string[], around: Surroundings): ServerCommand[] => {
+const behindUnknown = (words: readonly string[], around: Environment): ServerCommand[] => {
   const byPath = words.findIndex((word, i) => word.includes('/') && mayStart(words, i));
   const byName = words.findIndex((_, i) => mayStart(words, i) && !words[i - 1]?.startsWith('-'));
   const at = byPath > 0 ? byPath : byName;
@@ -173,7 +173,7 @@ const behindUnknown = (words: readonly string[], around: Surroundings): ServerCo
   return [{ words: words.slice(at), env: around.env, unread, isContained: around.isContained }];
 };
 /** Returns the servers that a command starts, behind wrappers, shells and container runtimes. */
-export const findServers = (words: readonly string[], around: Surroundings): ServerCommand[] => {
+export const findServers = (words: readonly string[], around: Environment): ServerCommand[] => {
   const { env, unread, isContained } = around;
   const program = nameOf(words[0]);
   if (words[0] === undefined) return [];
@@ -193,8 +193,8 @@ export const findServers = (words: readonly string[], around: Surroundings): Ser
   if (inner.script !== undefined) return scriptServers(inner.script, inner.words, next);
   return findServers(inner.words, next);
 };
-const scriptServers = (path: string, words: readonly string[], around: Surroundings): ServerCommand[] => {
-  const isReadable = path !== '' && !around.isContained && around.depth < DEEPEST_SCRIPT;
+const scriptServers = (path: string, words: readonly string[], around: Environment): ServerCommand[] => {
+  const isReadable = path !== '' && !around.isContained && around.depth < limits.scriptDepth;
   const text = isReadable ? around.read(path) : undefined;
   return text === undefined ? [] : serversInScript(text, { ...around, depth: around.depth + 1 }, words);
 };
@@ -240,7 +240,7 @@ const expandWord = (
   const value = insertText(text, { env: state.known, unread: missing });
   return isSplit && value !== text ? value.split(/\s+/).filter((part) => part !== '') : [value];
 };
-const sourceFile = (path: string, state: State, { read, isContained }: Surroundings): void => {
+const sourceFile = (path: string, state: State, { read, isContained }: Environment): void => {
   const text = isContained ? undefined : read(path);
   if (text === undefined) {
     state.unread.push(path);
@@ -249,7 +249,7 @@ const sourceFile = (path: string, state: State, { read, isContained }: Surroundi
   const { env, exported } = readEnvironment(text, path);
   for (const [name, value] of Object.entries(env)) setVariable(state, name, value, exported.has(name));
 };
-type Builtin = (words: readonly string[], state: State, around: Surroundings) => void;
+type Builtin = (words: readonly string[], state: State, around: Environment) => void;
 const exportNames: Builtin = (words, state) => {
   for (const [name, value] of assignments(words)) setVariable(state, name, value, true);
 };
@@ -283,7 +283,7 @@ const builtinOf = (program: string): Builtin | undefined =>
       : Object.hasOwn(builtins, program)
         ? builtins[program]
         : undefined;
-const runCommand = (command: ShellCommand, state: State, around: Surroundings): ServerCommand[] => {
+const runCommand = (command: ShellCommand, state: State, around: Environment): ServerCommand[] => {
   const first = command.words.findIndex(({ text }) => !isShellKeyword(text));
   if (command.words.some(({ text }) => /^(if|case|while|until|for)$/.test(text))) state.isConditional = true;
   if (/^(fi|esac|done)$/.test(command.words[0]?.text ?? '')) state.isConditional = false;
@@ -313,12 +313,12 @@ const runCommand = (command: ShellCommand, state: State, around: Surroundings): 
 const outputsIn = ({ words, env }: ServerCommand): string[] =>
   [...words, ...Object.entries(env).flatMap(([name, value]) => (name.startsWith('ETCD_') ? [value] : []))]
     .flatMap((text) => text.match(/\$\([^)]*\)?/g) ?? [])
-    .filter((text) => !/^\$\((specifier |template\))/.test(text))
+    .filter((text) => !/^\$\((%|template\))/.test(text))
     .map((text) => `output of ${text}`);
 /** Returns the servers that the text of a shell starts. */
 export const serversInScript = (
   text: string,
-  around: Surroundings,
+  around: Environment,
   parameters?: readonly string[],
 ): ServerCommand[] => {
   const lexed = lexShell(text);
@@ -344,13 +344,13 @@ export const readFiles = async <T>(reader: SourceReader, search: (read: ReadNow)
     for (const path of wanted) texts.set(path, path.startsWith('/') ? await reader.read(path) : undefined);
   }
 };
-export const noSurroundings: Surroundings = {
+export const emptyEnvironment: Environment = {
   ...{ env: {}, unread: [], isContained: false, depth: 0 },
   read: () => undefined,
 };
 /** The words of the first server that a command starts. Undefined without a server. */
 export const serverWords = (words: readonly string[]): readonly string[] | undefined =>
-  findServers(words, noSurroundings)[0]?.words;
+  findServers(words, emptyEnvironment)[0]?.words;
 
 export type Mapping = Readonly<Record<string, unknown>>;
 export const isMapping = (value: unknown): value is Mapping =>
@@ -376,7 +376,7 @@ export const containerStarts = (
     readonly unread: readonly string[];
   },
 ): ReadStart[] => {
-  const around = { ...noSurroundings, env: given.env, unread: given.unread, isContained: true };
+  const around = { ...emptyEnvironment, env: given.env, unread: given.unread, isContained: true };
   const isFlagsOnly = given.words[0]?.startsWith('-') === true;
   const found = isFlagsOnly ? [{ ...around, words: given.words }] : findServers(given.words, around);
   const isSet = Object.keys(given.env).some((name) => name.startsWith('ETCD_'));

@@ -23,7 +23,7 @@ import {
   findServers,
   isMapping,
   type Mapping,
-  noSurroundings,
+  emptyEnvironment,
   readFiles,
   type ReadStart,
   serverWords,
@@ -175,7 +175,7 @@ const sourceError = (path: string, why: string): AppError =>
   new AppError('no', `no version can read ${path}: ${why}`, { code: 'CONFIG_BROKEN' });
 
 const readCommand = async (text: string, path: string, reader: SourceReader): Promise<Read | undefined> => {
-  const found = await readFiles(reader, (read) => serversInScript(text, { ...noSurroundings, read }));
+  const found = await readFiles(reader, (read) => serversInScript(text, { ...emptyEnvironment, read }));
   const starts = found.flatMap(({ words, env, unread, isContained }): ReadStart[] => {
     const variables = Object.keys(env).filter((name) => name.startsWith('ETCD_'));
     if (words.length < 2 && variables.length + unread.length === 0) return [];
@@ -244,7 +244,7 @@ const readValues = async (
 const readList = async (text: string, path: string): Promise<Read | undefined> => {
   const list = /^\s*\[/.test(text) ? await listWords(text) : undefined;
   if (list === undefined) return undefined;
-  const starts = findServers(list, noSurroundings).map(({ words, env, unread, isContained }): ReadStart => {
+  const starts = findServers(list, emptyEnvironment).map(({ words, env, unread, isContained }): ReadStart => {
     const origins = originsIn(text, path, parseWords(words).flags.keys(), Object.keys(env));
     return { start: { name: '', words, env, origins, unread }, isContained };
   });
@@ -506,9 +506,5 @@ const readAll = async (file: File, reader: SourceReader, depth: number): Promise
     : starts.map((one) => ({ ...one, start: { ...one.start, unread: [...one.start.unread, ...missing] } }));
 };
 /** Returns the servers of a compose file, with the services that it extends, its override file and the files that it includes. */
-export const readCompose = (
-  file: Mapping,
-  text: string,
-  path: string,
-  reader: SourceReader,
-): Promise<ReadStart[]> => readAll(fileFrom(file, text, path), reader, 0);
+const readCompose = (file: Mapping, text: string, path: string, reader: SourceReader): Promise<ReadStart[]> =>
+  readAll(fileFrom(file, text, path), reader, 0);

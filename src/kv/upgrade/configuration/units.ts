@@ -118,7 +118,7 @@ const insertSpecifiers = (text: string, { name, unread }: Reading): string =>
     const value = known[sign];
     if (value !== undefined) return value;
     unread.add(`specifier %${sign}`);
-    return `$(specifier %${sign})`;
+    return `$(%${sign})`;
   });
 /** Splits a value as systemd does. A value with an open quote has no effect, so it is listed as unread. */
 const splitLine = ({ key, value, path, line }: Line, unread: Set<string>): string[] => {
@@ -163,14 +163,14 @@ const environmentPath = ({ value, section, path }: Line, reading: Reading): stri
 const readEnvironmentLine = async (reading: Reading, line: Line): Promise<void> => {
   const { value, section } = line;
   const path = environmentPath(line, reading);
-  const isUnknown = path.includes('$(specifier');
-  const shown = (file: string): string =>
+  const isUnknown = path.includes('$(%');
+  const describeFile = (file: string): string =>
     `EnvironmentFile ${isUnknown ? value.replace(/^-/, '') : file}${value.startsWith('-') ? ' (optional)' : ''}`;
   const files = isUnknown ? [path] : await listFiles(path, reading.reader);
-  if (files.length === 0) reading.unread.add(shown(path));
+  if (files.length === 0) reading.unread.add(describeFile(path));
   for (const file of files) {
     const text = isUnknown ? undefined : await reading.reader.read(file);
-    if (text === undefined) reading.unread.add(shown(file));
+    if (text === undefined) reading.unread.add(describeFile(file));
     // Podman reads the file of a section [Container].
     const read = readEnvironment(text ?? '', file, section === 'Container' ? 'container' : 'systemd');
     Object.assign(reading.env, read.env);

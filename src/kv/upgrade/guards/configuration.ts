@@ -10,7 +10,7 @@ import {
   lintFlags,
   readSettings,
 } from '../configuration/configuration.ts';
-import { findServers, noSurroundings } from '../configuration/server-command.ts';
+import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { changedDefaults } from '../configuration/values.ts';
@@ -36,7 +36,7 @@ const serverOf = (
   words: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Pick<Start, 'words' | 'env' | 'unread'> =>
-  findServers(words, { ...noSurroundings, env })[0] ?? { words, env, unread: [] };
+  findServers(words, { ...emptyEnvironment, env })[0] ?? { words, env, unread: [] };
 export const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
   const named = argvOf(member.new_command, member.new_binary);
   if (isLocal || member.new_command !== undefined) {

@@ -42,7 +42,7 @@ const units: readonly (readonly [path: string, ...row: Row])[] = [
     `${system}/etcd.service`,
     'the host name as a specifier',
     start('/usr/bin/etcd --name %H --data-dir=/d/%n'),
-    ['name=$(specifier %H) | data-dir=/d/etcd.service | ?specifier %H'],
+    ['name=$(%H) | data-dir=/d/etcd.service | ?specifier %H'],
   ],
   [
     `${system}/etcd.service`,
@@ -54,7 +54,7 @@ const units: readonly (readonly [path: string, ...row: Row])[] = [
     `${system}/etcd@.service`,
     'a template without a known instance',
     start('/usr/bin/etcd --name %i'),
-    ['name=$(specifier %i) | ?specifier %i'],
+    ['name=$(%i) | ?specifier %i'],
   ],
   [
     `${system}/etcd@n1.service`,

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { limits } from '../../../../src/core/limits.ts';
 import { lintStarts, migrateSource } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { readSource, type SourceFormat } from '../../../../src/kv/upgrade/configuration/sources.ts';
 import { serverWords } from '../../../../src/kv/upgrade/configuration/server-command.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
 import { naming } from '../../../support/facts.ts';
+import { covers } from '../../../support/covers.ts';
 
 const readerOf = (files: Readonly<Record<string, string>>) => ({
   read: async (path: string) => files[path],
@@ -362,3 +364,23 @@ describe('a file for another version', () => {
     expect(found).toMatchObject({ text, changes: [], elsewhere: ['/env:1: --debug is set in another file'] });
   });
 });
+
+it(
+  'a server behind scripts that start each other: n scripts and n + 1',
+  covers('limit/scriptDepth'),
+  async () => {
+    const countServers = async (count: number): Promise<number> => {
+      const script = (at: number): string =>
+        at === count ? 'exec etcd --name=n1\n' : `exec sh /d/${at + 1}\n`;
+      const reader = {
+        read: async (path: string) => (path === '/d/u' ? undefined : script(Number(path.slice(3)))),
+        list: async () => [],
+      };
+      const unit = '[Service]\nEnvironment=ETCD_NAME=n1\nExecStart=/bin/sh /d/1\n';
+      const { starts } = await readSource(unit, '/d/u', reader, 'unit');
+      return starts.filter(({ words }) => words.length > 0).length;
+    };
+    expect(await countServers(limits.scriptDepth)).toBe(1);
+    expect(await countServers(limits.scriptDepth + 1)).toBe(0);
+  },
+);
