@@ -137,6 +137,14 @@ export const operationErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Promote or remove the other learner.',
     example: 'opsctl kv member list',
   },
+  OTHERS_AGREE_ON_DATA: {
+    category: 'unsafe',
+    meaning:
+      'Another member returns other data than the majority, so it is unknown which data is correct. No changes were made.',
+    causes: ['The database of a member was copied, restored or damaged.', 'A member applied writes twice.'],
+    fix: 'Compare the members, and replace the one with the wrong data first.',
+    example: 'opsctl kv endpoint hashkv',
+  },
   OTHERS_ARE_HEALTHY: {
     category: 'unsafe',
     meaning:

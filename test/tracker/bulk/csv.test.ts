@@ -239,11 +239,16 @@ describe('a NUL character', () => {
     ['x,y\na\0b,1\n', 2, 2],
     ['x,y\n1,"two\nli\0nes"\n', 3, 3],
     ['x\0,y\n', 1, 2],
-    ['x\0\n\0y\0\n\0', 1, 2],
   ])('in the table %j is rejected at %i:%i', async (text, line, column) => {
     expect((await rejection(text)).detail).toMatchObject({
       code: 'MALFORMED_CSV',
       problems: [{ file: 'rows.csv', line, column, message: expect.stringContaining('NUL') }],
+      tryThis: [expect.stringContaining('iconv -f UTF-16LE')],
+    });
+  });
+  test('in every second byte means UTF-16', async () => {
+    expect((await rejection('x\0\n\0y\0\n\0')).detail).toMatchObject({
+      code: 'NOT_UTF8',
       tryThis: [expect.stringContaining('iconv -f UTF-16LE')],
     });
   });
