@@ -7,7 +7,7 @@ import { exitExplanations } from './settings.ts';
 import { signInErrors } from './sign-in-errors.ts';
 
 /** The findings of cluster operations other than an upgrade. A refused operation has the name of its first finding as its code. */
-export const operationErrors: Readonly<Record<string, ErrorExplanation>> = {
+const operationErrors: Readonly<Record<string, ErrorExplanation>> = {
   A_FAILURE_IS_SURVIVED: {
     category: 'unsafe',
     meaning: 'After the removal, the loss of one more member would stop all writes.',
