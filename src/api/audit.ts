@@ -217,6 +217,53 @@ const watchOf = (notes: RequestNotes | undefined) => {
   };
   return { state, watch };
 };
+type Writing = {
+  readonly log: AuditLog;
+  readonly timeText: () => string;
+  readonly addressOf: ReturnType<typeof makeAddressReader>;
+  readonly elapsed: Host['elapsed'];
+  readonly what: Pick<AuditEntry, 'command' | 'profile' | 'service' | 'mock'>;
+};
+const startNow = ({ timeText, elapsed }: Writing): Start => ({ at: timeText(), began: elapsed() });
+/** One literal: V8 makes a copy with `...` key by key, and a bulk run writes an entry for each of its rows. */
+const writeEntry = (
+  { log, addressOf, elapsed, what: { command, profile, service, mock } }: Writing,
+  request: HttpRequest,
+  { at, began }: Start,
+  outcome: AuditEntry['outcome'],
+  status: number | null,
+): Promise<void> =>
+  log.write({
+    at,
+    command,
+    profile,
+    service,
+    mock,
+    method: request.method,
+    url: addressOf(request).shownUrl,
+    body: bodyText(request),
+    outcome,
+    status,
+    duration_ms: Math.round(elapsed() - began),
+  });
+/** Sends the rows of a bulk run, whose own journal guards them. Only the first row waits for its entry. */
+const makeRowSender = (writing: Writing, send: (request: HttpRequest) => Promise<HttpReply>) => {
+  let isOpen = false;
+  return async (request: HttpRequest): Promise<HttpReply> => {
+    const start = startNow(writing);
+    let reply: HttpReply;
+    try {
+      reply = await send(request);
+    } catch (error) {
+      await writeEntry(writing, request, start, wasNeverSent(error) ? 'rejected' : 'unknown', null);
+      throw error;
+    }
+    const written = writeEntry(writing, request, start, outcomeOf(reply.status), reply.status);
+    if (!isOpen) await written;
+    isOpen = true;
+    return reply;
+  };
+};
 /**
  * Sends requests and writes each change with its outcome to the log. After the log is open, a response does not wait for
  * its entry if the request is a row of a bulk run: the entry is written in the same turn, and the journal of the run has
@@ -230,55 +277,21 @@ export const auditSender = (
   send: (request: HttpRequest, watch?: AttemptWatch) => Promise<HttpReply>,
   guard?: RequestGuard,
 ) => {
-  const timeText = makeTimeText(now);
   const addressOf = makeAddressReader();
-  const mock = target.isMock;
-  let isOpen = false;
+  const what = { command, profile, service, mock: target.isMock };
+  const writing = { log, timeText: makeTimeText(now), addressOf, elapsed, what };
   const draftOf = (request: HttpRequest): RequestDraft => {
     const [url, body] = [addressOf(request).shownUrl, bodyText(request)];
-    return { at: timeText(), command, profile, service, mock, method: request.method, url, body };
+    return { at: writing.timeText(), ...what, method: request.method, url, body };
   };
-  /** One literal: V8 makes a copy with `...` key by key, and a bulk run writes an entry for each of its rows. */
-  const writeEntry = (
-    request: HttpRequest,
-    { at, began }: Start,
-    outcome: AuditEntry['outcome'],
-    status: number | null,
-  ): Promise<void> =>
-    log.write({
-      at,
-      command,
-      profile,
-      service,
-      mock,
-      method: request.method,
-      url: addressOf(request).shownUrl,
-      body: bodyText(request),
-      outcome,
-      status,
-      duration_ms: Math.round(elapsed() - began),
-    });
-  const sendRow = async (request: HttpRequest): Promise<HttpReply> => {
-    const start = { at: timeText(), began: elapsed() };
-    let reply: HttpReply;
-    try {
-      reply = await send(request);
-    } catch (error) {
-      await writeEntry(request, start, wasNeverSent(error) ? 'rejected' : 'unknown', null);
-      throw error;
-    }
-    const written = writeEntry(request, start, outcomeOf(reply.status), reply.status);
-    if (!isOpen) await written;
-    isOpen = true;
-    return reply;
-  };
+  const sendRow = makeRowSender(writing, send);
   const sendGuarded = async (request: HttpRequest): Promise<HttpReply> => {
     const notes = await guard?.admit(request, draftOf(request), target);
     const { state, watch } = watchOf(notes);
-    const start = { at: timeText(), began: elapsed() };
+    const start = startNow(writing);
     const note = async (outcome: AuditEntry['outcome'], status: number | null): Promise<void> => {
       await notes?.noteOutcome(outcome, status);
-      return writeEntry(request, start, outcome, status);
+      return writeEntry(writing, request, start, outcome, status);
     };
     let reply: HttpReply;
     try {

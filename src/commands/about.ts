@@ -82,6 +82,18 @@ const otherPages = (
   ...(close === undefined ? [] : [next(['explain', close])]),
   next(['explain'], 'to list every name'),
 ];
+const makeUnexplainedError = (
+  words: readonly string[],
+  names: readonly string[],
+  groups: readonly Group[],
+): AppError => {
+  const close = nearest(words.join(' '), names);
+  return new AppError(
+    'usage',
+    `no explanation found for ${words.join(' ')}${close === undefined ? '' : `; did you mean ${close}?`}`,
+    { code: 'NOTHING_TO_EXPLAIN', tryThis: otherPages(words, close, groups) },
+  );
+};
 const explainOver = (groups: readonly Group[]): Command =>
   defineCommand({
     path: ['explain'],
@@ -111,12 +123,7 @@ const explainOver = (groups: readonly Group[]): Command =>
       const page = await explanationOf(words as string[]);
       if (page === undefined) {
         const names = explainable().map(({ name }) => name);
-        const close = nearest(words.join(' '), names);
-        throw new AppError(
-          'usage',
-          `no explanation found for ${words.join(' ')}${close === undefined ? '' : `; did you mean ${close}?`}`,
-          { code: 'NOTHING_TO_EXPLAIN', tryThis: otherPages(words as string[], close, groups) },
-        );
+        throw makeUnexplainedError(words as string[], names, groups);
       }
       const { helpWidth, pageText } = await import('../output/page-text.ts');
       const { stdout } = host.terminal;
