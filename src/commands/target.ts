@@ -31,27 +31,22 @@ const refuseVersion2 = (baseUrl: string, basePath: string | undefined, origin: s
     tryThis: [`OPSCTL_TRACKER_URL=${current}`, 'replace /v2/ by /v3/ in paths'],
   });
 };
-type Credentials = {
-  readonly token: string;
-  readonly isBearer: boolean;
-  readonly settings: Pick<Settings, 'profile'>;
-};
+/** Claims that change with each token of one account. */
+const claimsOfOneToken = new Set(['exp', 'iat', 'nbf', 'jti', 'auth_time', 'nonce', 'at_hash']);
 /**
- * The account of a token from the settings, or undefined if the token is the only name of the account. A bearer token is
- * renewed every hour, so that an opaque one does not name its account: the profile does.
+ * The account of a renewed token of a service with OAuth 2.0, or undefined if only the token itself names the account. Two
+ * accounts must never become one, because `undo` would change the records of the other: each claim that can tell them
+ * apart counts.
  */
-const accountOfToken = ({ token, isBearer, settings }: Credentials): string | undefined => {
-  const { iss, sub, aud } = claimsOf(token);
-  if (iss !== undefined && sub !== undefined) return JSON.stringify([iss, sub, aud]);
-  return isBearer ? `profile ${settings.profile.name}` : undefined;
+const accountOfToken = (token: string): string | undefined => {
+  const claims = claimsOf(token);
+  if (claims.iss === undefined || claims.sub === undefined) return undefined;
+  const kept = Object.entries(claims).filter(([name]) => !claimsOfOneToken.has(name));
+  return JSON.stringify(kept.toSorted(([x], [y]) => (x < y ? -1 : 1)));
 };
 /** The account of a sign-in: the person if the server named one, otherwise the name in the store or of the machine. */
-const accountOfSignIn = (
-  { account, server, origin, token }: AccessToken,
-  settings: Settings,
-): string | undefined => {
-  if (account === undefined && server === undefined)
-    return accountOfToken({ token, isBearer: true, settings });
+const accountOfSignIn = ({ account, server, origin, token }: AccessToken): string | undefined => {
+  if (account === undefined && server === undefined) return accountOfToken(token);
   const { subject, subjectIssuer, issuer, server: home } = account ?? {};
   return JSON.stringify(
     subject === undefined ? [home ?? server, origin] : [subjectIssuer ?? issuer ?? home, subject],
@@ -67,8 +62,8 @@ export const configuredTarget = async (
   if (token !== undefined) log.hide(token);
   const headers: Record<string, string> =
     token === undefined ? {} : { [header.toLowerCase()]: prefix + token };
-  const isBearer = header.toLowerCase() === 'authorization';
-  const account = token === undefined ? undefined : accountOfToken({ token, isBearer, settings });
+  // A token of the tracker is a key of one workspace. Two workspaces may have the same claims.
+  const account = token === undefined || service === 'tracker' ? undefined : accountOfToken(token);
   const target = { baseUrl, headers, isMock: false, origin, ...(account === undefined ? {} : { account }) };
   if (service !== 'tracker') return target;
   refuseVersion2(baseUrl, settings.get('tracker.base_path')?.value, origin);
@@ -100,7 +95,7 @@ export const signedIn = async (
   try {
     const found = await accessToken({ ...env, signal, target: reach });
     const { token, account, prover } = found;
-    const name = accountOfSignIn(found, env.settings);
+    const name = accountOfSignIn(found);
     if (account === undefined ? isMock : (account.server === mockKey) !== isMock) return { headers: {} };
     env.log.hide(token);
     const headers = { authorization: authorizationOf(found) };

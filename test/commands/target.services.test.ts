@@ -87,15 +87,16 @@ describe('the account of a target', () => {
     return targetMark(await reach(service));
   };
   it.each([
-    ['labels', 'OPSCTL_LABELS_TOKEN', 'ya29.one', 'ya29.two', true],
+    ['labels', 'OPSCTL_LABELS_TOKEN', 'ya29.one', 'ya29.two', false],
     ['labels', 'OPSCTL_LABELS_TOKEN', jwt({ ...person, exp: 1 }), jwt({ ...person, exp: 2 }), true],
     ['labels', 'OPSCTL_LABELS_TOKEN', jwt(person), jwt({ ...person, sub: 'bob' }), false],
-    ['labels', 'OPSCTL_ACCESS_TOKEN', 'ya29.one', 'ya29.two', true],
+    ['labels', 'OPSCTL_ACCESS_TOKEN', 'ya29.one', 'ya29.two', false],
+    ['labels', 'OPSCTL_ACCESS_TOKEN', jwt({ ...person, org: 1 }), jwt({ ...person, org: 2 }), false],
     ['labels', 'OPSCTL_ACCESS_TOKEN', jwt(person), jwt({ ...person, iss: 'https://other.example' }), false],
-    ['tracker', 'OPSCTL_TRACKER_TOKEN', jwt({ ...person, exp: 1 }), jwt({ ...person, exp: 2 }), true],
+    ['tracker', 'OPSCTL_TRACKER_TOKEN', jwt({ ...person, exp: 1 }), jwt({ ...person, exp: 2 }), false],
     ['tracker', 'OPSCTL_TRACKER_TOKEN', 'workspace-1', 'workspace-2', false],
   ] as const)('%s with another %s: %s and %s are one account: %s', async (service, key, one, two, isOne) => {
-    const more = { OPSCTL_API_URL: 'https://a.example' };
+    const more = { OPSCTL_API_URL: 'https://a.example', OPSCTL_TRACKER_TOKEN_HEADER: 'Authorization' };
     const first = await markOf(service, { ...more, [key]: one });
     expect((await markOf(service, { ...more, [key]: two })) === first).toBe(isOne);
   });
