@@ -54,6 +54,11 @@ export const momentText = (iso: string): string => `${iso.slice(0, 10)} ${iso.sl
 
 /** A whole number in its only form: `007`, `5.0`, `+5` and ` 5 ` show other digits than the value has. Pure. */
 export const isWholeNumber = (text: string): boolean => /^(?:0|-?[1-9]\d*)$/.test(text);
+/** A number in another form, such as `9.0` of a table program. The form is not converted, because it may be a name. Pure. */
+export const isOddNumber = (text: string): boolean =>
+  !isWholeNumber(text) && /^\s*[-+]?\d[\d.]*(?:e[-+]?\d+|x[\da-f]+)?\s*$/i.test(text);
+export const wholeNumberHint =
+  'write it like 10: without spaces, a sign, leading zeros, a point, an exponent or 0x';
 
 type Rule = { readonly says: string; readonly hint?: string; holds(text: string): boolean };
 const DATE = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;

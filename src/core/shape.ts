@@ -71,6 +71,8 @@ export const structureFault = (value: unknown, given: Field, path = ''): string 
     return firstFault(value, (item, i) => structureFault(item, field.items, `${path}[${i}]`));
   }
   if (field.type === 'object') {
+    // PHP services write an object without members as an empty list.
+    if (Array.isArray(value) && value.length === 0 && path !== '') return undefined;
     if (!isRecord(value)) return `${where} is not an object`;
     return firstFault(structuredParts(field.fields), ([name, part]) =>
       value[name] === undefined || value[name] === null

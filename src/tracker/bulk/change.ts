@@ -3,8 +3,8 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { inputProblems } from '../../api/request.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
-import { isWholeNumber, momentOf } from '../../core/format.ts';
-import { formulaProblem, wholeNumberHint } from './csv.ts';
+import { isOddNumber, isWholeNumber, momentOf, wholeNumberHint } from '../../core/format.ts';
+import { formulaProblem } from './csv.ts';
 import { isExternal } from './external-keys.ts';
 import { lookedUp } from '../../api/response.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
@@ -459,9 +459,7 @@ const withDayOrder = (found: Problem, value: unknown): Problem => {
 };
 /** A spreadsheet and a person write numbers in forms that the service does not have. */
 const withNumberForm = (found: Problem, value: unknown): Problem =>
-  typeof value === 'string' &&
-  found.rule === 'type' &&
-  /^\s*[-+]?\d[\d.]*(?:e[-+]?\d+|x[\da-f]+)?\s*$/i.test(value)
+  typeof value === 'string' && found.rule === 'type' && isOddNumber(value)
     ? { ...found, hint: wholeNumberHint }
     : found;
 /** The checks of the table, once names have become ids. */

@@ -1,4 +1,4 @@
-import { countText } from '../../core/format.ts';
+import { countText, wholeNumberHint } from '../../core/format.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { escapedNulAt, lostNumberIn, repeatedKeyIn } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -110,9 +110,6 @@ export const refuseConflict = (name: string, line: number, text: string): void =
     problems: [{ ...wrong, file: name, line, column: 1 }],
   });
 };
-/** An ID in another form may be the name of another record, so no form is converted. */
-export const wholeNumberHint =
-  'write it like 10: without spaces, a sign, leading zeros, a point, an exponent or 0x';
 const hasProtoKey = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&

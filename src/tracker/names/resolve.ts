@@ -15,6 +15,7 @@ import { iterations, objectives } from '../../api-specs/tracker/planning.ts';
 import { workflows } from '../../api-specs/tracker/stories.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { bare } from '../../core/field.ts';
+import { isOddNumber, wholeNumberHint } from '../../core/format.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { lookedUp } from '../../api/response.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
@@ -220,7 +221,8 @@ const none = (kind: string, text: string, things: readonly NamedRecord[], path: 
         path,
         'rule',
         `names ${/^[aeio]/.test(kind) ? 'an' : 'a'} ${words(kind)} that does not exist`,
-        close && `did you mean ${close}?`,
+        // Table programs write the ID 9 of a column with gaps as 9.0.
+        isOddNumber(text) ? `if it is an ID, ${wholeNumberHint}` : close && `did you mean ${close}?`,
       ),
     ],
     tryThis: listCommand(kind),

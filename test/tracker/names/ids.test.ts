@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { wholeNumberHint } from '../../../src/core/format.ts';
 import { type InMemory, trackerInMemory } from '../../support/in-memory.ts';
 
 test('digits with a leading zero are a name, not an id', async () => {
@@ -52,6 +53,17 @@ describe('an ID in another form', () => {
       expect(JSON.stringify(ran.json())).toContain(`got ${number}`);
     }
   });
+  test.each(['9.0', ' 9', '009', '+9'])(
+    '%s in a column of references names the form of an ID',
+    async (cell) => {
+      const at = trackerInMemory();
+      const { id: story } = at.send('POST', '/stories', { name: 's', workflow_state_id: stateOf(at) });
+      await at.write('r.csv', `op,resource,id,epic_id\nupdate,stories,${story},${cell}\n`);
+      const ran = await at.run(['bulk', '-f', 'r.csv', '-o', 'json']);
+      expect([ran.code === 0, ran.writes]).toEqual([false, []]);
+      expect(JSON.stringify(ran.json())).toContain(wholeNumberHint);
+    },
+  );
   test('a number in another form stays possible in a field that is not an ID', async () => {
     const at = trackerInMemory();
     const row = { op: 'create', resource: 'stories', workflow_state_id: stateOf(at), name: '"id":1e2' };
