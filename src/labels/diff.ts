@@ -3,7 +3,7 @@ import type { CheckFinding } from '../core/result.ts';
 import type { EngineContext } from '../api/context.ts';
 import { prepareFiles } from './apply.ts';
 import { type Drift, driftText } from './drift.ts';
-import { authorLines, changeRows, driftRow, permissionLines } from './outcome.ts';
+import { authorLines, changeRows, definedLabels, driftRow, permissionLines } from './outcome.ts';
 import { isIdle } from './plan.ts';
 import {
   changesPermissions,
@@ -43,10 +43,11 @@ const statusOf = (prepared: PlannedLabel): DiffStatus => {
 
 const orphansOf = (session: Session, prepared: readonly PlannedLabel[]): FilesDiff['orphans'] => {
   const bound = new Set(prepared.map(({ entry }) => `${entry?.directory}/${entry?.key}`));
+  const defined = definedLabels(prepared);
   return [...session.locks].flatMap(([directory, lock]) =>
     Object.entries(lock?.labels ?? {}).flatMap(([key, { deployments }]) => {
       const here = deployments[session.deployment];
-      return here === undefined || bound.has(`${directory}/${key}`)
+      return here === undefined || defined.has(here.id) || bound.has(`${directory}/${key}`)
         ? []
         : [{ key, id: here.id, title: here.title }];
     }),

@@ -196,16 +196,62 @@ const parseText = (path: string, text: string): LockFile => {
   const why = `is broken${name === '' ? '' : ` at ${name}`}: ${broken.why}`;
   throw makeBrokenLockError(path, why, lineOf(text, broken.keys));
 };
-const newer = (a: DeploymentRecord | undefined, b: DeploymentRecord): DeploymentRecord =>
-  a !== undefined && Number(a.revision) > Number(b.revision) ? a : b;
+/** The first member in which two records differ, with both values. Pure. */
+type Difference = { readonly keys: readonly string[]; readonly values: readonly [unknown, unknown] };
+const firstDifference = (a: unknown, b: unknown, keys: readonly string[]): Difference | undefined => {
+  if (!isPlain(a) || !isPlain(b))
+    return JSON.stringify(a) === JSON.stringify(b) ? undefined : { keys, values: [a, b] };
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const found = firstDifference(a[key], b[key], [...keys, key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+type Sides = { readonly path: string; readonly text: string };
+const valueText = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));
+/** Neither side is known to be newer, so a person has to choose. */
+const makeConflictError = ({ path, text }: Sides, { keys, values: [ours, theirs] }: Difference): AppError => {
+  const line = lineOf(text, keys);
+  const why = `has a merge conflict that opsctl cannot resolve at ${keys.slice(1).join('.')} (line ${line}): one side has ${valueText(ours)}, the other has ${valueText(theirs)}`;
+  return new AppError('usage', `${path} ${why}; no request was sent`, {
+    code: 'BAD_LOCK_FILE',
+    problems: [{ ...problem('', 'format', why), file: path, line }],
+    tryThis: [
+      'keep the lines of one side, delete the conflict markers, and run opsctl labels adopt -f <directory>',
+    ],
+  });
+};
+const isCount = (text: string): boolean => /^\d+$/.test(text);
+/** The record of the newer revision. Two records of one revision must be equal, and other revisions cannot be compared. */
+const newer = (
+  sides: Sides,
+  keys: readonly string[],
+  a: DeploymentRecord | undefined,
+  b: DeploymentRecord,
+): DeploymentRecord => {
+  if (a === undefined) return b;
+  if (a.revision !== b.revision && isCount(a.revision) && isCount(b.revision))
+    return BigInt(a.revision) > BigInt(b.revision) ? a : b;
+  const difference = firstDifference(a, b, keys);
+  if (difference !== undefined) throw makeConflictError(sides, difference);
+  return a;
+};
 /** Both sides, record by record; of one deployment the record of the newer revision. Pure. */
-const mergeLocks = (ours: LockFile, theirs: LockFile): LockFile => {
+const mergeLocks = (sides: Sides, ours: LockFile, theirs: LockFile): LockFile => {
   const labels: Record<string, LabelRecord> = { ...ours.labels };
   for (const [key, record] of Object.entries(theirs.labels)) {
     const known = labels[key];
+    const at = ['labels', key];
+    if (known?.file !== undefined && record.file !== undefined && known.file !== record.file)
+      throw makeConflictError(sides, { keys: [...at, 'file'], values: [known.file, record.file] });
     const deployments: Record<string, DeploymentRecord> = { ...known?.deployments };
     for (const [deployment, one] of Object.entries(record.deployments))
-      deployments[deployment] = newer(deployments[deployment], one);
+      deployments[deployment] = newer(
+        sides,
+        [...at, 'deployments', deployment],
+        deployments[deployment],
+        one,
+      );
     labels[key] = { ...known, ...record, deployments };
   }
   return { labels };
@@ -213,7 +259,7 @@ const mergeLocks = (ours: LockFile, theirs: LockFile): LockFile => {
 export const lockFrom = (path: string, text: string): LockFile =>
   sidesOf(text)
     .map((side) => parseText(path, side))
-    .reduce(mergeLocks);
+    .reduce((ours, theirs) => mergeLocks({ path, text }, ours, theirs));
 
 /** The directory in which the definitions of `-f` lie; undefined for standard input. */
 export const directoryOf = async ({ host }: Runtime, file: string): Promise<string | undefined> => {

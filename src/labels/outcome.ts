@@ -1,7 +1,7 @@
 import { AppError } from '../core/problem.ts';
 import { changeRow, changesText, type LiveLabel, type PermissionPlan, permissionText } from './definition.ts';
 import { type Drift, driftText, makesRevision } from './drift.ts';
-import { LOCK_FILE } from './lock-file.ts';
+import { type LabelRecord, LOCK_FILE } from './lock-file.ts';
 import { isIdle, type Plan } from './plan.ts';
 import { changesPermissions, listLostDrift, type PlannedLabel, type Session } from './prepare.ts';
 import type { RevisionAuthor } from './read-labels.ts';
@@ -76,31 +76,44 @@ export const refuseLost = (session: Session, prepared: readonly PlannedLabel[]):
     },
   });
 };
+/** The labels that some definition stands for. Another lock entry of such a label is no reason to delete it. */
+export const definedLabels = (prepared: readonly PlannedLabel[]): ReadonlySet<string | undefined> =>
+  new Set(prepared.flatMap(({ live, base }) => [live?.id, base?.record?.id]));
+/** What an entry without a definition refers to, and the ways out. */
+const entryText = (
+  session: Session,
+  directory: string,
+  [key, { file, deployments }]: [string, LabelRecord],
+  defined: ReadonlySet<string | undefined>,
+): string => {
+  const record = deployments[session.deployment];
+  const missing = file === undefined ? '' : ` (${file} does not exist)`;
+  const restore = file === undefined ? 'restore the definition' : `restore ${file}`;
+  const forget = `remove the entry with opsctl labels adopt -f ${directory} --forget ${key}`;
+  const about = (rest: string, ...ways: string[]): string =>
+    `${LOCK_FILE}: entry ${key} has no definition${missing}; ${rest}. ${[...ways, forget].join(', or ')}`;
+  if (record === undefined) return about(`it has no label in ${session.deployment}`, restore);
+  const label = `label ${JSON.stringify(record.title)} (labels/${record.id})`;
+  return defined.has(record.id)
+    ? about(`${label} has a definition under another entry`)
+    : about(
+        `${label} stays as it is`,
+        restore,
+        `delete the label with opsctl labels retire labels/${record.id}`,
+      );
+};
 /** Lock entries whose definition file is gone, each with the ways out. Only a directory is known to be complete. */
-export const entriesWithoutDefinition = (
-  { deployment, locks }: Session,
-  prepared: readonly PlannedLabel[],
-): string[] =>
-  [...locks].flatMap(([directory, lock]) => {
+export const entriesWithoutDefinition = (session: Session, prepared: readonly PlannedLabel[]): string[] => {
+  const defined = definedLabels(prepared);
+  return [...session.locks].flatMap(([directory, lock]) => {
     const here = prepared.filter(({ entry }) => entry?.directory === directory);
     if (lock === undefined || !here.some(({ wish }) => wish.document.isInDirectory === true)) return [];
     const used = new Set(here.map(({ entry }) => entry?.key));
     return Object.entries(lock.labels)
       .filter(([key]) => !used.has(key))
-      .map(([key, { file, deployments }]) => {
-        const record = deployments[deployment];
-        const label =
-          record === undefined
-            ? `it has no label in ${deployment}`
-            : `label ${JSON.stringify(record.title)} (labels/${record.id}) stays as it is`;
-        const ways = [
-          file === undefined ? 'restore the definition' : `restore ${file}`,
-          ...(record === undefined ? [] : [`delete the label with opsctl labels retire labels/${record.id}`]),
-          `remove the entry with opsctl labels adopt -f ${directory} --forget ${key}`,
-        ];
-        return `${LOCK_FILE}: entry ${key} has no definition${file === undefined ? '' : ` (${file} does not exist)`}; ${label}. ${ways.join(', or ')}`;
-      });
+      .map((one) => entryText(session, directory, one, defined));
   });
+};
 /** `revision 6 by people/ana, 2026-11-26T01:05:00Z`: who made a revision since the label was applied. */
 const authorText = ({ revision, author, at }: RevisionAuthor): string =>
   `revision ${revision} by ${author ?? 'an unknown user'}${at === null ? '' : `, ${at}`}`;

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { lockFrom, lockText } from '../../src/labels/lock-file.ts';
 import { type Asked, labelsInMemory } from '../support/in-memory.ts';
 import { naming } from '../support/facts.ts';
 
+const LOCK = 'labels/labels.lock.yaml';
 const diff = ['diff', '-f', 'labels', '-o', 'json'];
 const text = (title: string, more = ''): string => `title: ${title}\n${more}`;
 /** A and B are applied and adopted. */
@@ -66,6 +68,19 @@ describe('labels diff of files', () => {
     expect(lines).toContain(
       `label B (labels/${at.id('B')}) has no definition file any more; to delete it: opsctl labels retire labels/${at.id('B')}`,
     );
+  });
+  test('a second lock entry of a label with a definition is not a reason to delete the label', async () => {
+    const at = await both();
+    const lock = lockFrom('l', at.read(LOCK) ?? '');
+    const { a } = lock.labels;
+    if (a === undefined) throw new Error('no record');
+    await at.write(LOCK, lockText({ labels: { ...lock.labels, again: { deployments: a.deployments } } }));
+    expect((await at.run(diff)).json().orphans).toEqual([]);
+    const [said, ...more] = (await at.run(['apply', '-f', 'labels'])).err
+      .split('\n')
+      .filter((line) => line.includes('entry again'));
+    expect([said, more]).toEqual([naming(`labels/${at.id('A')}`, '--forget again'), []]);
+    expect(said).not.toContain('retire');
   });
   test('text output of labels diff only counts equal labels', async () => {
     const at = await both();

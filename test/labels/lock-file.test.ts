@@ -178,11 +178,40 @@ describe('lock files with both sides of a merge', () => {
     text({ a: { ...more, deployments: { x: record(revision) } } });
   const revision = (labels: LockFile['labels']) => labels['a']?.deployments['x']?.revision;
 
-  test('for one revision the remote side wins, for two revisions the newer one', () => {
+  test('of two revisions the newer one is kept, and equal records of one revision are one record', () => {
     expect(revision(both(of('9'), of('10')))).toBe('10');
     expect(revision(both(of('10'), of('9')))).toBe('10');
-    const theirs = text({ a: { deployments: { x: record('3', { title: 'theirs' }) } } });
-    expect(both(of('3'), theirs)['a']?.deployments['x']?.title).toBe('theirs');
+    expect(revision(both(of('9007199254740993'), of('9007199254740992')))).toBe('9007199254740993');
+    expect(both(of('3'), of('3'))).toEqual({ a: { deployments: { x: record('3') } } });
+  });
+  const field = (digest: string) => ({ fields: { f: { name: 'F', id: 'f', digest } } });
+  test.each([
+    ['title', { title: 'ours' }, { title: 'theirs' }, ['"ours"', '"theirs"']],
+    ['enabledApps', { enabledApps: ['MAIL'] }, { enabledApps: [] }, ['["MAIL"]', '[]']],
+    ['digest', field('d1'), field('d2'), ['fields.f', '"d1"', '"d2"']],
+    ['fields', field('d1'), {}, ['"name":"F"', 'nothing']],
+    ['protect', { protect: true }, {}, ['true', 'nothing']],
+    ['permissions', {}, { permissions: { 'people/ada': 'READER' } }, ['nothing', 'READER']],
+    ['revision', { revision: '3a' }, { revision: '3b' }, ['"3a"', '"3b"']],
+  ])('two records of one revision with another %s are rejected with both values', (name, a, b, values) => {
+    for (const [ours, theirs] of [
+      [a, b],
+      [b, a],
+    ]) {
+      const [mine, other] = [ours, theirs].map((more) =>
+        text({ a: { deployments: { x: record('3', more) } } }),
+      );
+      const conflict = `<<<<<<< HEAD\n${mine}=======\n${other}>>>>>>> other\n`;
+      const error = refusal(conflict);
+      expect([error.category, error.detail.code]).toEqual(['usage', 'BAD_LOCK_FILE']);
+      expect(error.message).toEqual(naming('l.yaml', 'a.deployments.x', name, ...values));
+      expect(error.detail.problems?.[0]?.line).toBeGreaterThan(5);
+    }
+  });
+  test('two files of one label are rejected with both names', () => {
+    const [ours, theirs] = ['a.yaml', 'b.yaml'].map((file) => of('1', { file }));
+    const error = refusal(`<<<<<<< HEAD\n${ours}=======\n${theirs}>>>>>>> other\n`);
+    expect(error.message).toEqual(naming('"a.yaml"', '"b.yaml"'));
   });
   test('every deployment of both stays, and the file that one of them names', () => {
     const ours = text({ a: { file: 'a.yaml', deployments: { x: record('1') } }, b: { deployments: {} } });
