@@ -1,12 +1,12 @@
 import { type AuditEntry, auditFiles, listWriteRecords, skipDamaged } from '../api/audit.ts';
-import type { Context } from '../api/context.ts';
+import type { Context, Display } from '../api/context.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, duration, int, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
 import { parseDuration } from '../core/format.ts';
 import { after } from '../core/next.ts';
 import { AppError } from '../core/problem.ts';
-import { rowsResult } from '../core/result.ts';
+import { rowsResult, type View } from '../core/result.ts';
 import { fittingJson } from '../core/shape.ts';
 import type { LabelRecord } from '../labels/record-writes.ts';
 import type { UndoRun } from '../tracker/bulk/journal.ts';
@@ -32,12 +32,22 @@ const entryShape = { at: 'text', command: 'text', service: 'text', outcome: 'tex
 const entriesIn = (text: string): AuditEntry[] =>
   text.split('\n').flatMap((line) => (line === '' ? [] : (fittingJson<AuditEntry>(line, entryShape) ?? [])));
 
+const ORIGIN = /^[a-z]+:\/\/[^/]+(?=\/)/i;
 /** The time to the second and the URL without its origin, so that the record that changed fits on the line. Pure. */
 const toScreenRow = (entry: AuditEntry): AuditEntry => ({
   ...entry,
   at: entry.at.replace(/\.\d+Z$/, 'Z'),
-  ...(entry.url === undefined ? {} : { url: entry.url.replace(/^[a-z]+:\/\/[^/]+(?=\/)/i, '') }),
+  ...(entry.url === undefined ? {} : { url: entry.url.replace(ORIGIN, '') }),
 });
+/**
+ * The short rows are for a reader who named no format and no columns. Changes of several servers keep their origins,
+ * because otherwise their entries look alike.
+ */
+const shortRows = ({ isFormatGiven }: Display, found: readonly AuditEntry[]): Pick<View, 'toTableRows'> => {
+  const origins = new Set(found.flatMap(({ url }) => ORIGIN.exec(url ?? '')?.[0] ?? []));
+  if (isFormatGiven === true || origins.size > 1) return {};
+  return { toTableRows: (batch) => Promise.resolve((batch as readonly AuditEntry[]).map(toScreenRow)) };
+};
 
 const audit = defineCommand({
   path: ['audit'],
@@ -52,7 +62,7 @@ const audit = defineCommand({
       says: 'Find changes of which nobody knows whether the service applied them',
     },
   ],
-  run: async ({ host, settings, log }, { service, since, limit }) => {
+  run: async ({ host, settings, log, ...display }, { service, since, limit }) => {
     const texts = await Promise.all(auditFiles(settings).map((path) => host.files.read(path)));
     const { listUnanswered } = await import('../api/sent-requests.ts');
     const unanswered = await listUnanswered(host, settings, log.warn);
@@ -62,9 +72,10 @@ const audit = defineCommand({
       .concat(unanswered)
       .toSorted((a, b) => a.at.localeCompare(b.at))
       .filter((one) => (service === undefined || one.service === service) && Date.parse(one.at) >= from);
-    return rowsResult(limit === undefined ? found : found.slice(-limit), {
+    const shown = limit === undefined ? found : found.slice(-limit);
+    return rowsResult(shown, {
       columns: ['at', 'command', 'outcome', 'url', 'status'],
-      toTableRows: (batch) => Promise.resolve((batch as readonly AuditEntry[]).map(toScreenRow)),
+      ...shortRows(display, shown),
       wideColumns: ['method', 'profile', 'mock', 'duration_ms', 'body'],
       name: 'at',
     });

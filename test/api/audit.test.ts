@@ -94,6 +94,28 @@ test('opsctl audit names the changed record on a terminal of 80 columns', async 
     ...['2026-01-02T03:00:00Z', 'tracker stories move', 'done', '/api/v3/stories/107', '200'],
   ]);
 });
+test('opsctl audit keeps the origin of each URL in a requested format and for several servers', async () => {
+  const entry = (url: string): string =>
+    JSON.stringify({
+      ...{ at: '2026-01-02T03:00:00.123Z', command: 'x', service: 'tracker', outcome: 'done' },
+      ...{ method: 'PUT', url: `https://${url}.example/stories/1`, status: 200 },
+    });
+  const shown = async (servers: readonly string[], ...args: string[]): Promise<string> => {
+    const files = { [FILE]: `${servers.map(entry).join('\n')}\n` };
+    const host = fakeHost({ env: { ...env, NO_COLOR: '1' }, tty: ['stdout'], columns: 200, files });
+    expect(await runProgram(host, ['audit', ...args], program)).toBe(0);
+    return host.out();
+  };
+  for (const args of [
+    ['-o', 'wide'],
+    ['-o', 'table'],
+    ['--columns', 'url'],
+  ])
+    expect(await shown(['a'], ...args), args.join(' ')).toContain('https://a.example/stories/1');
+  const both = await shown(['a', 'b']);
+  for (const server of ['a', 'b']) expect(both).toContain(`https://${server}.example/stories/1`);
+  expect(await shown(['a', 'b'], '--limit', '1')).not.toContain('https://');
+});
 test('the audit log has every entry of parallel requests when its file is replaced', async () => {
   const host = fakeHost({ env });
   const settings = loadSettings(host, {});
