@@ -44,7 +44,7 @@ const SECRET_ENDS: readonly string[] = [
 ];
 const SECRET_END = new RegExp(`(?:^|_)(?:${SECRET_ENDS.join('|')})$`);
 /** Places in a list, which a replay needs. */
-const NO_SECRETS = /(^|_)(page|sync|continuation|next|continue)_token$/;
+const NO_SECRETS = /(^|_)(page|sync|continuation|next|continue|cursor)_token$/;
 /**
  * Secrets of a sign-in whose names are ordinary words in other contexts. A plain challenge equals the
  * verifier.

@@ -100,6 +100,7 @@ describe('masking', () => {
       'https://a/x?sig=***&X-Amz-Signature=***&X-Goog-Signature=***',
     ],
     ['https://a/x?pageToken=1&next_page_token=2', 'https://a/x?pageToken=1&next_page_token=2'],
+    ['https://a/x?cursor_token=1&cursorToken=2', 'https://a/x?cursor_token=1&cursorToken=2'],
     ['https://a/x', 'https://a/x'],
   ])('masking covers the URL %s', (url, shown) => expect(redactedUrl(url)).toBe(shown));
 

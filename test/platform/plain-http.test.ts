@@ -37,6 +37,7 @@ describe('secrets go over https only, except on loopback', () => {
     ['http://api.example/x?a=b&X-Amz-Signature=x', {}, true],
     ['http://api.example/x?client%5Fsecret=x', {}, true],
     ['http://api.example/x?page_token=x', {}, false],
+    ['http://api.example/x?cursor_token=x', {}, false],
     ['http://api.example/x', { headers: { 'payload-signature': 'x' } }, false],
     ['http://api.example/x', { headers: { accept: 'x' } }, false],
     ['https://api.example/x', secret, false],
