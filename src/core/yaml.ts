@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { cutText, messageOf } from './problem.ts';
+import { cutText, messageOf, type Problem, problem } from './problem.ts';
 import { escapedNulRemedy, LONE_SURROGATE, nulFound } from './text.ts';
 import { endOfQuotes } from './json-scan.ts';
 
@@ -333,22 +333,50 @@ const hiddenTexts = (text: string, root: unknown): { readonly at: number; readon
   }
   return found;
 };
+/** A value that YAML permits, and its key does not. */
+type ValueFault = { readonly at: number; readonly key: string; readonly mark: '|' | '>' };
+const valueFaults = new WeakMap<object, Problem>();
+/** The problem of a field, if an error of a document is not an error of YAML. */
+export const fieldProblem = (error: object): Problem | undefined => valueFaults.get(error);
+/** The statement about a file with this error, up to the cause. */
+export const faultPhrase = (error: object): string => (valueFaults.has(error) ? 'is invalid' : 'is not YAML');
+const lineEndProblem = ({ key, mark }: ValueFault): Problem =>
+  problem(
+    key,
+    'format',
+    'must not end with a line end',
+    `write the text in the line of its key, or ${mark}- instead of ${mark}`,
+  );
 /** Names that end with the line end of their block: nobody sees it, and it would be another name. */
-const blockNames = (text: string, root: unknown): { readonly at: number; readonly why: string }[] => {
+const blockNames = (text: string, root: unknown): ValueFault[] => {
   if (!/: *[|>]/.test(text)) return [];
-  const found: { readonly at: number; readonly why: string }[] = [];
+  const found: ValueFault[] = [];
   for (const node of nodesOf(root)) {
     const { key, value } = (node ?? {}) as { readonly key?: unknown; readonly value?: unknown };
     if (!isScalar(key) || !isScalar(value) || !ONE_LINE.has(String(key.value))) continue;
-    const isBlock = String((value as { readonly type?: unknown }).type).startsWith('BLOCK_');
-    if (isBlock && String(value.value).endsWith('\n'))
+    const type = String((value as { readonly type?: unknown }).type);
+    if (type.startsWith('BLOCK_') && String(value.value).endsWith('\n'))
       found.push({
         at: value.range?.[0] ?? 0,
-        why: `${String(key.value)} would end with a line end; write the text in the line of its key, or |- instead of |`,
+        key: String(key.value),
+        mark: type === 'BLOCK_FOLDED' ? '>' : '|',
       });
   }
   return found;
 };
+/** The errors of these names, with their problems. */
+const blockErrors = <E extends YamlFault>(
+  text: string,
+  root: unknown,
+  YamlError: new (at: [number, number], code: Code, message: string) => E,
+): E[] =>
+  blockNames(text, root).map((fault) => {
+    const found = lineEndProblem(fault);
+    const why = `${found.path} ${found.message}; ${found.hint}`;
+    const error = new YamlError([fault.at, fault.at + 1], 'UNEXPECTED_TOKEN', why);
+    valueFaults.set(error, found);
+    return error;
+  });
 /** A tag that the parser does not know changes the value in the program that wrote the file, and not here. */
 const unknownTags = (warnings: readonly YamlFault[] = []): { readonly at: number; readonly why: string }[] =>
   warnings
@@ -368,8 +396,9 @@ const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
     errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
   for (const at of repeatedKeys(contents))
     errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
-  for (const { at, why } of mayHaveNul ? [] : [...hiddenTexts(text, contents), ...blockNames(text, contents)])
+  for (const { at, why } of mayHaveNul ? [] : hiddenTexts(text, contents))
     errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', why));
+  if (!mayHaveNul) errors.push(...blockErrors(text, contents, YamlError));
   for (const error of errors)
     if (error.code === 'MULTIPLE_DOCS')
       error.message = 'it contains several documents (---); this file has one';

@@ -5,7 +5,7 @@ import { shownTexts } from '../core/yaml-shown.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { misfit, type Shape } from '../core/shape.ts';
-import { isPlainKey, plainYaml, tooLargeYaml, yamlValue } from '../core/yaml.ts';
+import { faultPhrase, isPlainKey, plainYaml, tooLargeYaml, yamlValue } from '../core/yaml.ts';
 import { type Holder, type LockSnapshot, thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
@@ -96,7 +96,7 @@ const anyYaml = (path: string, text: string): unknown => {
     const [cause = ''] = error.message.split('\n');
     throw makeBrokenLockError(
       path,
-      `is not YAML (line ${line}): ${cause.replace(/ at line \d+, column \d+:?$/, '')}`,
+      `${faultPhrase(error)} (line ${line}): ${cause.replace(/ at line \d+, column \d+:?$/, '')}`,
       line,
     );
   }

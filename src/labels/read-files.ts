@@ -6,7 +6,15 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
 import { decodeUtf8, nulFound, nulRemedy, placeOfNul, refuseForeignText } from '../core/text.ts';
 import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
-import { findPair, plainDocuments, tooLargeYaml, yamlValue } from '../core/yaml.ts';
+import {
+  faultPhrase,
+  fieldProblem,
+  findPair,
+  plainDocuments,
+  tooLargeYaml,
+  type YamlFault,
+  yamlValue,
+} from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
 import {
   type Badge,
@@ -245,6 +253,16 @@ const refuseConflict = (file: string, text: string): void => {
     problems: [{ ...wrong, file: nameFile(file), line: at + 1, column: 1 }],
   });
 };
+const makeFaultError = (file: string, source: string, error: YamlFault): AppError => {
+  const [place] = error.linePos ?? [];
+  const ofField = fieldProblem(error);
+  const wrong = ofField ?? problem('--file', 'type', 'must contain valid YAML or JSON');
+  const [cause = ''] = error.message.split('\n');
+  return new AppError('usage', `${source} ${faultPhrase(error)}: ${cause.replace(/:$/, '')}`, {
+    ...(ofField === undefined ? { code: 'NOT_YAML' } : {}),
+    problems: [{ ...wrong, file: nameFile(file), line: place?.line ?? 1, column: place?.col ?? 1 }],
+  });
+};
 export const documentsIn = (file: string, text: string): Document[] => {
   const exported = exportedIn(file, text);
   if (exported !== undefined) return exported;
@@ -256,15 +274,7 @@ export const documentsIn = (file: string, text: string): Document[] => {
   const documents = found.flatMap((document, i): Omit<Document, 'isOnly' | 'index'>[] => {
     const source = found.length > 1 ? `${nameFile(file)} (document ${i + 1})` : nameFile(file);
     const [error] = document.errors;
-    if (error) {
-      const [place] = error.linePos ?? [];
-      const wrong = problem('--file', 'type', 'must contain valid YAML or JSON');
-      const [cause = ''] = error.message.split('\n');
-      throw new AppError('usage', `${source} is not YAML: ${cause.replace(/:$/, '')}`, {
-        code: 'NOT_YAML',
-        problems: [{ ...wrong, file: nameFile(file), line: place?.line ?? 1, column: place?.col ?? 1 }],
-      });
-    }
+    if (error) throw makeFaultError(file, source, error);
     const parsed = yamlValue(document);
     if ('problem' in parsed)
       throw new AppError('usage', `${source} is not YAML: ${parsed.problem}`, { code: 'NOT_YAML' });

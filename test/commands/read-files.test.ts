@@ -299,20 +299,22 @@ describe.each(readers.filter(({ isYaml }) => isYaml).map(named))('%s', (_, reade
     expect([ran.code, ran.writes]).toEqual([2, []]);
     expect(ran.err).toEqual(naming(source, 'true', 'false', 'YAML'));
   });
-  test.each(['|', '>', '|+'])(
-    'rejects a name in a block with %s, and accepts it with a dash',
-    async (mark) => {
-      const [, indent = '', key = ''] = /^( *)(?:- )?(title|name): X$/m.exec(text) ?? [];
-      if (key === '') return;
-      const block = (sign: string): string => text.replace(`${key}: X`, `${key}: ${sign}\n${indent}      X`);
-      const ran = await run(reader, block(mark));
-      expect([ran.code, ran.writes]).toEqual([2, []]);
-      const line = text.slice(0, text.indexOf('X')).split('\n').length;
-      expect(ran.error().problems[0]).toMatchObject({ line });
-      expect(ran.err).toContain('|-');
-      expect([0, 20]).toContain((await run(reader, block('|-'))).code);
-    },
-  );
+  test.each([
+    ['|', '|-'],
+    ['>', '>-'],
+    ['|+', '|-'],
+  ])('rejects a name in a block with %s, and accepts it with a dash', async (mark, dashed) => {
+    const [, indent = '', key = ''] = /^( *)(?:- )?(title|name): X$/m.exec(text) ?? [];
+    if (key === '') return;
+    const block = (sign: string): string => text.replace(`${key}: X`, `${key}: ${sign}\n${indent}      X`);
+    const ran = await run(reader, block(mark));
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    const line = text.slice(0, text.indexOf('X')).split('\n').length;
+    const hint = naming(dashed);
+    expect(ran.error().problems[0]).toMatchObject({ path: key, rule: 'format', line, hint });
+    expect(ran.err).not.toMatch(/YAML/);
+    expect([0, 20]).toContain((await run(reader, block(dashed))).code);
+  });
   test('rejects a key that repeats', async () => {
     const [key = ''] = text.split(':');
     expect((await run(reader, `${text}${key}: []\n`)).code).toBe(2);

@@ -11,7 +11,7 @@ import { misfit } from '../../core/shape.ts';
 import { shellWord } from '../../core/shell.ts';
 import { nearest, refuseForeignText } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
-import { findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
+import { fieldProblem, findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
 import { type Action, type Plan, type PlanOptions, planWorkspace } from './plan.ts';
@@ -181,13 +181,14 @@ export const readYaml = async (
   const document = yaml.parseDocument(text, lines, options);
   if (document.errors.length > 0)
     throw usageError(
-      `${given} is not YAML`,
+      `${given} ${document.errors.every((error) => fieldProblem(error) !== undefined) ? 'is invalid' : 'is not YAML'}`,
       document.errors.map((error) => ({
-        ...problem(
-          '',
-          'format',
-          (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, ''),
-        ),
+        ...(fieldProblem(error) ??
+          problem(
+            '',
+            'format',
+            (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, ''),
+          )),
         file: given,
         ...(error.linePos === undefined ? {} : { line: error.linePos[0].line }),
       })),

@@ -1,5 +1,5 @@
 import type * as Yaml from '../../../platform/yaml.ts';
-import { findPair, tooLargeYaml, yamlValue } from '../../../core/yaml.ts';
+import { faultPhrase, findPair, tooLargeYaml, yamlValue } from '../../../core/yaml.ts';
 import { inWordsOfFile, shownTexts } from '../../../core/yaml-shown.ts';
 import { AppError, type Problem, problemText, problem } from '../../../core/problem.ts';
 import { next } from '../../../core/next.ts';
@@ -70,7 +70,10 @@ export const contentOf = async (
   const document = parseDocument(text, lines);
   const broken = document.errors[0];
   if (broken !== undefined)
-    throw new AppError('config', `${what} is not YAML: ${broken.message.trimEnd()}`, { code, tryThis });
+    throw new AppError('config', `${what} ${faultPhrase(broken)}: ${broken.message.trimEnd()}`, {
+      code,
+      tryThis,
+    });
   for (const key of asTyped) {
     const found = isMap(document.contents) ? document.get(key, true) : undefined;
     if (isScalar(found) && typeof found.value === 'number') found.value = found.source;
