@@ -104,3 +104,8 @@ export const jsonFile = async (
   flag: string,
   options: Parameters<typeof readJsonText>[2] = {},
 ): Promise<unknown> => readJsonText(await textFile(context, given, flag), refuseJson(given, flag), options);
+
+/** True if --header names a type other than JSON: then the body is sent as it is. */
+export const namesOtherType = (headers: unknown): boolean =>
+  Array.isArray(headers) &&
+  headers.some((one) => /^content-type\s*[:=]\s*(?!\S*json\b)\S/i.test(String(one)));

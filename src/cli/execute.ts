@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { AuditLog, RequestGuard } from '../api/audit.ts';
 import { type ContextOptions, makeContext, RecordedRequest } from '../api/calls.ts';
 import type { Reach, Runtime, ServiceName, Target } from '../api/context.ts';
-import { decodeInput, refuseJson, wholeInput } from '../api/input.ts';
+import { decodeInput, namesOtherType, refuseJson, wholeInput } from '../api/input.ts';
 import { type CompletionCache, createCompletionCache } from '../api/list-rows.ts';
 import { readJsonText } from '../core/json.ts';
 import {
@@ -65,7 +65,8 @@ export const readBodies = async (host: Host, command: Command, values: Values): 
   const isInline = text === values.body;
   if (command.operation === undefined) {
     // The body of a mock fault may be any text.
-    if (!isInline && command.path[0] === 'api' && !isJsonText(text))
+    const mustBeJson = command.path[0] === 'api' && !namesOtherType(values.header);
+    if (!isInline && mustBeJson && !isJsonText(text))
       throw refuseJson(values.body.replace(/^@/, ''), '--body')(jsonFault(text));
     return { ...values, body: text };
   }

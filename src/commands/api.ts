@@ -30,7 +30,7 @@ const flags = {
   body: {
     effects: ['reads'],
     field: str(),
-    summary: 'JSON body: text, @file, or - for standard input',
+    summary: 'Body: text, @file, or - for standard input; JSON unless --header names another content-type',
     value: 'json|@file|-',
   },
   paginate: { field: bool(), summary: 'Read all pages of a GET request and print their rows as one list' },

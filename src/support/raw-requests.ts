@@ -1,5 +1,5 @@
 import type { EngineContext, RequestProver, ServiceName } from '../api/context.ts';
-import { textFile } from '../api/input.ts';
+import { namesOtherType, textFile } from '../api/input.ts';
 import { openAnswer } from '../api/list-rows.ts';
 import { errorFrom, jsonOf, refuseRedirect, type WireReply } from '../api/response.ts';
 import { rawCheck, withOutcome } from '../api/send.ts';
@@ -190,7 +190,7 @@ const bodyText = (
   if (fields.length > 0) return JSON.stringify(bodyOf(fields));
   // A body in a file or on standard input was read before, and is a value by now.
   const text = typeof body === 'object' ? JSON.stringify(body) : (body as string | undefined);
-  if (text !== undefined && !isJsonText(text)) {
+  if (text !== undefined && !namesOtherType(given.header) && !isJsonText(text)) {
     const { what, line, column } = jsonFault(text);
     throw invalidArguments([
       problem('--body', 'format', `must be JSON: line ${line}, column ${column}: ${what}`),

@@ -389,6 +389,14 @@ describe('api', () => {
   it('refuses a body in two places', async () => {
     expect((await run('api tracker POST /labels -f name=x --body {}')).code).toBe(2);
   });
+  it('sends a body of another type as it is, if a header names the type', async () => {
+    const file = join(makeDirectory(), 'b.txt');
+    writeFileSync(file, 'not JSON');
+    const send = `api tracker POST /labels --body @${file}`;
+    expect((await run(`${send} --header content-type:text/plain --dry-run -o json`)).code).toBe(0);
+    for (const header of ['content-type:application/json', 'content-type:application/merge-patch+json'])
+      expect((await run(`${send} --header ${header} --dry-run`)).code).toBe(2);
+  });
   it('reads every page with --paginate', async () => {
     for (const name of ['one', 'two', 'three'])
       expect((await run(`tracker epics create --name ${name}`)).code).toBe(0);
