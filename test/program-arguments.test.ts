@@ -309,7 +309,7 @@ test('the compiler and the Host reject a program without a call', async () => {
 
 test('a value of a call is one word and never a flag', () => {
   const evil = '--renderer-cmd-prefix=touch -- ran';
-  expect(call`git show ${'a b'} ${['c', '']} --name=${'-x'} -- ${evil}`[1]).toEqual([
+  expect(call`git show ${'a b'} ${args`${'c'} ${''}`} --name=${'-x'} -- ${evil}`[1]).toEqual([
     ...['show', 'a b', 'c', '', '--name=-x', '--', evil],
   ]);
   expect(call`git config --add ${'-x'}`[1]).toEqual(['config', '--add', '-x']);
@@ -317,14 +317,19 @@ test('a value of a call is one word and never a flag', () => {
   expect(trustCall(['git', '-x'], args`-- ${evil}`)).toEqual(['git', ['-x', '--', evil]]);
   for (const attempt of [
     () => call`git show ${evil}`,
-    () => call`git show ${['a', evil]}`,
+    // A list of texts does not compile, because an item with a dash would not be a flag.
+    () =>
+      Reflect.apply(call, undefined, [
+        ['git show ', ''],
+        ['a', '--b'],
+      ]),
     () => call`git --name=x ${evil}`,
     () => call`git --add ${'x'} ${evil}`,
     () => call`${evil} show`,
     () => call`sh -c ${'id'}`,
     () => call`/bin/bash -c ${'id'}`,
     () => call`git show ${'a\0b'}`,
-    () => call`git show x${['a', 'b']}`,
+    () => call`git show x${args`a b`}`,
     () => trustCall(['git'], ['-x']),
   ])
     expect(attempt).toThrow(TypeError);

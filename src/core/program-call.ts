@@ -24,8 +24,8 @@ export const assertProgramCall = (program: string, args: readonly string[]): voi
   throw new TypeError('a program runs only with a call of the tag call, or of trustCall');
 };
 
-/** A list becomes one word for each item. Arguments of the tag `args` may contain flags, all other values may not. */
-type Value = string | number | readonly string[] | ProgramArguments;
+/** Arguments of the tag `args` may contain flags. A text may not, so a list of texts is not a value: its items cannot be flags. */
+type Value = string | number | ProgramArguments;
 const SHELL = /(?:^|\/)(?:sh|bash|dash|ash|ksh|zsh|fish|cmd|powershell|pwsh)(?:\.exe)?$/i;
 type Line = { readonly words: string[]; isOpen: boolean; hasEnded: boolean; isFlag: boolean };
 const addWord = (line: Line, word: string): void => {
@@ -53,13 +53,10 @@ const addText = (line: Line, text: string): void => {
   for (const word of rest) if (word !== '') addWord(line, word);
   line.isOpen = text === '' ? line.isOpen : !/\s$/.test(text);
 };
-const addList = (line: Line, values: readonly string[]): void => {
+const addList = (line: Line, values: ProgramArguments): void => {
+  if (!made.has(values)) throw new TypeError('a list of arguments comes from the tag args');
   if (line.isOpen) throw new TypeError('a list of arguments is a part of a word');
-  for (const value of values) {
-    if (made.has(values)) addWord(line, value);
-    else addValue(line, value);
-    line.isOpen = false;
-  }
+  for (const value of values) addWord(line, value);
 };
 const wordsOf = (texts: TemplateStringsArray, values: readonly Value[]): string[] => {
   const line: Line = { words: [], isOpen: false, hasEnded: false, isFlag: false };

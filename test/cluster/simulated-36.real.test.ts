@@ -61,6 +61,22 @@ describe('a cluster file with a table of versions', () => {
   });
 });
 
+describe('a rehearsal over two hops', () => {
+  it('upgrades the simulated copy to the last version, and the cluster stays', async () => {
+    const cluster = await start('3.4.23', '3.5.33', '--later-version', '3.6.14', '--members', '3');
+    const ended = await cluster.kv('rehearse', '--to', '3.6', '--stable-for', '0');
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(JSON.parse(ended.stdout)).toMatchObject({
+      ...{ ok: true, mode: 'simulated servers', outcome: 'done' },
+      hops: [
+        { from: '3.4', to: '3.5', outcome: 'done' },
+        { from: '3.5', to: '3.6', outcome: 'done' },
+      ],
+    });
+    expect(await cluster.versions()).toEqual(all(cluster, '3.4.23'));
+  });
+});
+
 describe('3.5 → 3.6 → 3.5', () => {
   it.each(slice([1, 3, 5], 1))('a downgrade of %i members loses no acknowledged data', async (count) => {
     const cluster = await up('--members', String(count));

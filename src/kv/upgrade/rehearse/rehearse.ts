@@ -120,7 +120,10 @@ const startSimulated = async (input: RehearsalInput, content: SnapshotKeys): Pro
   const keys = join(directory, 'keys.json');
   await host.files.replace(keys, JSON.stringify(content), 0o600);
   const dir = join(directory, 'copy');
-  const later = args`${laterVersions(input).map((version) => `--later-version=${version}`)}`;
+  const later = laterVersions(input).reduce(
+    (flags, version) => args`${flags} --later-version ${version}`,
+    args``,
+  );
   const words = args`mock kv start --dir ${dir} --members ${cluster.members.length} --version ${versions.old}
     --new-version ${versions.new} ${later} --keys ${keys} -o name`;
   await runSelf(host, join(directory, 'home'), words, signal);

@@ -140,6 +140,18 @@ describe('a rehearsal', () => {
     expect(commands[1]).toContain('--accept-point-of-no-return --copy-data --to 3.5 --stable-for 3 ');
   });
 
+  it('a rehearsal of several hops starts members that know every later version', async () => {
+    const hop = (from: '3.4' | '3.5' | '3.6', to: '3.5' | '3.6' | '3.7') => ({ from, to, programs: {} });
+    const hops = [hop('3.4', '3.5'), hop('3.5', '3.6'), hop('3.6', '3.7')];
+    const path = { to: '3.7', soak_seconds: 0, hops } as const;
+    const { result, commands } = await rehearsed({ options: planOptions({ to: '3.7', path }) });
+    expect(result).toMatchObject({ outcome: 'done' });
+    expect(commands[0]).toContain(
+      ' --new-version 3.5.30 --later-version 3.6.0 --later-version 3.7.0 --keys ',
+    );
+    expect(commands[1]).toContain(' --to 3.7 --soak 1s ');
+  });
+
   it('a rehearsal with unhealthy members fails, and still stops them', async () => {
     const { result, commands } = await rehearsed({}, (host) => ({
       network: { ...host.network, request: () => Promise.reject(new Error('no')) },
