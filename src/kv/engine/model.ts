@@ -768,6 +768,8 @@ export type Report = {
   readonly canary?: CanaryReport;
   readonly unexpected_log_lines: readonly { readonly member: string; readonly line: string }[];
   readonly journal: string;
+  /** How many lines of the journal the report covers. Absent in reports of earlier versions. */
+  readonly journal_lines?: number;
   readonly findings: readonly Finding[];
   /** Recommended next commands, best first. */
   readonly next?: readonly Advice[];

@@ -129,18 +129,21 @@ const activeTimes = (entries: readonly Line[]): number[] => {
 };
 /** The active time of a run or an operation: the one source of its duration. Pure. */
 export const activeMs = (entries: readonly Line[]): number => activeTimes(entries).at(-1) ?? 0;
-/** Converts the entries of a journal to events. Pure. */
+/** Converts the entries of a journal to events, from the line `first` on. Their time starts at that line. Pure. */
 export const journalEvents = (
   opened: Opened,
   entries: readonly JournalEntry[],
   journal: string,
+  first = 0,
 ): UpgradeEvent[] => {
   const times = activeTimes(entries);
-  return entries.flatMap((entry, at) =>
-    [...otherEvents(opened, journal, entries, at), ...stepEvents(opened.plan, entries, at)].map(
-      (event) => ({ ...event, at: entry.at, elapsed_ms: times[at] ?? 0 }) as UpgradeEvent,
-    ),
-  );
+  const startMs = times[first] ?? 0;
+  return entries.slice(first).flatMap((entry, i) => {
+    const at = first + i;
+    return [...otherEvents(opened, journal, entries, at), ...stepEvents(opened.plan, entries, at)].map(
+      (event) => ({ ...event, at: entry.at, elapsed_ms: (times[at] ?? 0) - startMs }) as UpgradeEvent,
+    );
+  });
 };
 
 /**

@@ -111,18 +111,23 @@ export const reportFrom = (input: ReportInput): Report => {
     ...(input.canary === undefined ? {} : { canary: input.canary }),
     unexpected_log_lines: run.oddLines,
     journal: input.journal,
+    journal_lines: input.entries.length,
     findings: input.plan.findings,
     ...(input.next === undefined ? {} : { next: input.next }),
   };
 };
 
-/** Writes report.json, report.md, report.html and their events to the directory of the run. */
+/**
+ * Writes report.json, report.md, report.html and their events to the directory of the run. Throws if the files
+ * of an earlier part exist and cannot be read: they may be the only record of that part.
+ */
 export const writeReports = async (
   host: Host,
   directory: string,
   report: Report,
   events: readonly UpgradeEvent[],
 ): Promise<void> => {
+  await readReport(host, directory);
   // The last event contains the report, which has a separate file.
   const lines = events
     .filter((event) => event.event !== 'run-finished')
@@ -153,6 +158,7 @@ const shape = {
   started_at: 'text',
   finished_at: 'text',
   owner: { host: 'text' },
+  journal_lines: 'number?',
   members: [
     {
       name: 'text',
@@ -205,48 +211,6 @@ export const readReport = async (host: Host, directory: string): Promise<StoredR
   };
 };
 
-/**
- * Creates the report of a run whose process ended before it wrote a report. The report is correct, but has
- * fewer details. Pure.
- */
-export const reportFromJournal = (
-  entries: readonly JournalEntry[],
-  journal: string,
-): StoredReport | undefined => {
-  const [opened, closed] = [entries[0], entries.at(-1)];
-  if (opened?.kind !== 'opened' || closed?.kind !== 'closed') return undefined;
-  const { run, plan } = opened;
-  const { owner } = entries.findLast((entry) => entry.kind === 'resumed') ?? opened;
-  const events = journalEvents(opened, entries, journal);
-  const { outcome, message } = closed;
-  return { report: reportFrom({ run, plan, owner, events, entries, outcome, message, journal }), events };
-};
-/** Adds facts to a stored report that came later: the run continued, or the operator gave it up. */
-export const broughtUpToDate = (
-  stored: StoredReport,
-  entries: readonly JournalEntry[],
-): StoredReport | undefined => {
-  const later = entries.filter(({ at }) => Date.parse(at) > Date.parse(stored.report.finished_at));
-  const closed = later.at(-1);
-  if (closed === undefined) return stored;
-  if (closed.kind !== 'closed' || later.some(({ kind }) => kind !== 'closed')) return undefined;
-  const { outcome, message } = closed;
-  // The commands that could follow the stored end no longer apply.
-  const { next: _, ...report } = stored.report;
-  return { ...stored, report: { ...report, outcome, message, ...timesOf(entries) } };
-};
-
-/** Writes the reports of a closed run again, from its stored report and the later lines of its journal. */
-export const rewriteReports = async (
-  host: Host,
-  directory: string,
-  { path, entries }: { readonly path: string; readonly entries: readonly JournalEntry[] },
-): Promise<void> => {
-  const written = await readReport(host, directory).catch(() => undefined);
-  const stored = (written && broughtUpToDate(written, entries)) ?? reportFromJournal(entries, path);
-  if (stored !== undefined) await writeReports(host, directory, stored.report, stored.events);
-};
-
 /** A part of a run between two interruptions. */
 export type Part = {
   readonly events: readonly UpgradeEvent[];
@@ -254,25 +218,6 @@ export type Part = {
 };
 /** The parts before the current part, with their active time. */
 export type EarlierPart = Part & { readonly durationMs: number };
-/** Returns the parts before the current part: from their stored reports, otherwise from the journal. */
-export const partsBefore = async (
-  host: Host,
-  directory: string,
-  entries: readonly JournalEntry[],
-  journal: string,
-): Promise<EarlierPart | undefined> => {
-  const [opened] = entries;
-  const at = entries.findLastIndex(({ kind }) => kind === 'resumed');
-  if (opened?.kind !== 'opened' || at < 0) return undefined;
-  const before = entries.slice(0, at);
-  const written = await readReport(host, directory).catch(() => undefined);
-  if (written !== undefined && broughtUpToDate(written, before) !== undefined) {
-    const { events, report } = written;
-    return { events, canary: report.canary, durationMs: report.duration_ms };
-  }
-  const events = journalEvents(opened, before, journal);
-  return { events, durationMs: activeMs(before) };
-};
 const together = (
   before: CanaryReport | undefined,
   now: CanaryReport | undefined,
@@ -304,6 +249,96 @@ export const joinRuns = (before: EarlierPart | undefined, now: Part): Part => {
   return { events, canary: together(before.canary, now.canary, events) };
 };
 
+/**
+ * Returns how many lines of the journal a report covers. The clock may have been set back since, so the time of
+ * a line decides only for reports of earlier versions, which have no number.
+ */
+const coveredLines = (
+  { journal_lines: count, finished_at }: Report,
+  entries: readonly JournalEntry[],
+): number => {
+  if (count !== undefined && count <= entries.length) return count;
+  const later = entries.findIndex(({ at }) => Date.parse(at) > Date.parse(finished_at));
+  return later < 0 ? entries.length : later;
+};
+/** The lines that the stored report covers come from its events, and the later lines from the journal. Pure. */
+const recordedPart = (
+  opened: Extract<JournalEntry, { kind: 'opened' }>,
+  entries: readonly JournalEntry[],
+  journal: string,
+  stored: StoredReport | undefined,
+): EarlierPart => {
+  if (stored === undefined)
+    return { events: journalEvents(opened, entries, journal), durationMs: activeMs(entries) };
+  const { events, report } = stored;
+  const covered = coveredLines(report, entries);
+  const written = { events, canary: report.canary, durationMs: report.duration_ms };
+  if (entries.slice(covered).every(({ kind }) => kind === 'closed')) return written;
+  const later = { events: journalEvents(opened, entries, journal, covered) };
+  return { ...joinRuns(written, later), durationMs: activeMs(entries) };
+};
+/**
+ * Creates the report of a run whose process ended before it wrote a report. The part that `stored` covers keeps
+ * its checks and canary writes; the rest of the report is correct, but has fewer details. Pure.
+ */
+export const reportFromJournal = (
+  entries: readonly JournalEntry[],
+  journal: string,
+  stored?: StoredReport,
+): StoredReport | undefined => {
+  const [opened, closed] = [entries[0], entries.at(-1)];
+  if (opened?.kind !== 'opened' || closed?.kind !== 'closed') return undefined;
+  const { run, plan } = opened;
+  const { owner } = entries.findLast((entry) => entry.kind === 'resumed') ?? opened;
+  const { events, canary } = recordedPart(opened, entries, journal, stored);
+  const { outcome, message } = closed;
+  const known = { run, plan, owner, events, entries, outcome, message, journal };
+  return { report: reportFrom({ ...known, ...(canary === undefined ? {} : { canary }) }), events };
+};
+/** Adds facts to a stored report that came later: the run continued, or the operator gave it up. */
+export const broughtUpToDate = (
+  stored: StoredReport,
+  entries: readonly JournalEntry[],
+): StoredReport | undefined => {
+  const later = entries.slice(coveredLines(stored.report, entries));
+  const closed = later.at(-1);
+  if (closed === undefined) return stored;
+  if (closed.kind !== 'closed' || later.some(({ kind }) => kind !== 'closed')) return undefined;
+  const { outcome, message } = closed;
+  // The commands that could follow the stored end no longer apply.
+  const { next: _, ...report } = stored.report;
+  const journal_lines = entries.length;
+  return { ...stored, report: { ...report, outcome, message, ...timesOf(entries), journal_lines } };
+};
+
+/**
+ * Writes the reports of a closed run again, from its stored report and the later lines of its journal. Throws
+ * if the stored report cannot be read, and leaves its files unchanged.
+ */
+export const rewriteReports = async (
+  host: Host,
+  directory: string,
+  { path, entries }: { readonly path: string; readonly entries: readonly JournalEntry[] },
+): Promise<void> => {
+  const written = await readReport(host, directory);
+  const stored = (written && broughtUpToDate(written, entries)) ?? reportFromJournal(entries, path, written);
+  if (stored !== undefined) await writeReports(host, directory, stored.report, stored.events);
+};
+
+/** Returns the parts before the current part: from their stored reports, otherwise from the journal. */
+export const partsBefore = async (
+  host: Host,
+  directory: string,
+  entries: readonly JournalEntry[],
+  journal: string,
+): Promise<EarlierPart | undefined> => {
+  const [opened] = entries;
+  const at = entries.findLastIndex(({ kind }) => kind === 'resumed');
+  if (opened?.kind !== 'opened' || at < 0) return undefined;
+  const written = await readReport(host, directory).catch(() => undefined);
+  return recordedPart(opened, entries.slice(0, at), journal, written);
+};
+
 /** Returns the stored report, or a report from the journal if the process ended before it wrote one. */
 export const storedReport = async (
   host: Host,
@@ -314,14 +349,14 @@ export const storedReport = async (
   if (written?.isTorn) log.warn(`the last line of ${directory}/events.ndjson is incomplete and was skipped`);
   const current = written && broughtUpToDate(written, entries);
   if (current !== undefined) return current;
-  const rebuilt = reportFromJournal(entries, `${directory}/journal.jsonl`);
+  const rebuilt = reportFromJournal(entries, `${directory}/journal.jsonl`, written);
   if (rebuilt === undefined)
     throw new AppError('not-found', `run ${run} has no report, because it is unfinished`, {
       code: 'NO_REPORT',
       tryThis: [next(['kv', 'status']), next(['kv', 'resume'])],
     });
   log.info(
-    `run ${run} finished before its report was written; opsctl created this report from its journal, without checks and canary writes`,
+    `run ${run} finished before its report was written; opsctl created ${written === undefined ? 'this report' : 'the last part of this report'} from its journal, without checks and canary writes`,
   );
   return rebuilt;
 };

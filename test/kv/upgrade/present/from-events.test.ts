@@ -52,7 +52,8 @@ describe('the report of a run', () => {
       steps: plan.steps.map(({ id, title }) => ({
         ...{ id, title, started_at: '', duration_ms: 0, outcome: 'skipped' },
       })),
-      ...{ snapshots: [], unexpected_log_lines: [], journal: '/j', findings: plan.findings },
+      ...{ snapshots: [], unexpected_log_lines: [], journal: '/j', journal_lines: 0 },
+      findings: plan.findings,
     }));
   it('the report has its kind, the canary and the next command, if there are any', () => {
     const canary = { writes: 1, failed: 0, longest_gap_ms: 3 };

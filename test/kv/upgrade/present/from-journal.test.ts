@@ -333,6 +333,15 @@ describe('a report that is older than the journal', () => {
       started_at: '2026-03-31T12:00:00.000Z',
       finished_at: '2026-03-31T12:05:00.000Z',
       duration_ms: 3000,
+      journal_lines: stopped.length + 1,
+    });
+  });
+  it('an older report gets the new outcome if the clock was set back before the run was abandoned', () => {
+    const stored = { ...written, report: { ...written.report, journal_lines: stopped.length } };
+    const early = { at: '2026-03-31T11:00:00.000Z', ...closed('aborted', 'given up') } as JournalEntry;
+    expect(broughtUpToDate(stored, stopped)).toBe(stored);
+    expect(broughtUpToDate(stored, [...stopped, early])?.report).toMatchObject({
+      ...{ outcome: 'aborted', message: 'given up', journal_lines: stopped.length + 1 },
     });
   });
   it('an older report is invalid if the run continued', () => {

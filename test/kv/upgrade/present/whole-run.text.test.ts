@@ -4,7 +4,10 @@ import {
   type EarlierPart,
   type Part,
   partsBefore,
+  readReport,
   reportFromJournal,
+  rewriteReports,
+  storedReport,
   writeReports,
 } from '../../../../src/kv/upgrade/present/report.ts';
 import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
@@ -159,5 +162,58 @@ describe('earlier parts of a run', () => {
       finished_at: at(903),
       duration_ms: 6000,
     });
+  });
+
+  const held = [opened, ...step(1, 'n2.stop'), closed(3)];
+  const recorded = goodRun.filter((one) => one.event !== 'run-finished');
+  const writeHeld = () =>
+    writeReports(
+      real.host,
+      real.directory,
+      { ...report, finished_at: at(3), journal_lines: held.length },
+      goodRun,
+    );
+  const aborted = (seconds: number): JournalEntry =>
+    entry(seconds, { kind: 'closed', outcome: 'aborted', message: 'given up' });
+  it.each([
+    ['once', [resumed(900), ...step(901, 'n2.start')]],
+    ['twice', [resumed(900), ...step(901, 'n2.start'), resumed(2000), ...step(2001, 'n2.gate')]],
+  ])('an abort keeps the events and the canary of the part before a run was killed %s', async (_, later) => {
+    await writeHeld();
+    const entries = [...held, ...later, aborted(5000)];
+    await rewriteReports(real.host, real.directory, { path: '/j', entries });
+    const now = await readReport(real.host, real.directory);
+    expect(now?.report).toMatchObject({
+      ...{ outcome: 'aborted', canary: report.canary, journal_lines: entries.length },
+    });
+    expect(now?.events.slice(0, recorded.length)).toEqual(recorded);
+    const added = now?.events.slice(recorded.length).map((one) => one.event) ?? [];
+    for (const name of ['run-started', 'step-finished'])
+      expect(added.filter((one) => one === name)).toHaveLength(
+        later.filter(({ kind }) => kind === (name === 'run-started' ? 'resumed' : 'end')).length,
+      );
+  });
+  it('the next part and kv report also keep the recorded part of a run that was killed later', async () => {
+    await writeHeld();
+    const killed = [...held, resumed(900), ...step(901, 'n2.start')];
+    const part = await earlier(...killed, resumed(5000));
+    expect(part?.canary).toEqual(report.canary);
+    expect(part?.events.slice(0, recorded.length)).toEqual(recorded);
+    const log = { info: () => {}, warn: () => {} };
+    const found = { run: report.run, directory: real.directory, entries: [...killed, aborted(5000)] };
+    const shown = await storedReport(real.host, log, found);
+    expect(shown.report).toMatchObject({ outcome: 'aborted', canary: report.canary });
+    expect(shown.events.slice(0, recorded.length)).toEqual(recorded);
+  });
+  it.each(['report.json', 'events.ndjson'])('a %s that cannot be read is never replaced', async (name) => {
+    await writeHeld();
+    const names = ['report.json', 'events.ndjson', 'report.md', 'report.html'];
+    await real.host.files.replace(`${real.directory}/${name}`, '{"broken"\n{}\n', 0o600);
+    const texts = () => Promise.all(names.map((one) => real.host.files.read(`${real.directory}/${one}`)));
+    const before = await texts();
+    const entries = [...held, aborted(5000)];
+    await expect(rewriteReports(real.host, real.directory, { path: '/j', entries })).rejects.toThrow();
+    await expect(writeReports(real.host, real.directory, report, [])).rejects.toThrow();
+    expect(await texts()).toEqual(before);
   });
 });
