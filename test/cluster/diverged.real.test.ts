@@ -100,3 +100,21 @@ describe.each(slice(ways, 1))('a member of %s that applied entries twice', (from
     expect((await kv('plan')).code).toBe(0);
   });
 });
+
+describe.each(slice(ways, 1))(
+  'a healthy cluster of %s that was compacted at its newest revision',
+  (from, to) => {
+    it('passes kv check and kv endpoint hashkv', async () => {
+      cluster = await startCluster({ size: 3, from, to });
+      const [url] = cluster.urls as [string];
+      for (let i = 0; i < 5; i += 1) await gatewayPut(url, 'k', `v${i}`, '/v3beta');
+      const { header } = JSON.parse((await call(`${url}/v3beta/kv/range`, { key: base64('k') })).text);
+      await call(`${url}/v3beta/kv/compaction`, { revision: header.revision, physical: true });
+      const { findings } = (await kv('check')).json();
+      expect(findings.find(({ guard }: { readonly guard: string }) => guard === 'data-agrees')).toMatchObject(
+        { level: 'pass' },
+      );
+      expect((await kv('endpoint', 'hashkv')).code).toBe(0);
+    });
+  },
+);

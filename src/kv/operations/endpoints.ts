@@ -2,7 +2,7 @@ import { next } from '../../core/next.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { hexId } from '../client/messages.ts';
-import type { Store } from '../client/etcd-client.ts';
+import { isCompacted, type Store } from '../client/etcd-client.ts';
 import type { MemberHash } from '../engine/model.ts';
 import { compareHashes, contradictions, readRevisions } from '../upgrade/observe/observe.ts';
 import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
@@ -38,28 +38,44 @@ const commonRevision = async (endpoints: readonly Endpoint[]): Promise<number> =
   const known = seen.filter((revision) => revision > 0);
   return known.length === 0 ? 0 : Math.min(...known);
 };
-const hashOf = async ({ endpoint, store }: Endpoint, revision: number): Promise<Hashed | Failed> => {
+type HashAttempt = { readonly row: Hashed | Failed; readonly isOvertaken: boolean };
+const hashOf = async ({ endpoint, store }: Endpoint, revision: number): Promise<HashAttempt> => {
   try {
     const { server } = await store.versions();
-    const { hash, compact_revision } = await store.hashKv(revision);
-    return { endpoint, hash, revision, compact_revision, version: server };
+    const { hash, compact_revision, revision: newest } = await store.hashKv(revision);
+    const row = { endpoint, hash, revision: revision === 0 ? newest : revision, compact_revision };
+    return { row: { ...row, version: server }, isOvertaken: false };
   } catch (error) {
-    return { endpoint, error: reasonOf(error) };
+    return { row: { endpoint, error: reasonOf(error) }, isOvertaken: isCompacted(error) };
   }
 };
+/** Hashes the endpoints in sequence, so that at most one member pauses. */
+const hashAll = async (endpoints: readonly Endpoint[], revision: number): Promise<HashAttempt[]> => {
+  const found: HashAttempt[] = [];
+  for (const endpoint of endpoints) found.push(await hashOf(endpoint, revision));
+  return found;
+};
+const rowsOf = (found: readonly HashAttempt[]): (Hashed | Failed)[] => found.map(({ row }) => row);
+const mostHashTries = 3;
 /**
  * Hashes every endpoint at one revision: the requested revision, or the newest revision that all members
- * have.
+ * have. Reads that revision again if a compaction has overtaken it. Without a write since the compaction, 3.3
+ * and 3.4 return a hash only at their newest revision (0).
  */
 export const hashedAt = async (
   endpoints: readonly Endpoint[],
   asked: number | undefined,
 ): Promise<(Hashed | Failed)[]> => {
-  const revision = asked ?? (await commonRevision(endpoints));
-  const rows: (Hashed | Failed)[] = [];
-  // Hashes the endpoints in sequence, so that at most one member pauses.
-  for (const endpoint of endpoints) rows.push(await hashOf(endpoint, revision));
-  return rows;
+  if (asked !== undefined) return rowsOf(await hashAll(endpoints, asked));
+  let found: readonly HashAttempt[] = [];
+  for (let tries = 0; tries < mostHashTries; tries += 1) {
+    found = await hashAll(endpoints, await commonRevision(endpoints));
+    if (!found.some(({ isOvertaken }) => isOvertaken)) break;
+    const newest = rowsOf(await hashAll(endpoints, 0));
+    const revisions = newest.flatMap((row) => ('revision' in row ? [row.revision] : []));
+    if (new Set(revisions).size === 1) return newest;
+  }
+  return rowsOf(found);
 };
 /**
  * Compares the hashes of the members and describes a difference. An endpoint without a hash proves no

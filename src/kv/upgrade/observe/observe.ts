@@ -66,33 +66,64 @@ export const cannotHash = (server: string | undefined): boolean => rowOf(server)
  * notice the pause.
  */
 export const mostHashedBytes = 512 * 1024 * 1024;
+type Reach = readonly { readonly name: string; readonly store: Store }[];
 /**
  * Hashes one member after the other, so that at most one member pauses. Members that do not support hashes or
  * do not respond are left out.
  */
-export const hashMembers = async (
-  asked: readonly { readonly name: string; readonly store: Store }[],
-  revision: number,
-): Promise<MemberHash[]> => {
-  const rows: MemberHash[] = [];
+export const hashMembers = async (asked: Reach, revision: number): Promise<HashedMember[]> => {
+  const rows: HashedMember[] = [];
   for (const { name, store } of asked) {
     const row = await hashOf(name, store, revision).catch(() => undefined);
     if (row !== undefined) rows.push(row);
   }
   return rows;
 };
-const hashOf = async (name: string, store: Store, revision: number): Promise<MemberHash | undefined> => {
+/** `revision`: the newest revision of the member at the time of its hash. */
+type HashedMember = MemberHash & { readonly revision: number };
+const hashOf = async (name: string, store: Store, revision: number): Promise<HashedMember | undefined> => {
   const { server } = await store.versions();
   return cannotHash(server) ? undefined : { name, server, ...(await store.hashKv(revision)) };
 };
+const mostHashTries = 3;
+/** Returns the lowest of the members' newest revisions; `known` if no member reports its revision. */
+const lowestRevision = async (asked: Reach, known: number): Promise<number> => {
+  const seen = await Promise.all(asked.map(({ store }) => orUndefined(store.status())));
+  const revisions = seen.flatMap((status) => (status === undefined ? [] : [status.revision]));
+  return revisions.length === 0 ? known : Math.min(...revisions);
+};
+/**
+ * Hashes the members at their lowest revision. 3.3 and 3.4 reject the revision of a compaction, so members
+ * without a write since the compaction are hashed at their newest revision (0), if they all have the same one.
+ * Reads the revision again for every attempt, because a compaction can overtake it.
+ */
+const hashAtOneRevision = async (
+  asked: Reach,
+  known: number,
+): Promise<{ readonly revision: number; readonly hashes: readonly MemberHash[] }> => {
+  let found: { readonly revision: number; readonly hashes: readonly MemberHash[] };
+  let tries = 0;
+  do {
+    const revision = await lowestRevision(asked, known);
+    found = { revision, hashes: await hashMembers(asked, revision) };
+    if (isComparable(found.hashes, asked)) return found;
+    tries += 1;
+    if (found.hashes.length === asked.length) continue;
+    const newest = await hashMembers(asked, 0);
+    const isOneRevision = newest.every((row) => row.revision === newest[0]?.revision);
+    if (isOneRevision && isComparable(newest, asked))
+      return { revision: newest[0]?.revision ?? revision, hashes: newest };
+  } while (tries < mostHashTries);
+  return found;
+};
+const isComparable = (hashes: readonly MemberHash[], asked: Reach): boolean =>
+  hashes.length === asked.length && compareHashes(hashes).kind !== 'moving';
 
 /**
  * Reads the revision of each member twice, all members in parallel. A linearizable read waits until the member
  * has applied every entry that was committed before. Members that do not return both revisions are left out.
  */
-export const readRevisions = async (
-  asked: readonly { readonly name: string; readonly store: Store }[],
-): Promise<MemberRevisions[]> => {
+export const readRevisions = async (asked: Reach): Promise<MemberRevisions[]> => {
   const readAll = (): Promise<(number | undefined)[]> =>
     Promise.all(
       asked.map(({ store }) =>
@@ -270,10 +301,7 @@ const seeLeases = async (store: Store): Promise<Leases> => {
   };
 };
 type Compared = Pick<Observation, 'hashes' | 'not_hashed' | 'revisions' | 'revisions_unread'>;
-const reachOf = (
-  access: Access,
-  seen: readonly InspectedMember[],
-): { readonly name: string; readonly store: Store }[] =>
+const reachOf = (access: Access, seen: readonly InspectedMember[]): Reach =>
   seen.map(({ name, client_url }) => ({ name, store: access.store(client_url) }));
 const namesMissing = (seen: readonly InspectedMember[], rows: readonly { readonly name: string }[]): string =>
   seen
@@ -288,21 +316,16 @@ const seeRevisions = async (access: Access, seen: readonly InspectedMember[]): P
   const missing = namesMissing(voters, revisions);
   return { revisions, ...(missing === '' ? {} : { revisions_unread: `no revision from ${missing}` }) };
 };
-const mostHashTries = 3;
 /**
  * Compares the hashes of the members at a revision that all of them have, and only if the pause does not
- * affect their clients. Repeats the comparison if a compaction runs.
+ * affect their clients.
  */
 const seeHashes = async (access: Access, seen: readonly InspectedMember[]): Promise<Compared> => {
   if (seen.length < 2) return {};
   const why = whyNotHashed(seen);
   if (why !== undefined) return { not_hashed: why };
-  const revision = Math.min(...seen.map((member) => member.revision as number));
-  let hashes: readonly MemberHash[] = [];
-  for (let tries = 0; tries < mostHashTries; tries += 1) {
-    hashes = await hashMembers(reachOf(access, seen), revision);
-    if (compareHashes(hashes).kind !== 'moving') break;
-  }
+  const known = Math.min(...seen.map((member) => member.revision as number));
+  const { revision, hashes } = await hashAtOneRevision(reachOf(access, seen), known);
   const missing = namesMissing(seen, hashes);
   const not_hashed = `${missing} returned no hash at revision ${revision}`;
   return { ...(hashes.length < 2 ? {} : { hashes }), ...(missing === '' ? {} : { not_hashed }) };

@@ -75,6 +75,19 @@ describe('the responses of endpoints', () => {
     await hashedAt(endpoints, 4);
     expect(asked).toEqual(['n1 4', 'n2 4', 'n3 4']);
   });
+  it('without a write since the compaction, the newest revision is hashed, but not instead of a requested one', async () => {
+    const { small, endpoints } = scene();
+    small.state.replyOf = (_, call, body) =>
+      call !== '/maintenance/hashkv' || String(body['revision']) === '0'
+        ? undefined
+        : {
+            status: 400,
+            body: { code: 11, error: 'etcdserver: mvcc: required revision has been compacted' },
+          };
+    const errors = async (asked?: number) =>
+      (await hashedAt(endpoints, asked)).filter((row) => 'error' in row).length;
+    expect([await errors(), await errors(4)]).toEqual([0, 3]);
+  });
   it('one member after the other is hashed, so at most one pauses', async () => {
     const { endpoints } = scene();
     const order: string[] = [];

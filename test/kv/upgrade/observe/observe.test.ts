@@ -294,6 +294,42 @@ describe('hashes of a cluster', () => {
   });
 });
 
+describe('hashes of a cluster during compactions', () => {
+  const compacted = () => new AppError('usage', 'etcdserver: mvcc: required revision has been compacted', {});
+  const hashedWith = async (hashKv: (at: number) => Promise<unknown>, revisions: () => number) => {
+    const status = async () => ({
+      ...{ member_id: 'n1', leader_id: 'n1', revision: revisions(), db_size_bytes: 100, errors: [] },
+    });
+    const { hashes, not_hashed } = await cluster({ n1: {}, n2: {} }, { hashKv, status }).deep();
+    return [hashes?.length, not_hashed];
+  };
+  it('members without a write since the compaction are hashed at their newest revision', async () => {
+    const idle = async (at: number) => {
+      if (at !== 0) throw compacted();
+      return { hash: 7, compact_revision: 5, revision: 5 };
+    };
+    expect(await hashedWith(idle, () => 5)).toEqual([2, undefined]);
+  });
+  it('the lowest revision is read again if a compaction overtook it', async () => {
+    let newest = 5;
+    const busy = async (at: number) => {
+      newest += 1;
+      if (at !== 0 && at < 8) throw compacted();
+      return { hash: 7, compact_revision: 7, revision: newest };
+    };
+    expect(await hashedWith(busy, () => newest)).toEqual([2, undefined]);
+  });
+  it('hashes at different newest revisions are not compared', async () => {
+    let newest = 5;
+    const moving = async (at: number) => {
+      newest += 1;
+      if (at !== 0) throw compacted();
+      return { hash: newest, compact_revision: 5, revision: newest };
+    };
+    expect(await hashedWith(moving, () => 5)).toEqual([undefined, 'n1, n2 returned no hash at revision 5']);
+  });
+});
+
 describe('revisions of a cluster', () => {
   const row = (name: string, before: number, after = before) => ({ name, before, after });
   it.each<[string, readonly ReturnType<typeof row>[], readonly string[] | undefined]>([
