@@ -28,7 +28,7 @@ export const endpointHash = defineCommand({
   path: ['kv', 'endpoint', 'hashkv'],
   summary: 'Compare the keyspace hashes of all endpoints at one revision',
   about:
-    'Requests the hash of every endpoint at the same revision. Requires version 3.3 or later. A member serves no other requests while it hashes. Then compares the current revisions, which show a difference in newer changes. Exits with code 20 if an endpoint does not respond, or if the hashes or revisions differ.',
+    'Requests the hash of every endpoint at the same revision. Requires version 3.3 or later. A member serves no other requests while it hashes. Without --rev, then compares the current revisions of the endpoints of one cluster, which show a difference in newer changes. Exits with code 20 if an endpoint does not respond or returns no revision, or if the hashes or revisions differ.',
   flags: {
     ...endpointFlags,
     rev: {
@@ -48,16 +48,17 @@ export const endpointHash = defineCommand({
     },
   ],
   run: async (context, values) => {
-    const { hashedAt, hashVerdict, revisionWarning } = await import('../../kv/operations/endpoints.ts');
+    const { hashedAt, hashVerdict, revisionVerdict } = await import('../../kv/operations/endpoints.ts');
     const asked = await endpointStores(context, await openCluster(context, values));
     const rows = await hashedAt(asked, values.rev);
     const { isSame, warning } = hashVerdict(rows);
     if (warning !== undefined) context.log.warn(warning);
-    const differing = await revisionWarning(asked);
-    if (differing !== undefined && isSame) context.log.warn(differing);
+    // With --rev, the operator compares the data of that revision only.
+    const revisions = values.rev === undefined ? await revisionVerdict(asked) : { isSame: true };
+    if (revisions.warning !== undefined && isSame) context.log.warn(revisions.warning);
     return {
       ...rowsResult(rows, { columns: ['endpoint', 'hash', 'error'], name: 'endpoint' }),
-      exit: () => (isSame && differing === undefined ? 'done' : 'no'),
+      exit: () => (isSame && revisions.isSame ? 'done' : 'no'),
     } as Result;
   },
 });

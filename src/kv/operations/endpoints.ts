@@ -3,7 +3,7 @@ import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { hexId } from '../client/messages.ts';
 import { isCompacted, type Store } from '../client/etcd-client.ts';
-import type { MemberHash } from '../engine/model.ts';
+import type { MemberHash, MemberRevisions } from '../engine/model.ts';
 import { compareHashes, contradictions, readRevisions } from '../upgrade/observe/observe.ts';
 import { compareVersions, minorOf } from '../../api-specs/etcd/versions.ts';
 
@@ -112,17 +112,36 @@ export const hashVerdict = (rows: readonly (Hashed | Failed)[]): Verdict => {
   return { isSame, warning: `${who} different data at revision ${hashed[0]?.revision}` };
 };
 
-/**
- * Describes endpoints that are at other revisions than the majority after the same changes; undefined if none
- * are. Hashes at a revision before the difference are equal.
- */
-export const revisionWarning = async (endpoints: readonly Endpoint[]): Promise<string | undefined> => {
-  const rows = await readRevisions(endpoints.map(({ endpoint, store }) => ({ name: endpoint, store })));
+const differingRevisions = (rows: readonly MemberRevisions[]): string | undefined => {
   const odd = contradictions(rows);
   if (odd === undefined) return undefined;
   const seen = rows.map(({ name, after }) => `${name} ${after}`).join(', ');
   const who = odd.length === 0 ? 'the members' : odd.join(', ');
   return `${who} ${odd.length === 1 ? 'holds' : 'hold'} different data: the revisions differ after the same changes (${seen})`;
+};
+/**
+ * Compares the revisions of the endpoints and describes a difference: hashes at a revision before the difference
+ * are equal. Different clusters count their own changes, so their revisions are not compared. An endpoint that
+ * does not return its revision twice proves no equality.
+ */
+export const revisionVerdict = async (endpoints: readonly Endpoint[]): Promise<Verdict> => {
+  if (endpoints.length < 2) return { isSame: true };
+  const clusters = await Promise.all(
+    endpoints.map(({ store }) =>
+      store.status().then(
+        ({ cluster_id }) => cluster_id,
+        () => undefined,
+      ),
+    ),
+  );
+  if (new Set(clusters.filter((id) => id !== undefined)).size > 1) return { isSame: true };
+  const rows = await readRevisions(endpoints.map(({ endpoint, store }) => ({ name: endpoint, store })));
+  const differing = differingRevisions(rows);
+  if (differing !== undefined) return { isSame: false, warning: differing };
+  const unread = endpoints.filter(({ endpoint }) => rows.every(({ name }) => name !== endpoint));
+  if (unread.length === 0) return { isSame: true };
+  const names = unread.map(({ endpoint }) => endpoint).join(', ');
+  return { isSame: false, warning: `revisions not compared: no revision from ${names}` };
 };
 
 const trimZeros = (value: number, digits: number): string => value.toFixed(digits).replace(/\.?0+$/, '');

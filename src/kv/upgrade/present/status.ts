@@ -362,5 +362,7 @@ export const statusLines = (known: Known, columns: number, show: ShowAdvice = sh
     ? [`${holdText(observation.hold)}\n  remove: ${show(next(['kv', 'hold', 'remove']))}`]
     : [];
   const others = [restored, operation].flatMap((line) => line?.text ?? []);
-  return wrapLines([...alarms, ...held, ...runText(known), ...others], columns);
+  const { revisions_unread: unread } = observation;
+  const notCompared = unread === undefined ? [] : [`revisions not compared: ${unread}`];
+  return wrapLines([...alarms, ...notCompared, ...held, ...runText(known), ...others], columns);
 };

@@ -6,6 +6,7 @@ import {
   queryHealth,
   queryStatus,
   queryVersions,
+  revisionVerdict,
   revokeTargets,
   statusColumns,
 } from '../../../../src/kv/operations/endpoints.ts';
@@ -74,6 +75,30 @@ describe('the responses of endpoints', () => {
     asked.length = 0;
     await hashedAt(endpoints, 4);
     expect(asked).toEqual(['n1 4', 'n2 4', 'n3 4']);
+  });
+  describe('revisions', () => {
+    const at = (name: string, revision: number | undefined, cluster_id = '77') => ({
+      endpoint: name,
+      store: partlyMade<Store>({
+        status: async () => partlyMade({ cluster_id }),
+        range: async () =>
+          revision === undefined ? Promise.reject(new Error('late')) : { kvs: [], revision },
+      }),
+    });
+    const isSame = async (...endpoints: readonly ReturnType<typeof at>[]) =>
+      (await revisionVerdict(endpoints)).isSame;
+    it('differ only between members of one cluster', async () => {
+      expect(await isSame(at('n1', 5), at('n2', 6))).toBe(false);
+      expect(await isSame(at('n1', 5), at('n2', 5))).toBe(true);
+      expect(await isSame(at('n1', 5), at('n2', 6, '78'))).toBe(true);
+    });
+    it('that were not read prove no equality, and their endpoint is named', async () => {
+      const found = await revisionVerdict([at('n1', 5), at('n2', undefined), at('n3', 5)]);
+      expect([found.isSame, found.warning?.includes('n2'), found.warning?.includes('n1')]).toEqual([
+        ...[false, true, false],
+      ]);
+      expect(await isSame(at('n1', undefined))).toBe(true);
+    });
   });
   it('without a write since the compaction, the newest revision is hashed, but not instead of a requested one', async () => {
     const { small, endpoints } = scene();

@@ -84,6 +84,12 @@ it.each([40, 60, 72, 80, 81, 100])(
   },
 );
 
+it('a comparison of revisions that was not possible is shown', () => {
+  const observation = { ...observed(), revisions_unread: 'no revision from n1, n2' };
+  const known = { observation, run: undefined, restored: undefined, operation: undefined };
+  expect(statusLines(known, 80)).toEqual(['', 'revisions not compared: no revision from n1, n2']);
+});
+
 it('below the members stand alarms, the last run and what else is open; commands are not wrapped', () => {
   const known = { observation: observed(), run: undefined, restored: undefined, operation: undefined };
   expect(statusLines(known, 80)).toEqual([]);
