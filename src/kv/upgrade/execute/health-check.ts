@@ -39,6 +39,8 @@ const mayHash = async ({ store }: { readonly store: Store }): Promise<boolean> =
   return versions === undefined || !cannotHash(versions.server);
 };
 const mostHashTries = 5;
+/** Every attempt blocks every member while it hashes, and a compaction needs some time to reach all members. */
+const hashPauseMs = 250;
 /**
  * Compares all data of this member with the other members at one revision (spec/store#measured-versions: from
  * 3.3 on).
@@ -54,13 +56,15 @@ export const hashesAgree: Check = async (gate) => {
   const peers = others.filter((_, at) => may[at]);
   if (peers.length === 0) return skip('no other member runs a version that can hash its data');
   for (let tries = 0; tries < mostHashTries; tries += 1) {
+    if (tries > 0) await gate.run.host.sleep(hashPauseMs);
     const { revision } = await store.range(keyOf(gate));
     const rows = await hashMembers([{ name: member.name, store }, ...peers], revision);
     const found = compareHashes(rows);
     if (found.kind !== 'moving' && rows.length > 1 && rows[0]?.name === member.name)
       return hashVerdict(gate, revision, rows, found);
   }
-  return unknownVerdict('no other member returned a hash that can be compared at the same revision');
+  const why = 'no other member returned a hash that can be compared at the same revision';
+  return { ...unknownVerdict(why), isHopeless: true };
 };
 const dataDiffers = (message: string, odd: readonly string[]): AppError =>
   new AppError('stopped', message, {
