@@ -1,6 +1,6 @@
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { bool, req, str } from '../../core/field.ts';
+import { bool, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
@@ -19,7 +19,21 @@ import {
 import { askAny, openCluster, type Opened, withRunningPrograms } from './prepare.ts';
 import { type SpaceInput, runOperation } from './space.ts';
 
-const flags = { ...clusterFlags, ...stepFlags, canary: runFlags.canary } as const satisfies Flags;
+const acceptFlag = {
+  accept: {
+    effects: [],
+    field: list(oneOf('others-agree-on-data')),
+    repeat: true,
+    summary: 'Continue although no majority of the members has the same data; keeps the data of the others',
+    value: 'guard',
+  },
+} as const satisfies Flags;
+const flags = {
+  ...clusterFlags,
+  ...stepFlags,
+  ...acceptFlag,
+  canary: runFlags.canary,
+} as const satisfies Flags;
 export const replaceMember = defineCommand({
   path: ['kv', 'replace-member'],
   summary: 'Rebuild a member with an empty data directory',
@@ -61,6 +75,7 @@ export const replaceMember = defineCommand({
           observation,
           cluster,
           member,
+          accept: values.accept,
         }),
       acts: async () => {
         const [{ replaceActs }, { shellsOf }] = await Promise.all([
@@ -166,13 +181,13 @@ export const memberRemove = defineCommand({
   path: ['kv', 'member', 'remove'],
   summary: 'Remove a member permanently, if the others keep a majority',
   args: [memberArgument],
-  flags: endpointFlags,
+  flags: { ...endpointFlags, ...acceptFlag },
   run: (context, values) =>
     changeMember(context, values, (member, { cluster }) => ({
       operation: 'member-remove',
       plan: async (observation, id) =>
         (await import('../../kv/operations/membership-plan.ts')).removePlan(
-          { id, observation, cluster },
+          { id, observation, cluster, accept: values.accept },
           member,
         ),
       acts: membershipActs,

@@ -47,6 +47,8 @@ export type MembershipInput = {
   readonly id: string;
   readonly observation: Observation;
   readonly cluster: ClusterFile;
+  /** Findings that the operator accepts as warnings. */
+  readonly accept?: readonly string[] | undefined;
 };
 const sortedUrls = (urls: readonly string[]): string => urls.toSorted().join(',');
 export const votersOf = ({ listed }: Observation): ListedMember[] =>
@@ -397,7 +399,7 @@ export const removePlan = (input: MembershipInput, member: ListedMember) => {
       majorityTakesRemoval(observation),
       removeKeepsQuorum(observation, member),
       ...withoutMember(input),
-      ...findInOtherMembers(observation, member.id),
+      ...findInOtherMembers(observation, member.id, input.accept),
       someFailureIsSurvived(observation, member),
     ],
   });

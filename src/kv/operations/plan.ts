@@ -297,16 +297,59 @@ const noOtherIsCorrupt = (observation: Observation, memberId: string | undefined
     ),
   ];
 };
+/** The operator may choose the data that remains if no majority agrees on it. */
+export const revisionGuard = 'others-agree-on-data';
+/**
+ * A majority that agrees names the member to replace first. Without a majority, or if several members differ, every
+ * choice discards data, so the operator decides.
+ */
+const isChoice = (odd: readonly string[], own: string | undefined): boolean =>
+  odd.length === 0 || (odd.length > 1 && own !== undefined && odd.includes(own));
+const choiceHint = ({ revisions = [] }: Observation, own: string | undefined): Advice => {
+  const kept = revisions.filter(({ name }) => name !== own).map(({ name, after: at }) => `${name} ${at}`);
+  return after(
+    `--accept ${revisionGuard} keeps the data of ${kept.join(', ')};`,
+    ['kv', 'snapshot', 'diff'],
+    after(
+      'shows the differences of their snapshots, and',
+      ['kv', 'restore'],
+      'rebuilds the cluster from one',
+    ),
+  );
+};
 /** Refuses if another member than this one contradicts the majority, or if no majority agrees. */
-const noOtherDiffers = (observation: Observation, memberId: string | undefined): Finding[] => {
-  const odd = contradictions(observation.revisions ?? []);
-  const own = observation.members.find(({ member_id }) => member_id === memberId)?.name;
+const noOtherDiffers = (
+  observation: Observation,
+  memberId: string | undefined,
+  accepted: readonly string[],
+): Finding[] => {
+  const { revisions = [], revisions_unread: unread } = observation;
+  const odd = contradictions(revisions);
   const found = revisionFinding(observation);
-  if (odd === undefined || found === undefined || (odd.length === 1 && odd[0] === own)) return [];
-  return [condition('others-agree-on-data', 'the other members have the same data', found)];
+  if (odd === undefined || found === undefined)
+    return unread === undefined
+      ? []
+      : [{ guard: revisionGuard, level: 'warn', message: `the revisions were not compared: ${unread}` }];
+  const own = observation.members.find(({ member_id }) => member_id === memberId)?.name;
+  if (odd.length === 1 && odd[0] === own) return [];
+  if (!isChoice(odd, own)) return [{ guard: revisionGuard, level: 'fail', ...found }];
+  const { message } = found;
+  return accepted.includes(revisionGuard)
+    ? [
+        {
+          guard: revisionGuard,
+          level: 'warn',
+          message: `${message}; the data of the others is kept (accepted)`,
+        },
+      ]
+    : [{ guard: revisionGuard, level: 'fail', ...found, hint: choiceHint(observation, own) }];
 };
 /** Refuses if another member also differs, because its data must not be used for a replacement. */
-export const findInOtherMembers = (observation: Observation, memberId: string | undefined): Finding[] => [
+export const findInOtherMembers = (
+  observation: Observation,
+  memberId: string | undefined,
+  accepted: readonly string[] = [],
+): Finding[] => [
   ...noOtherIsCorrupt(observation, memberId),
-  ...noOtherDiffers(observation, memberId),
+  ...noOtherDiffers(observation, memberId, accepted),
 ];

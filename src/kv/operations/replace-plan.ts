@@ -88,6 +88,8 @@ export type ReplaceInput = {
   readonly observation: Observation;
   readonly cluster: ClusterFile;
   readonly member: MemberSpec;
+  /** Findings that the operator accepts as warnings. */
+  readonly accept?: readonly string[] | undefined;
 };
 type Others = readonly MemberStatus[];
 const seenOf = ({ observation, member }: ReplaceInput): MemberStatus =>
@@ -324,7 +326,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
       othersAgree(input),
       holdAllows(input),
       ...canBeStarted(input),
-      ...findInOtherMembers(observation, listed?.id),
+      ...findInOtherMembers(observation, listed?.id, asked.accept),
       dataIsGivenUp(asked),
       ...(isLearner ? promotionIsKept(observation) : []),
     ],

@@ -5,7 +5,7 @@ import {
   findInOtherMembers,
   worksUnderAlarm,
 } from '../../../src/kv/operations/plan.ts';
-import { alarmMessages } from '../../../src/kv/upgrade/guards/store.ts';
+import { alarmMessages, revisionFinding } from '../../../src/kv/upgrade/guards/store.ts';
 import type { Observation } from '../../../src/kv/engine/model.ts';
 import type { OperationStep } from '../../../src/kv/operations/journal.ts';
 import { recoverPlan } from '../../../src/kv/operations/space.ts';
@@ -72,6 +72,37 @@ describe('a member with the alarm CORRUPT goes', () => {
     expect([failed(counted(7, 9, 7), '1002'), failed(counted(7, 7, 7), '1002')]).toEqual([[], []]);
     expect(failed(counted(7, 7, 9), '1002')).toEqual([expect.objectContaining({ member: 'n3' })]);
     expect(failed(counted(7, 8, 9), '1002')).toHaveLength(1);
+  });
+  it('without a majority, or with several different members, the operator chooses the data that is kept', () => {
+    const chosen = (rows: readonly number[], accepted: readonly string[], id = '1002') => {
+      const revisions = rows.map((revision, i) => ({ name: `n${i + 1}`, before: revision, after: revision }));
+      const size = Math.max(3, rows.length);
+      const observation = { ...observationOf(size), revisions };
+      return findInOtherMembers(observation, id, accepted).map(({ level }) => level);
+    };
+    const accepted = ['others-agree-on-data'];
+    for (const rows of [
+      [7, 8],
+      [7, 8, 9],
+      [7, 8, 7, 9, 7],
+    ]) {
+      expect([chosen(rows, []), chosen(rows, accepted)]).toEqual([['fail'], ['warn']]);
+    }
+    expect(chosen([7, 7, 9], accepted)).toEqual(['fail']);
+  });
+  it('the hint of a choice names the members and their revisions', () => {
+    const revisions = [7, 8].map((revision, i) => ({ name: `n${i + 1}`, before: revision, after: revision }));
+    const [said] = findInOtherMembers({ ...observationOf(2), revisions }, '1002');
+    expect(said?.hint).toRead(
+      '--accept others-agree-on-data keeps the data of n1 7; opsctl kv snapshot diff',
+    );
+    expect(`${revisionFinding({ revisions })?.hint}`).not.toContain('MEMBER');
+  });
+  it('revisions that could not be read are a warning', () => {
+    const unread = { ...alarmed(), revisions: [], revisions_unread: 'no revision from n1, n3' };
+    expect(findInOtherMembers(unread, '1002')).toEqual([
+      expect.objectContaining({ guard: 'others-agree-on-data', level: 'warn' }),
+    ]);
   });
   it('other members count as healthy if they respond and follow a leader, unless they have another alarm', () => {
     const healthy = ({ members }: Observation) => members.filter(({ is_healthy }) => is_healthy).length;

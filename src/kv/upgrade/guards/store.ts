@@ -192,7 +192,17 @@ const holds = (odd: readonly string[]): string =>
 const differs = (odd: readonly string[], detail: string): Omit<Finding, 'guard' | 'level'> => ({
   ...(odd[0] === undefined ? {} : { member: odd[0] }),
   message: `${holds(odd)} different data: ${detail}`,
-  hint: next(['kv', 'replace-member', `${odd[0] ?? 'MEMBER'}`], 'gives it the data of the other members'),
+  hint:
+    odd[0] === undefined
+      ? next(
+          ['kv', 'snapshot', 'diff'],
+          after(
+            'compares snapshots of the members;',
+            ['kv', 'restore'],
+            'rebuilds the cluster from one of them',
+          ),
+        )
+      : next(['kv', 'replace-member', odd[0]], 'gives it the data of the other members'),
 });
 /** Describes members whose revisions contradict each other; undefined if none do. Pure. */
 export const revisionFinding = ({
