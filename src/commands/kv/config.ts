@@ -62,11 +62,16 @@ const readStarts = async (
   { host }: Context,
   named: string,
   format: SourceFormat | undefined,
-): Promise<{ readonly path: string; readonly text: string; readonly source: Source }> => {
+): Promise<{
+  readonly path: string;
+  readonly text: string;
+  readonly source: Source;
+  /** Reads another text in the place of the file. Empty if no program can read it. */
+  readonly readAgain: (text: string) => Promise<Source['starts']>;
+}> => {
   const path = resolve(host.cwd, named);
-  const text = await host.files.read(path);
+  const [text, { AppError }] = await Promise.all([host.files.read(path), import('../../core/problem.ts')]);
   if (text === undefined) {
-    const { AppError } = await import('../../core/problem.ts');
     throw new AppError('not-found', `file not found: ${named}`, { code: 'NO_FILE' });
   }
   const { readSource } = await import('../../kv/upgrade/configuration/sources.ts');
@@ -75,15 +80,29 @@ const readStarts = async (
     list: async (directory: string) =>
       (await host.files.info(directory)) === undefined ? [] : host.files.list(directory),
   };
-  return { path, text, source: await readSource(text, path, reader, format) };
+  const source = await readSource(text, path, reader, format);
+  const readAgain = async (now: string) => {
+    const changed = {
+      ...reader,
+      read: async (other: string) => (other === path ? now : await reader.read(other)),
+    };
+    try {
+      const found = await readSource(now, path, changed, format);
+      return found.format === source.format ? found.starts : [];
+    } catch (error) {
+      if (error instanceof AppError) return [];
+      throw error;
+    }
+  };
+  return { path, text, source, readAgain };
 };
 const migrateFile = async (context: Context, values: MigrateValues, to: Minor): Promise<MigratedFile> => {
-  const { path, text: before, source } = await readStarts(context, values.file, values.format);
+  const { path, text: before, source, readAgain } = await readStarts(context, values.file, values.format);
   const when = values['keep-old-names'] === true ? 'roll' : 'after';
   const { migrateConfig, migrateSource } = await import('../../kv/upgrade/configuration/migrate.ts');
   if (source.format === 'config')
     return { before, path, ...(await migrateConfig(before, to, when, values.file)), elsewhere: [] };
-  return { before, path, ...migrateSource(before, path, source.starts, to, when) };
+  return { before, path, ...(await migrateSource(before, path, source.starts, { to, when, readAgain })) };
 };
 type MigrateValues = {
   readonly file: string;
@@ -145,7 +164,7 @@ export const configMigrate = defineCommand({
     const { before, path: given, text, changes, elsewhere } = await migrateFile(context, values, to);
     for (const change of changes) context.log.info(change);
     for (const place of elsewhere) context.log.warn(`${place}; change it there for ${to}`);
-    if (changes.length === 0) context.log.info(`no changes needed for ${to}`);
+    if (changes.length + elsewhere.length === 0) context.log.info(`no changes needed for ${to}`);
     if (values.out === undefined && values['in-place'] !== true) return rawResult(text);
     const path = resolve(host.cwd, values.out ?? values.file);
     const mode = (await host.files.info(given))?.mode;

@@ -139,7 +139,8 @@ const inContainer = (words: readonly string[], around: Environment): ServerComma
     if (text === undefined) unread.push(file);
     else Object.assign(env, readEnvironment(text, file, 'container').env);
   }
-  unread.push(...given.filter((one) => !one.includes('=')).map((one) => `variable ${one}`));
+  // A flag in the place of a variable, such as `-e --net=host`, sets nothing.
+  unread.push(...given.filter((one) => !/^[^-=][^=]*=/.test(one)).map((one) => `variable ${one}`));
   const inner = { ...around, env: assign(env, given), unread, isContained: true };
   if (entry !== undefined && entry !== '') return findServers([entry, ...command], inner);
   // The entrypoint of the image is the server, if the arguments are its flags.

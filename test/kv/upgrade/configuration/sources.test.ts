@@ -325,7 +325,10 @@ it.each([
 
 describe('a file for another version', () => {
   const migrate = async (text: string, to: Minor, when: 'roll' | 'after' = 'after') =>
-    migrateSource(text, '/f', (await read(text)).starts, to, when);
+    migrateSource(text, '/f', (await read(text)).starts, {
+      ...{ to, when },
+      readAgain: async (now) => (await read(now)).starts,
+    });
   it('keeps a manifest and its comments, and replaces each old name', async () => {
     const text = pod(
       '    command:\n    - etcd # mine\n    - --name=n1\n    - --debug=true\n    - --log-package-levels=a=DEBUG',
@@ -352,7 +355,8 @@ describe('a file for another version', () => {
   it('lists a value over several lines as not rewritten, not as a setting of another file', async () => {
     const text = 'ETCD_NAME=n1\nETCD_LOG_PACKAGE_LEVELS="a=INFO,\nb=DEBUG"\n';
     const { starts } = await read(text);
-    expect(migrateSource(text, '/f', starts, '3.5', 'after')).toMatchObject({
+    const readAgain = async (now: string) => (await read(now)).starts;
+    expect(await migrateSource(text, '/f', starts, { to: '3.5', when: 'after', readAgain })).toMatchObject({
       ...{ text, changes: [] },
       elsewhere: [naming('/f:2', 'ETCD_LOG_PACKAGE_LEVELS')],
     });
@@ -360,7 +364,8 @@ describe('a file for another version', () => {
   it('lists a setting of another file instead of changing it', async () => {
     const text = '[Service]\nEnvironmentFile=/env\nExecStart=/usr/bin/etcd $A\n';
     const { starts } = await read(text, { '/env': 'A=--debug\n' });
-    const found = migrateSource(text, '/f', starts, '3.5', 'after');
+    const readAgain = async () => starts;
+    const found = await migrateSource(text, '/f', starts, { to: '3.5', when: 'after', readAgain });
     expect(found).toMatchObject({ text, changes: [], elsewhere: ['/env:1: --debug is set in another file'] });
   });
 });
