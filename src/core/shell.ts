@@ -152,8 +152,20 @@ export const fillWords = (
     word.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole),
   );
 
-/** What a flag of a wrapper or an interpreter means for the command behind it. */
-type FlagRole = 'plain' | 'value' | 'code' | 'directory' | 'root' | 'text' | 'split' | 'script' | 'program';
+/**
+ * What a flag of a wrapper or an interpreter means for the command behind it. `optional`: the value, if any, is in the same word.
+ */
+type FlagRole =
+  | 'plain'
+  | 'optional'
+  | 'value'
+  | 'code'
+  | 'directory'
+  | 'root'
+  | 'text'
+  | 'split'
+  | 'script'
+  | 'program';
 /** The flags of a program by role, as names without dashes, and the words in front of its command. */
 type Wrapper = { readonly [role in FlagRole]?: string } & {
   /** The number of words in front of the command: the limit of `timeout`, the lock file of `flock`. */
@@ -241,7 +253,12 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
     value:
       'C physcpubind c cpubind i interleave m membind N cpunodebind p preferred P preferred-many w weighted-interleave',
   },
-  prlimit: { value: 'p pid', plain: 'raw noheadings verbose' },
+  prlimit: {
+    value: 'p pid o output',
+    plain: 'raw noheadings verbose',
+    optional:
+      'c core d data e nice f fsize i sigpending l memlock m rss n nofile q msgqueue r rtprio s stack t cpu u nproc v as x locks y rttime',
+  },
   tini: { plain: 'g s v w', value: 'e p' },
   'dumb-init': { plain: 'c single-child v verbose', value: 'r rewrite' },
   catatonit: { plain: 'g P' },
@@ -286,7 +303,18 @@ type Place = { readonly root?: string; readonly directory?: string; readonly pat
  */
 export type RunnableWord = Place & { readonly word: string; readonly kind: 'program' | 'script' | 'guess' };
 
-const roles = ['plain', 'value', 'code', 'directory', 'root', 'text', 'split', 'script', 'program'] as const;
+const roles = [
+  'plain',
+  'optional',
+  'value',
+  'code',
+  'directory',
+  'root',
+  'text',
+  'split',
+  'script',
+  'program',
+] as const;
 const has = (names: string | undefined, name: string): boolean =>
   names !== undefined && names.split(' ').includes(name);
 const roleOf = (flags: Wrapper, name: string): FlagRole | undefined =>
@@ -366,7 +394,7 @@ const applyFlag = (reading: Reading, flag: Flag): void => {
   const { rest, found, used, place } = reading;
   const { role } = flag;
   // A long flag of the role `plain` may have an optional value after `=`.
-  if (role === 'plain') {
+  if (role === 'plain' || role === 'optional') {
     used.push(flag);
     return;
   }

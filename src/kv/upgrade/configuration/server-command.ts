@@ -210,12 +210,14 @@ type State = {
   /** Undefined: the arguments of the script are unknown. */
   readonly parameters: readonly string[] | undefined;
   isExportingAll: boolean;
-  /** An `if`, a `case` or a loop: opsctl does not know which of its assignments the shell executes. */
-  isConditional: boolean;
+  /**
+   * The number of `if`, `case` and loops around a command: opsctl does not know which of their assignments the shell executes.
+   */
+  conditions: number;
 };
 const setVariable = (state: State, name: string, value: string | undefined, isExported = false): void => {
   if (value !== undefined) {
-    if (state.isConditional) {
+    if (state.conditions > 0) {
       delete state.known[name];
       if (name.startsWith('ETCD_')) state.unread.push(`variable ${name}`);
     } else state.known[name] = value;
@@ -284,10 +286,16 @@ const builtinOf = (program: string): Builtin | undefined =>
       : Object.hasOwn(builtins, program)
         ? builtins[program]
         : undefined;
+/** Shell keywords count only in front of a command: in `echo if`, the word is an argument. */
+const countConditions = (words: readonly ShellWord[], state: State): void => {
+  for (const { text } of words) {
+    if (/^(if|case|while|until|for|select)$/.test(text)) state.conditions += 1;
+    if (/^(fi|esac|done)$/.test(text)) state.conditions = Math.max(0, state.conditions - 1);
+  }
+};
 const runCommand = (command: ShellCommand, state: State, around: Environment): ServerCommand[] => {
   const first = command.words.findIndex(({ text }) => !isShellKeyword(text));
-  if (command.words.some(({ text }) => /^(if|case|while|until|for)$/.test(text))) state.isConditional = true;
-  if (/^(fi|esac|done)$/.test(command.words[0]?.text ?? '')) state.isConditional = false;
+  countConditions(command.words.slice(0, first < 0 ? undefined : first + 1), state);
   const missing = new Set<string>();
   const words = command.words
     .slice(first < 0 ? command.words.length : first)
@@ -325,7 +333,7 @@ export const serversInScript = (
   const lexed = lexShell(text);
   const state: State = {
     ...{ known: { ...around.env }, exported: new Set(Object.keys(around.env)), parameters },
-    ...{ unread: [], isExportingAll: false, isConditional: false },
+    ...{ unread: [], isExportingAll: false, conditions: 0 },
   };
   const found = lexed.commands.flatMap((command) => runCommand(command, state, around));
   return lexed.problem === undefined
