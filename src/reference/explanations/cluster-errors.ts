@@ -439,7 +439,10 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   NO_SERVER_SETTINGS: {
     category: 'config',
     meaning: 'The file contains no setting of an etcd server.',
-    causes: ['The path names another file, such as a cluster file.'],
+    causes: [
+      'The path names another file, such as a cluster file.',
+      'The file starts the server with a program that opsctl does not know.',
+    ],
     fix: 'Specify the server configuration file.',
     example: 'opsctl kv config lint server.yaml',
   },

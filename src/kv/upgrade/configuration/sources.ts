@@ -40,6 +40,7 @@ import {
   readEnvironment,
   setsServer,
   insertText,
+  lexShell,
 } from './variables.ts';
 import { normalizeKeys, parseWords } from './values.ts';
 
@@ -163,14 +164,27 @@ const readPods = (documents: readonly unknown[], text: string, path: string): Re
 };
 
 const knownKeys = new Set([...settingNames('file'), ...settingNames('flag'), ...Object.keys(fileSections)]);
-const notServer = (path: string): AppError =>
-  new AppError('config', `cannot use ${path}: it contains no server setting`, {
+/** The program that a unit or a command starts, without its directory. */
+const programIn = (text: string, format: SourceFormat): string | undefined => {
+  const [, command = ''] = /^[ \t]*Exec(?:Start)?[ \t]*=[ \t]*[@:+!|-]*(.*)$/m.exec(text) ?? [];
+  const [word] = lexShell(format === 'unit' ? command : text).commands[0]?.words ?? [];
+  return word?.text.split('/').at(-1);
+};
+const notServer = (path: string, text: string, format: SourceFormat): AppError => {
+  const program = format === 'unit' || format === 'command' ? programIn(text, format) : undefined;
+  const isStart = program !== undefined || format === 'pod' || format === 'compose';
+  const named = program === undefined ? '' : `: ${program}`;
+  const why = isStart
+    ? `it starts no program that opsctl knows as a server${named}`
+    : 'it contains no server setting';
+  return new AppError('config', `cannot use ${path}: ${why}`, {
     code: 'NO_SERVER_SETTINGS',
     tryThis: [
       'use a configuration file, an environment file, a systemd unit, a pod manifest, a compose file or a file with the command line',
       'choose the format if opsctl identified another one: --format config|env|unit|pod|compose|command',
     ],
   });
+};
 const sourceError = (path: string, why: string): AppError =>
   new AppError('no', `no version can read ${path}: ${why}`, { code: 'CONFIG_BROKEN' });
 
@@ -306,7 +320,7 @@ export const readSource = async (
   );
   const isKnown = ({ file, words, env }: ServerStart): boolean =>
     file !== undefined || words.length > 0 || Object.keys(env).some((name) => name.startsWith('ETCD_'));
-  if (!starts.some(isKnown)) throw notServer(path);
+  if (!starts.some(isKnown)) throw notServer(path, text, found.format);
   return { format: found.format, starts };
 };
 

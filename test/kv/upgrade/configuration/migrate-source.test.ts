@@ -189,3 +189,13 @@ describe('a changed text from which the servers read other settings', () => {
     expect(found.changes).toHaveLength(1);
   });
 });
+
+it.each([
+  ['etcd-wrapper', start('/usr/lib/coreos/etcd-wrapper --enable-v2=true')],
+  ['rkt', start('/usr/bin/rkt run img -- --enable-v2=true')],
+])('an error names the program %s, which opsctl does not know as a server', async (program, text) => {
+  await expect(read(text)).rejects.toMatchObject({
+    message: expect.stringContaining(`: ${program}`),
+    detail: { code: 'NO_SERVER_SETTINGS' },
+  });
+});
