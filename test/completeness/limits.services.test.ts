@@ -53,7 +53,6 @@ const readers: readonly Reader[] = [
       'tracker/names/resolve.ts': 'limits.heldRows; what a person picks from',
       'tracker/bulk/change.ts': 'limits.heldRows',
       'tracker/bulk/external-keys.ts': 'limits.heldRows',
-      'tracker/stories.ts': 'limits.heldRows',
       'commands/tracker/everyday.ts': 'limits.heldRows',
       'commands/labels/rows.ts': 'printed as they come',
       'labels/read-labels.ts':
