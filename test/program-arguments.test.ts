@@ -330,6 +330,10 @@ test('a value of a call is one word and never a flag', () => {
     () => call`/bin/bash -c ${'id'}`,
     () => call`git show ${'a\0b'}`,
     () => call`git show x${args`a b`}`,
+    // An absent value would make the next word the value of the flag.
+    () => Reflect.apply(args, undefined, [['--stable-for ', ' --b'], undefined]),
+    () => Reflect.apply(args, undefined, [['--stable-for=', ''], undefined]),
+    () => Reflect.apply(args, undefined, [['--stable-for ', ''], null]),
     () => trustCall(['git'], ['-x']),
   ])
     expect(attempt).toThrow(TypeError);

@@ -62,8 +62,10 @@ const wordsOf = (texts: TemplateStringsArray, values: readonly Value[]): string[
   const line: Line = { words: [], isOpen: false, hasEnded: false, isFlag: false };
   for (const [i, text] of texts.entries()) {
     addText(line, text);
+    if (i === values.length) break;
     const value = values[i];
-    if (value === undefined) continue;
+    // The type excludes it, but data from outside may lack a value that its type promises.
+    if (value === undefined) throw new TypeError('a value of an argument is undefined');
     if (typeof value === 'object') addList(line, value);
     else addValue(line, String(value));
   }
