@@ -151,7 +151,7 @@ const outsideFlags = {
     effects: ['sends'],
     field: str(4096, { min: 1, pattern: '^https?://' }),
     summary:
-      'Webhook for the start, members, pauses and the end of a run (default: OPSCTL_NOTIFY_URL, which does not appear in the process list); signed with OPSCTL_NOTIFY_SECRET',
+      'Webhook for the start, members, pauses and the end of a run (default: OPSCTL_NOTIFY_URL, which does not appear in the process list); signed with OPSCTL_NOTIFY_SECRET; plain HTTP needs OPSCTL_PLAIN_HTTP_HOSTS',
     value: 'url',
   },
   'notify-format': {

@@ -1,6 +1,7 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
+import { parseUrl, plainHttpProblem } from '../../../core/external-url.ts';
 import { refuseLongSecret } from '../../../core/field.ts';
-import { writeFailureReason } from '../../../core/problem.ts';
+import { invalidArguments, problem, writeFailureReason } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Outcome, Plan, Sink, UpgradeEvent } from '../../engine/model.ts';
 import { type RunMember, type RunModel, emptyRun, getOwn, revertText, runAfter } from './run-model.ts';
@@ -352,11 +353,21 @@ type Place = {
   readonly log: { warn(text: string): void; hide(secret: string): void };
 };
 type Listener = { readonly take: Sink; finish(): Promise<void> };
+/** The rule of the connection, checked before the run starts. The message does not contain the path of the URL. */
+const checkWebhook = (host: Host, name: string, text: string): URL => {
+  const url = parseUrl(text);
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw invalidArguments([problem(name, 'format', 'the value is not an https URL')]);
+  const plainHttp = plainHttpProblem(url, { needsTls: true }, host.env);
+  if (plainHttp !== undefined) throw invalidArguments([problem(name, 'format', plainHttp)]);
+  return url;
+};
 const makeNotifiers = async ({ host, log }: Place, given: Given, named: RunSummary): Promise<Listener[]> => {
   const url = given.notify ?? host.env['OPSCTL_NOTIFY_URL'];
   if (!url) return [];
-  refuseLongSecret('config', given.notify === undefined ? 'OPSCTL_NOTIFY_URL' : '--notify', url);
-  const { pathname, search, hostname } = new URL(url);
+  const name = given.notify === undefined ? 'OPSCTL_NOTIFY_URL' : '--notify';
+  refuseLongSecret('config', name, url);
+  const { pathname, search, hostname } = checkWebhook(host, name, url);
   for (const secret of [url, pathname, search]) if (secret.length > 8) log.hide(secret);
   const secret = host.env['OPSCTL_NOTIFY_SECRET'] || undefined;
   if (secret !== undefined) {

@@ -91,6 +91,19 @@ describe('recipients of notifications', () => {
     expect(signed.host.requests[0]?.headers?.['opsctl-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
   });
 
+  it('a webhook without encryption stops the run before it starts, unless the setting names its host', async () => {
+    const url = 'http://192.0.2.2:9911/secret-hook';
+    const refusal = (name: string) => ({ category: 'usage', detail: { problems: [{ path: name }] } });
+    await expect(told({ notify: url })).rejects.toMatchObject(refusal('--notify'));
+    await expect(told({ notify: url })).rejects.toSatisfy(
+      (error) => !JSON.stringify([String(error), error]).includes('secret-hook'),
+    );
+    for (const text of [url, 'ftp://h.example/x', 'nonsense'])
+      await expect(told({}, { OPSCTL_NOTIFY_URL: text })).rejects.toMatchObject(refusal('OPSCTL_NOTIFY_URL'));
+    const allowed = await told({ notify: url }, { OPSCTL_PLAIN_HTTP_HOSTS: '192.0.2.2' });
+    expect(allowed.bodies).toHaveLength(2);
+  });
+
   it('a metrics file is a recipient', async () => {
     const { host } = await told({ 'metrics-file': 'm.prom' });
     expect(await host.files.read('/place/m.prom')).toContain('cluster="test"');
