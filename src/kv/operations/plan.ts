@@ -41,8 +41,16 @@ const digestOf = (plan: Omit<OperationPlan, 'digest'>): string => {
   );
 };
 type Content = Omit<OperationPlan, 'format' | 'digest' | 'made_at' | 'cluster'>;
+/** These operations decide which data is kept, and have a condition of their own. */
+const decidesOnData: ReadonlySet<OperationKind> = new Set(['member-remove', 'replace-member']);
+/** The other operations do not repair members with different data, but their operator must know. */
+const revisionWarnings = ({ operation, observation }: Content): Finding[] => {
+  const found = decidesOnData.has(operation) ? undefined : revisionFinding(observation);
+  return found === undefined ? [] : [{ guard: revisionGuard, level: 'warn', ...found }];
+};
 /** Returns the plan, or all reasons for a refusal. Pure. */
-export const buildPlan = (content: Content): OperationPlan | OperationRefusal => {
+export const buildPlan = (asked: Content): OperationPlan | OperationRefusal => {
+  const content = { ...asked, findings: [...asked.findings, ...revisionWarnings(asked)] };
   const { findings, observation } = content;
   const refused = findings.filter(({ level }) => level === 'fail');
   if (refused.length > 0) return { refused, findings, observation };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  buildPlan,
   disarmStep,
   healthIgnoringCorrupt,
   findInOtherMembers,
@@ -97,6 +98,15 @@ describe('a member with the alarm CORRUPT goes', () => {
       '--accept others-agree-on-data keeps the data of n1 7; opsctl kv snapshot diff',
     );
     expect(`${revisionFinding({ revisions })?.hint}`).not.toContain('MEMBER');
+  });
+  it('operations that keep every member warn about different revisions', () => {
+    const revisions = [7, 9, 7].map((at, i) => ({ name: `n${i + 1}`, before: at, after: at }));
+    const observation = { ...observationOf(3), revisions };
+    const warnings = (operation: 'compact' | 'replace-member') => {
+      const content = { id: 'r', operation, subject: 'n2', command: '', steps: [], notes: [], values: {} };
+      return buildPlan({ ...content, findings: [], observation }).findings.map(({ level }) => level);
+    };
+    expect([warnings('compact'), warnings('replace-member')]).toEqual([['warn'], []]);
   });
   it('revisions that could not be read are a warning', () => {
     const unread = { ...alarmed(), revisions: [], revisions_unread: 'no revision from n1, n3' };
