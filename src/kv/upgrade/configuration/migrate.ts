@@ -642,7 +642,7 @@ const matchStarts = (
   return next === after.length ? found : undefined;
 };
 /** The servers in a changed text. Empty if no program can read it. */
-export type ReadAgain = (text: string) => Promise<readonly ServerStart[]>;
+type ReadAgain = (text: string) => Promise<readonly ServerStart[]>;
 type Lines = readonly (readonly string[])[];
 /** Replaces a line. The line in front of a removed line does not continue on the line behind it. */
 const replaceLine = (lines: Lines, at: number, now: readonly string[]): Lines | undefined => {
