@@ -46,7 +46,7 @@ const decidesOnData: ReadonlySet<OperationKind> = new Set(['member-remove', 'rep
 /** The other operations do not repair members with different data, but their operator must know. */
 const revisionWarnings = ({ operation, observation }: Content): Finding[] => {
   const found = decidesOnData.has(operation) ? undefined : revisionFinding(observation);
-  return found === undefined ? [] : [{ guard: revisionGuard, level: 'warn', ...found }];
+  return found === undefined ? [] : [{ guard: 'others-agree-on-data', level: 'warn', ...found }];
 };
 /** Returns the plan, or all reasons for a refusal. Pure. */
 export const buildPlan = (asked: Content): OperationPlan | OperationRefusal => {
@@ -305,8 +305,6 @@ const noOtherIsCorrupt = (observation: Observation, memberId: string | undefined
     ),
   ];
 };
-/** The operator may choose the data that remains if no majority agrees on it. */
-export const revisionGuard = 'others-agree-on-data';
 /**
  * A majority that agrees names the member to replace first. Without a majority, or if several members differ, every
  * choice discards data, so the operator decides.
@@ -316,7 +314,7 @@ const isChoice = (odd: readonly string[], own: string | undefined): boolean =>
 const choiceHint = ({ revisions = [] }: Observation, own: string | undefined): Advice => {
   const kept = revisions.filter(({ name }) => name !== own).map(({ name, after: at }) => `${name} ${at}`);
   return after(
-    `--accept ${revisionGuard} keeps the data of ${kept.join(', ')};`,
+    `--accept others-agree-on-data keeps the data of ${kept.join(', ')};`,
     ['kv', 'snapshot', 'diff'],
     after(
       'shows the differences of their snapshots, and',
@@ -337,20 +335,26 @@ const noOtherDiffers = (
   if (odd === undefined || found === undefined)
     return unread === undefined
       ? []
-      : [{ guard: revisionGuard, level: 'warn', message: `the revisions were not compared: ${unread}` }];
+      : [
+          {
+            guard: 'others-agree-on-data',
+            level: 'warn',
+            message: `the revisions were not compared: ${unread}`,
+          },
+        ];
   const own = observation.members.find(({ member_id }) => member_id === memberId)?.name;
   if (odd.length === 1 && odd[0] === own) return [];
-  if (!isChoice(odd, own)) return [{ guard: revisionGuard, level: 'fail', ...found }];
+  if (!isChoice(odd, own)) return [{ guard: 'others-agree-on-data', level: 'fail', ...found }];
   const { message } = found;
-  return accepted.includes(revisionGuard)
+  return accepted.includes('others-agree-on-data')
     ? [
         {
-          guard: revisionGuard,
+          guard: 'others-agree-on-data',
           level: 'warn',
           message: `${message}; the data of the others is kept (accepted)`,
         },
       ]
-    : [{ guard: revisionGuard, level: 'fail', ...found, hint: choiceHint(observation, own) }];
+    : [{ guard: 'others-agree-on-data', level: 'fail', ...found, hint: choiceHint(observation, own) }];
 };
 /** Refuses if another member also differs, because its data must not be used for a replacement. */
 export const findInOtherMembers = (

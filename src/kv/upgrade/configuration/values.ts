@@ -498,6 +498,23 @@ const exclusiveFindings = ({ keys, get, display }: Named, to: Minor): ConfigFind
         ),
       ]
     : [];
+type Given = ReadonlyMap<string, string>;
+/** What the server uses, after flags win over variables. An unknown value stays undefined. */
+const effectiveOf = (first: Given, second: Given): Effective => {
+  const usedValue = (key: string, or: string): string | undefined => {
+    const value = first.get(key) ?? second.get(key) ?? or;
+    return isUnknown(value) ? undefined : value;
+  };
+  const isOn = (key: string): boolean | undefined => {
+    const value = usedValue(key, 'false');
+    return value === undefined ? undefined : isTrue.test(value);
+  };
+  return {
+    isOn,
+    places: usedValue('log-outputs', 'default')?.split(','),
+    logger: usedValue('logger', 'capnslog'),
+  };
+};
 /** Values of flags or variables that the version `to` rejects. With a configuration file the server parses flags, but does not use them. Pure. */
 export const valuesGiven = (
   given: ReadonlyMap<string, string>,
@@ -516,18 +533,7 @@ export const valuesGiven = (
     isFile: false,
   };
   const [first, second] = how.isVariable ? [how.beside, given] : [given, how.beside];
-  const effectiveValue = (key: string, or: string): string | undefined => {
-    const value = first.get(key) ?? second.get(key) ?? or;
-    return isUnknown(value) ? undefined : value;
-  };
-  const effective: Effective = {
-    isOn: (key) => {
-      const value = effectiveValue(key, 'false');
-      return value === undefined ? undefined : isTrue.test(value);
-    },
-    places: effectiveValue('log-outputs', 'default')?.split(','),
-    logger: effectiveValue('logger', 'capnslog'),
-  };
+  const effective = effectiveOf(first, second);
   const forms = formFindings(named, to);
   const isParsed = ({ key }: ConfigFinding): boolean => !forms.some((one) => one.key === key);
   const has = (key: string): boolean => {
