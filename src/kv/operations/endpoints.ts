@@ -126,19 +126,15 @@ const differingRevisions = (rows: readonly MemberRevisions[]): string | undefine
  */
 export const revisionVerdict = async (endpoints: readonly Endpoint[]): Promise<Verdict> => {
   if (endpoints.length < 2) return { isSame: true };
-  const clusters = await Promise.all(
-    endpoints.map(({ store }) =>
-      store.status().then(
-        ({ cluster_id }) => cluster_id,
-        () => undefined,
-      ),
-    ),
-  );
-  if (new Set(clusters.filter((id) => id !== undefined)).size > 1) return { isSame: true };
-  const rows = await readRevisions(endpoints.map(({ endpoint, store }) => ({ name: endpoint, store })));
+  const states = await Promise.all(endpoints.map(({ store }) => store.status().catch(() => undefined)));
+  const clusters = states.flatMap((state) => (state === undefined ? [] : [state.cluster_id]));
+  if (new Set(clusters).size > 1) return { isSame: true };
+  // A learner serves no linearizable read. Only its hash is compared.
+  const voters = endpoints.filter((_, i) => states[i]?.is_learner !== true);
+  const rows = await readRevisions(voters.map(({ endpoint, store }) => ({ name: endpoint, store })));
   const differing = differingRevisions(rows);
   if (differing !== undefined) return { isSame: false, warning: differing };
-  const unread = endpoints.filter(({ endpoint }) => rows.every(({ name }) => name !== endpoint));
+  const unread = voters.filter(({ endpoint }) => rows.every(({ name }) => name !== endpoint));
   if (unread.length === 0) return { isSame: true };
   const names = unread.map(({ endpoint }) => endpoint).join(', ');
   return { isSame: false, warning: `revisions not compared: no revision from ${names}` };

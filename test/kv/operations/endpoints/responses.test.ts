@@ -77,10 +77,10 @@ describe('the responses of endpoints', () => {
     expect(asked).toEqual(['n1 4', 'n2 4', 'n3 4']);
   });
   describe('revisions', () => {
-    const at = (name: string, revision: number | undefined, cluster_id = '77') => ({
+    const at = (name: string, revision: number | undefined, cluster_id = '77', is_learner = false) => ({
       endpoint: name,
       store: partlyMade<Store>({
-        status: async () => partlyMade({ cluster_id }),
+        status: async () => partlyMade({ cluster_id, is_learner }),
         range: async () =>
           revision === undefined ? Promise.reject(new Error('late')) : { kvs: [], revision },
       }),
@@ -98,6 +98,11 @@ describe('the responses of endpoints', () => {
         ...[false, true, false],
       ]);
       expect(await isSame(at('n1', undefined))).toBe(true);
+    });
+    it('are not read from a learner', async () => {
+      const learner = at('n3', undefined, '77', true);
+      expect(await isSame(at('n1', 5), at('n2', 5), learner)).toBe(true);
+      expect(await isSame(at('n1', 5), at('n2', 6), learner)).toBe(false);
     });
   });
   it('without a write since the compaction, the newest revision is hashed, but not instead of a requested one', async () => {
