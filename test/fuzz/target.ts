@@ -56,7 +56,7 @@ export const program = async (
     ...more,
   });
   const code = await runProgram(host, argv, opsctl);
-  if (code === 1 || /unexpected:/.test(host.err()))
+  if (code === 1 || /(?:^error: |"message":")unexpected:/m.test(host.err()))
     throw new Error(`exit ${code}: ${host.err().slice(0, 300)}`);
 };
 

@@ -215,7 +215,7 @@ export const defects: readonly Defect[] = [
       /--name must not be empty[\s\S]*--color must be/,
     ),
     {
-      ...refused('opsctl tracker stories get 1.5', /must be a whole number; got 1\.5/),
+      ...refused('opsctl tracker stories get 1.5', /must be a whole number; got "1\.5"/),
       never: /got number/,
     },
   ],
