@@ -110,8 +110,8 @@ test.each([
   [{ labels: [{ id: 'a' }], nextPageToken: null }, 0, /^$/],
   [{ labels: null }, 0, /^$/],
   [{ labels: [{ id: 'a' }], nextPageToken: { a: 1 } }, 11, /nextPageToken/],
-  [{ labels: 5 }, 11, /labels of the response/],
-  [{ labels: [null] }, 11, /labels of the response/],
+  [{ labels: 5 }, 11, /`labels` is not a list/],
+  [{ labels: [null] }, 11, /`labels\[0\]` is not an object/],
 ])('the body %j is not mistaken for a page', covers('defect/D4-4'), async (page, code, words) => {
   answer = () => page;
   const ran = await run('labels', 'list', '-o', 'ndjson');

@@ -31,6 +31,7 @@ const refusal = ({ status, json }: Awaited<ReturnType<LabelServer['send']>>) => 
 const PRECONDITION = [400, 'FAILED_PRECONDITION'];
 const INVALID = [400, 'INVALID_ARGUMENT'];
 
+// source: document
 describe('resource names', () => {
   test(
     'a label, its revisions and its permissions have names below each other',
@@ -124,6 +125,7 @@ describe('resource names', () => {
   );
 });
 
+// source: document
 describe('lifecycle', () => {
   test(
     'a delta creates a draft revision, and publishing publishes all of its changes',
@@ -299,6 +301,7 @@ describe('lifecycle', () => {
   });
 });
 
+// source: document
 describe('permissions', () => {
   /** The permissions that a test made, in the order of their addresses. */
   const made = async (parent: string): Promise<any[]> =>
@@ -391,6 +394,7 @@ describe('permissions', () => {
   );
 });
 
+// source: document
 describe('parameters', () => {
   test(
     'the view is BASIC by default, and FULL has all fields',
@@ -502,6 +506,7 @@ describe('parameters', () => {
   );
 });
 
+// source: document
 describe('edits of a delta', () => {
   test('an edit has exactly one of twelve kinds', covers('spec/labels#edits-1'), async () => {
     const label = await make(text, selection);
@@ -550,6 +555,7 @@ describe('edits of a delta', () => {
   });
 });
 
+// source: document
 describe('errors', () => {
   test(
     'the body of an error has the code, the message, the status and the details',
@@ -648,6 +654,7 @@ describe('errors', () => {
   });
 });
 
+// source: document
 test.each<[Mark, string, object]>([
   ['spec/labels#scopes-1', 'labels', { read: 200, write: 200, admin: 403, adminWrite: 403 }],
   ['spec/labels#scopes-1', 'labels.readonly', { read: 200, write: 403, admin: 403, adminWrite: 403 }],
