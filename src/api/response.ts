@@ -114,7 +114,7 @@ const missingOfObject = (returns: ObjectField, value: unknown): string | undefin
  * Returns one row of a list whose rows a command interprets, with the structure and the identity that its operation
  * describes. A plan never meets a record of another shape, and a path never contains the ID `undefined`.
  */
-export const lookedUp = (operation: Operation, text: Uint8Array): Row => {
+export const parseLookupRow = (operation: Operation, text: Uint8Array): Row => {
   const value = jsonRow(text);
   const returns = operation.returns === undefined ? undefined : bare(operation.returns);
   const item = returns?.type === 'array' ? bare(returns.items) : undefined;

@@ -81,6 +81,15 @@ const logFlags = [
   { key: 'log-package-levels', flag: '--log-package-levels', instead: 'log-level' },
 ];
 const removedFlag = (key: string, instead: string) => ({ key, flag: `--${key}`, instead });
+/** The flags of the proxy, which 3.6 does not have. */
+export const proxyFlags = [
+  'proxy',
+  'proxy-dial-timeout',
+  'proxy-failure-wait',
+  'proxy-read-timeout',
+  'proxy-refresh-interval',
+  'proxy-write-timeout',
+] as const;
 const proxyNote = 'leave it out; the grpc-proxy is a separate program';
 /**
  * Observed on real servers: as a flag each of these stops 3.6 at its start; as a key of the file or a
@@ -89,14 +98,7 @@ const proxyNote = 'leave it out; the grpc-proxy is a separate program';
 const removedIn36 = [
   removedFlag('enable-v2', 'leave it out: 3.6 has no v2 interface'),
   removedFlag('experimental-enable-v2v3', 'leave it out: 3.6 has no v2 interface'),
-  ...[
-    'proxy',
-    'proxy-dial-timeout',
-    'proxy-failure-wait',
-    'proxy-read-timeout',
-    'proxy-refresh-interval',
-    'proxy-write-timeout',
-  ].map((key) => removedFlag(key, proxyNote)),
+  ...proxyFlags.map((key) => removedFlag(key, proxyNote)),
   removedFlag('experimental-max-learners', 'max-learners, once every member runs 3.6'),
   removedFlag(
     'experimental-snapshot-catch-up-entries',

@@ -7,7 +7,7 @@ import { assertServerStays, intervalMsOf } from '../../cli/watch-list.ts';
 import { bool, duration, int, list, req, str } from '../../core/field.ts';
 import type { Argument, Flags, Values } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
-import { lookedUp } from '../../api/response.ts';
+import { parseLookupRow } from '../../api/response.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
 import { nothing, recordResult, type Result } from '../../core/result.ts';
 import { yamlText } from '../../output/formats.ts';
@@ -417,7 +417,7 @@ const readIterations = async (context: Context): Promise<Iteration[]> => {
   const rows = await context.lookups.rows(tracker, list, {});
   for await (const batch of rows) {
     held.refuseMore(batch.length);
-    found.push(...(batch.map((text) => lookedUp(list, text)) as Iteration[]));
+    found.push(...(batch.map((text) => parseLookupRow(list, text)) as Iteration[]));
   }
   return found;
 };

@@ -6,7 +6,7 @@ import { bare, type Field, type Fields } from '../../core/field.ts';
 import { isOddNumber, isWholeNumber, momentOf, wholeNumberHint } from '../../core/format.ts';
 import { formulaProblem } from './csv.ts';
 import { isExternal } from './external-keys.ts';
-import { lookedUp } from '../../api/response.ts';
+import { parseLookupRow } from '../../api/response.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { type Problem, problem } from '../../core/problem.ts';
@@ -560,7 +560,7 @@ const namesOfService = async (context: EngineContext, field: LabelField): Promis
   for await (const rows of await context.lookups.rows(tracker, operation, { query })) {
     held.refuseMore(rows.length);
     for (const row of rows) {
-      const { name, archived } = lookedUp(operation, row);
+      const { name, archived } = parseLookupRow(operation, row);
       found.set(String(name), archived === true);
     }
   }

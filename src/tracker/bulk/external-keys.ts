@@ -1,6 +1,6 @@
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
-import { lookedUp } from '../../api/response.ts';
+import { parseLookupRow } from '../../api/response.ts';
 import type { LooseInput } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
@@ -66,7 +66,7 @@ const readAll = async (
   const held = heldRows(`GET ${operation.path}`);
   for await (const rows of await context.lookups.rows(tracker, operation, input)) {
     held.refuseMore(rows.length);
-    found.push(...rows.map((row) => lookedUp(operation, row) as RecordRow));
+    found.push(...rows.map((row) => parseLookupRow(operation, row) as RecordRow));
   }
   return found;
 };

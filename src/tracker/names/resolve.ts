@@ -17,7 +17,7 @@ import type { EngineContext } from '../../api/context.ts';
 import { bare } from '../../core/field.ts';
 import { isOddNumber, wholeNumberHint } from '../../core/format.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
-import { lookedUp } from '../../api/response.ts';
+import { parseLookupRow } from '../../api/response.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { AppError, messageOf, problem, usageError } from '../../core/problem.ts';
@@ -166,7 +166,7 @@ const scan = async (
   const held = heldRows(`GET ${list.path}`);
   for await (const batch of await context.lookups.rows(tracker, list, input)) {
     held.refuseMore(batch.length);
-    const found = read(batch.map((text) => lookedUp(list, text)));
+    const found = read(batch.map((text) => parseLookupRow(list, text)));
     if (isWhole && things.length + found.length > MOST_KEPT) {
       isWhole = false;
       things = candidates(things, text);
@@ -302,7 +302,7 @@ const namedOf = async (context: EngineContext, kind: string): Promise<readonly N
     return read(await context.call(tracker, list, input));
   const all: NamedRecord[] = [];
   for await (const batch of await context.rows(tracker, list, input)) {
-    all.push(...read(batch.map((text) => lookedUp(list, text))));
+    all.push(...read(batch.map((text) => parseLookupRow(list, text))));
     if (all.length > MOST) break;
   }
   return all;

@@ -1,7 +1,7 @@
 import { countText } from '../../core/format.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
-import { lookedUp } from '../../api/response.ts';
+import { parseLookupRow } from '../../api/response.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { AppError } from '../../core/problem.ts';
@@ -29,7 +29,7 @@ async function* readRows(context: EngineContext, kind: string): AsyncGenerator<R
   if (operation === undefined) return;
   const input = query ? { query } : {};
   for await (const batch of await context.lookups.rows(tracker, operation, input))
-    yield batch.map((text) => lookedUp(operation, text));
+    yield batch.map((text) => parseLookupRow(operation, text));
 }
 /** The same rows where they are held: there is an end to them. */
 async function* heldBatches(context: EngineContext, kind: string): AsyncGenerator<Row[]> {

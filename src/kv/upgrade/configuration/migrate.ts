@@ -6,7 +6,7 @@ import {
   findServerFile,
   readsFileOfVariable,
 } from '../../../api-specs/etcd/server-settings.ts';
-import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
+import { type Minor, compareVersions, proxyFlags } from '../../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -353,14 +353,9 @@ const rules: readonly Rule[] = [
   ...['enable-v2', 'experimental-enable-v2v3'].map(
     (name): Rule => ({ name, since: '3.6', edit: remove('3.6 has no v2 interface') }),
   ),
-  ...[
-    'proxy',
-    'proxy-dial-timeout',
-    'proxy-failure-wait',
-    'proxy-read-timeout',
-    'proxy-refresh-interval',
-    'proxy-write-timeout',
-  ].map((name): Rule => ({ name, since: '3.6', edit: remove('the grpc-proxy is a separate program') })),
+  ...proxyFlags.map(
+    (name): Rule => ({ name, since: '3.6', edit: remove('the grpc-proxy is a separate program') }),
+  ),
   ...renamedIn36.map(({ old, now }): Rule => ({ name: old, since: '3.6', isLater: true, edit: rename(now) })),
 ];
 /**
