@@ -8,6 +8,7 @@ import {
   lintEnvironment,
   lintFile,
   lintFlags,
+  type ReadSetting,
   readSettings,
 } from '../configuration/configuration.ts';
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
@@ -37,7 +38,7 @@ const serverOf = (
   env: Readonly<Record<string, string>>,
 ): Pick<Start, 'words' | 'env' | 'unread'> =>
   findServers(words, { ...emptyEnvironment, env })[0] ?? { words, env, unread: [] };
-export const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
+const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
   const named = argvOf(member.new_command, member.new_binary);
   if (isLocal || member.new_command !== undefined) {
     // A successor inherits the environment of the running process, and `env` overrides it.
@@ -195,16 +196,22 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
   }
 };
 
-/** Undefined: no configuration was read. */
-const isKeySet = (
-  start: Start | undefined,
+/**
+ * The settings of the next start of a member. opsctl passes the variables of the running process on, and `env`
+ * of the cluster file overrides them. Undefined: no configuration was read. Pure.
+ */
+export const readNextStart = (
+  member: MemberSpec,
   host: MemberHost,
-  key: string,
-  to: Minor,
-): boolean | undefined => {
-  const { words, env } = start ?? { words: [], env: {} };
-  const read = readSettings({ words, env, file: host?.config, minor: to });
-  return read === undefined ? undefined : read(key) !== undefined;
+  { to, isLocal }: Pick<Way, 'to' | 'isLocal'>,
+): ReadSetting | undefined => {
+  const start = startOf(member, host, isLocal);
+  const { words, env, unread } = start ?? { words: [], env: {}, unread: [] };
+  const inherited = isLocal ? host?.environment : {};
+  const read = readSettings({ words, env: { ...inherited, ...env }, file: host?.config, minor: to });
+  if (read === undefined || unread.length === 0) return read;
+  // A part that is unknown before the start may contain the setting.
+  return host?.config === undefined ? undefined : read;
 };
 /**
  * Reports settings without an explicit value whose default changes in the new version: one finding for all
@@ -213,8 +220,8 @@ const isKeySet = (
 const checkDefaults = ({ cluster, observation }: GuardInput, { from, to, isLocal }: Way, log: Log): void => {
   const open = cluster.members.flatMap((member) => {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
-    const start = startOf(member, host, isLocal);
-    const isSet = (key: string): boolean => isKeySet(start, host, key, to) !== false;
+    const read = readNextStart(member, host, { to, isLocal });
+    const isSet = (key: string): boolean => read === undefined || read(key) !== undefined;
     return changedDefaults(isSet, to, from).map((found) => ({ ...found, member: member.name }));
   });
   const [first] = open;

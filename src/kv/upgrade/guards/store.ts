@@ -1,12 +1,14 @@
 import { type Advice, after, next } from '../../../core/next.ts';
-import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
+import { compareVersions, type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
 import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
 import { compareHashes, contradictions } from '../observe/observe.ts';
-import { guard, type Log, memberFacts } from './guard.ts';
+import { defaultQuota, quotaFor } from '../observe/see-member.ts';
+import { isStartedHere, readNextStart } from './configuration.ts';
+import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
 
 const megabyte = 1_000_000;
@@ -163,27 +165,60 @@ export const alarmsAreClear = guard('no-alarms', 'no alarm is raised', ({ observ
 
 /** At its quota the store rejects every write, and the writes of the upgrade may reach the quota. */
 const limits = { warn: 0.8, fail: 0.95 };
-export const quota = guard('quota', 'no database is near its quota', ({ observation }, log) => {
-  for (const { name, is_reachable, db_size_bytes: size, quota_bytes: most } of observation.members) {
+/**
+ * The quota that the next start of a member sets. A member that the plan does not start keeps its quota.
+ * Undefined if the start was not read.
+ */
+const nextQuota = ({ cluster, to, kind }: GuardInput, member: MemberStatus): number | undefined => {
+  const spec = cluster.members.find((one) => one.name === member.name);
+  const isStarted = kind === 'restart' || minorOf(member.server_version) !== to;
+  if (spec === undefined || to === undefined || !isStarted) return member.quota_bytes;
+  const read = readNextStart(spec, member.host, { to, isLocal: isStartedHere(cluster) });
+  return read === undefined ? undefined : quotaFor(read('quota-backend-bytes'));
+};
+/** A new start with a smaller quota than the database raises the alarm NOSPACE. */
+const quotaFinding = (
+  { name, db_size_bytes: size = 0, quota_bytes: current = defaultQuota }: MemberStatus,
+  next_quota: number,
+): { readonly share: number; readonly said: Said } => {
+  const most = Math.min(current, next_quota);
+  const [share, isSmaller] = [size / most, next_quota < current];
+  const which = isSmaller ? 'the quota of its next start' : 'its quota';
+  return {
+    share,
+    said: {
+      member: name,
+      message: `the database of ${name} fills ${Math.round(share * 100)} % of ${which}: ${sizeText(size)} of ${sizeText(most)}`,
+      hint: isSmaller
+        ? `start it with at least its current quota: quota-backend-bytes ${current}`
+        : next(
+            ['kv', 'compact'],
+            after(', then', ['kv', 'defrag'], '; or raise --quota-backend-bytes on every member'),
+          ),
+    },
+  };
+};
+export const quota = guard('quota', 'no database is near its quota', (input, log) => {
+  for (const member of input.observation.members) {
+    const { name, is_reachable, db_size_bytes: size, quota_bytes: current } = member;
     if (!is_reachable) continue;
-    if (size === undefined || most === undefined) {
+    if (size === undefined || current === undefined) {
       log.noteUnknown({
         member: name,
         message: `${name}: cannot read the size of its database or its quota`,
       });
       continue;
     }
-    const share = size / most;
-    const finding = {
-      member: name,
-      message: `the database of ${name} fills ${Math.round(share * 100)} % of its quota: ${sizeText(size)} of ${sizeText(most)}`,
-      hint: next(
-        ['kv', 'compact'],
-        after(', then', ['kv', 'defrag'], '; or raise --quota-backend-bytes on every member'),
-      ),
-    };
-    if (share >= limits.fail) log.fail(finding);
-    else if (share >= limits.warn) log.warn(finding);
+    const planned = nextQuota(input, member);
+    const { share, said } = quotaFinding(member, planned ?? current);
+    if (share >= limits.fail) log.fail(said);
+    else if (share >= limits.warn) log.warn(said);
+    else if (planned === undefined && size >= limits.warn * defaultQuota)
+      log.noteUnknown({
+        member: name,
+        message: `${name}: cannot read the quota of its next start; its database has ${sizeText(size)}, and the default quota is ${sizeText(defaultQuota)}`,
+        hint: `make sure that it starts with quota-backend-bytes ${current}`,
+      });
   }
 });
 

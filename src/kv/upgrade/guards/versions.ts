@@ -15,8 +15,7 @@ import {
 import type { Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { minorsBetween, missingRows } from '../plan-kind.ts';
 import { isOn } from '../configuration/access.ts';
-import { readSettings } from '../configuration/configuration.ts';
-import { isStartedHere, startOf } from './configuration.ts';
+import { isStartedHere, readNextStart } from './configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 
 type Problem = Omit<Finding, 'guard' | 'level'>;
@@ -221,10 +220,9 @@ export const leastVersions = guard(
 const startsV2 = (input: GuardInput, name: string): boolean => {
   const spec = input.cluster.members.find((member) => member.name === name);
   const host = input.observation.members.find((member) => member.name === name)?.host;
-  if (rowOf(input.to)?.v2 !== 'enable-v2' || spec === undefined) return false;
-  const { words, env } = startOf(spec, host, isStartedHere(input.cluster)) ?? { words: [], env: {} };
-  const read = readSettings({ words, env, file: host?.config, minor: input.to });
-  return isOn(read?.('enable-v2'));
+  if (input.to === undefined || rowOf(input.to)?.v2 !== 'enable-v2' || spec === undefined) return false;
+  const way = { to: input.to, isLocal: isStartedHere(input.cluster) };
+  return isOn(readNextStart(spec, host, way)?.('enable-v2'));
 };
 const mostAddresses = 5;
 /**

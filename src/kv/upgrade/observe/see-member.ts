@@ -126,20 +126,24 @@ export const seeMember = async (
   };
 };
 
-const defaultQuota = 2 * 1024 ** 3;
+/** The quota of a server without an explicit value. */
+export const defaultQuota = 2 * 1024 ** 3;
+/** A negative value removes the limit. */
+const unlimitedQuota = Number.MAX_SAFE_INTEGER;
+/** The quota for a value of the setting: 0 or no value is the default. Undefined for a value that is no number. Pure. */
+export const quotaFor = (value: unknown): number | undefined => {
+  const bytes = Number(String(value ?? 0).replaceAll('_', ''));
+  if (Number.isNaN(bytes)) return undefined;
+  return bytes < 0 ? unlimitedQuota : bytes || defaultQuota;
+};
 const metric = /^etcd_server_quota_backend_bytes\s+(\S+)/m;
-/**
- * The quota from the configuration of the server. 0 or no value is the store's default. Undefined if its
- * configuration was not read. Pure.
- */
+/** The quota from the configuration of the server. Undefined if its configuration was not read. Pure. */
 export const configuredQuota = (
   spec: MemberSpec,
   seen: Pick<MemberStatus, 'host' | 'server_version'>,
 ): number | undefined => {
   const read = readSettings(runningStart(spec, seen));
-  if (read === undefined) return undefined;
-  const bytes = Number(read('quota-backend-bytes') ?? 0);
-  return bytes > 0 ? bytes : defaultQuota;
+  return read === undefined ? undefined : quotaFor(read('quota-backend-bytes'));
 };
 /** A counter with at most one label, by the value of the label; `''` without a label. */
 const countersIn = (page: string, name: string, label = ''): ReadonlyMap<string, number> => {

@@ -75,6 +75,49 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     expect(said(quota, one({ quota_bytes: undefined as never }))).toEqual(['unknown n2']);
     expect(said(quota, { members: [seen('n1'), away('n2')] })).toEqual(['unknown']);
   });
+  it('the quota of the next start, from a file, a flag, a variable or the default', () => {
+    const size = 3 * 1024 ** 3;
+    const base = { db_size_bytes: size, quota_bytes: 8 * 1024 ** 3 };
+    const inFile = (bytes: number) =>
+      said(quota, one({ ...base, host: { ...seen('n2').host, config: { 'quota-backend-bytes': bytes } } }));
+    const withCommand = (
+      more: Partial<ClusterFile['members'][number]>,
+      patch: Partial<MemberStatus> = {},
+    ) => {
+      const { members, ...others } = clusterFile();
+      const changed = members.map((member) => ({ ...member, ...more }));
+      return said(quota, { ...one({ ...base, ...patch }), cluster: { ...others, members: changed } });
+    };
+    const inFlag = (...flags: string[]) => withCommand({ new_command: ['new', '--name=n', ...flags] });
+    const name = 'ETCD_QUOTA_BACKEND_BYTES';
+    const inVariable = (bytes: number) => withCommand({ env: { [name]: `${bytes}` } });
+    const running = (env: Record<string, string>) => ({ host: { ...seen('n2').host, environment: env } });
+    const inherited = (bytes: number) => withCommand({}, running({ [name]: `${bytes}` }));
+    const quotas = [0.9, 1, 1.1, 2].map((share) => Math.round(size * share));
+    const levels = [['fail n2'], ['fail n2'], ['warn n2'], ['pass']];
+    expect(quotas.map(inFile)).toEqual(levels);
+    expect(quotas.map((bytes) => inFlag(`--quota-backend-bytes=${bytes}`))).toEqual(levels);
+    expect(quotas.map(inVariable)).toEqual(levels);
+    expect(quotas.map(inherited)).toEqual(levels);
+    // The cluster file overrides the variable of the process, and a flag overrides both.
+    const large = running({ [name]: `${2 * size}` });
+    expect(withCommand({ env: { [name]: `${size}` } }, large)).toEqual(['fail n2']);
+    expect(withCommand({ new_command: ['new', `--quota-backend-bytes=${size}`] }, large)).toEqual([
+      'fail n2',
+    ]);
+    expect([inFile(0), inFlag(), inFlag('--quota-backend-bytes=0')]).toEqual(Array(3).fill(['fail n2']));
+    expect([inFile(-1), inFlag('--quota-backend-bytes=-1')]).toEqual([['pass'], ['pass']]);
+    const full = { db_size_bytes: 99, quota_bytes: 100 };
+    expect(said(quota, one({ ...full, host: { config: { 'quota-backend-bytes': -1 } } }))).toEqual([
+      'fail n2',
+    ]);
+    // The plan does not start a member that already runs the target.
+    expect(said(quota, one({ ...base, server_version: '3.4.23' }))).toEqual(['pass']);
+    // A script may contain any quota; a database below the default quota fits every usual start.
+    const script = { new_command: ['/srv/start.sh'] };
+    expect(withCommand(script)).toEqual(['unknown n2']);
+    expect(withCommand(script, { db_size_bytes: 1024 ** 3 })).toEqual(['pass']);
+  });
   it('the lag of a member', () => {
     const lag = (raft_index: number) =>
       said(membersKeepUp, { members: [seen('n1', { raft_index: 10_000 }), seen('n2', { raft_index })] });

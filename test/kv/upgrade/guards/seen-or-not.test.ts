@@ -106,12 +106,16 @@ describe('v2 data', () => {
 });
 
 it('the time of the gate grows with the database', covers('defect/U-35'), () => {
+  const { members, ...others } = clusterFile();
+  const env = { ETCD_QUOTA_BACKEND_BYTES: `${2 ** 40}` };
+  const withLargeQuota = { ...others, members: members.map((member) => ({ ...member, env })) };
   const gate = (bytes: number, seconds?: number): number =>
     gateMs(
       {
         cluster: clusterFile(3, seconds === undefined ? {} : { timeouts: { gate_seconds: seconds } }),
         plan: planned(
           observed([seen('n1', { db_size_bytes: bytes, quota_bytes: 2 ** 40 }), seen('n2'), seen('n3')]),
+          withLargeQuota,
         ),
       },
       'n1',

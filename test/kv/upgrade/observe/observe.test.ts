@@ -393,8 +393,11 @@ describe('the quota of a member', () => {
     expect(configuredQuota(flag, { host: { config: file } })).toBe(3);
     expect(configuredQuota(flag, { host: { config: { 'Quota-Backend-Bytes': 4 } } })).toBe(4);
     expect(configuredQuota(flag, { host: { config: { name: 'n1' } } })).toBe(2 * GiB);
-    for (const none of [0, -1, 'odd'])
-      expect(configuredQuota(spec, { host: { config: { 'quota-backend-bytes': none } } })).toBe(2 * GiB);
+    const inFile = (value: unknown) =>
+      configuredQuota(spec, { host: { config: { 'quota-backend-bytes': value } } });
+    // A negative value removes the limit.
+    expect([0, null, '1_000', -1].map(inFile)).toEqual([2 * GiB, 2 * GiB, 1000, Number.MAX_SAFE_INTEGER]);
+    expect(inFile('odd')).toBeUndefined();
   });
   it('the process replaces the cluster file', () => {
     const host = { command: ['etcd', '--quota-backend-bytes=5'], environment: {} };
