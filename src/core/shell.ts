@@ -176,6 +176,8 @@ type Wrapper = { readonly [role in FlagRole]?: string } & {
   readonly assigns?: true;
   /** A shell runs the words behind the operand, unless one of these flags is given. */
   readonly shellUnless?: string;
+  /** The first operand of an interpreter is its code, unless a flag has the code. */
+  readonly readsCode?: true;
 };
 const userFlags: Wrapper = {
   plain: 'l login m p preserve-environment f fast P pty T no-pty',
@@ -294,14 +296,63 @@ const interpreters: readonly (readonly [name: RegExp, flags: Wrapper])[] = [
       script: 'experimental-loader import loader r require',
     },
   ],
+  [
+    /^[gmn]?awk$/,
+    {
+      plain: 'b c C e g h k M n N O P r s S t V posix traditional sandbox',
+      value: 'F field-separator v assign',
+      script: 'E exec f file i include l load',
+      readsCode: true,
+    },
+  ],
+  [
+    /^g?sed$/,
+    {
+      plain:
+        'E n r s u z debug follow-symlinks null-data posix quiet regexp-extended sandbox separate silent unbuffered',
+      optional: 'i in-place',
+      value: 'l line-length',
+      code: 'e expression',
+      script: 'f file',
+      readsCode: true,
+    },
+  ],
+  [/^php[\d.]*$/, { plain: 'a n q', value: 'c d S t z', code: 'r B R E', script: 'f F' }],
+  [/^(?:lua|luajit)[\d.]*$/, { plain: 'E i v W', code: 'e', script: 'l' }],
+  [/^(?:expect|tclsh)[\d.]*$/, { plain: 'd i n N', code: 'c', script: 'b f' }],
 ];
+/** Their arguments are data: they start none of them. */
+const passive = new Set(
+  (
+    '[ basename cat chgrp chmod chown cmp comm cp curl cut date df diff dirname du echo egrep false fgrep file getent grep head hostname id install kill ' +
+    'ln logger ls md5sum mkdir mkfifo mktemp mv od pgrep pidof pkill printf ps pwd readlink realpath rm rmdir sha256sum sleep sort stat sync systemctl ' +
+    'tail tee test touch tr true truncate uname uniq wait wc which whoami'
+  ).split(' '),
+);
+/** Programs that start what their arguments name. Every word may be a command, or the text of one. */
+const starters = new Set(
+  (
+    'docker dbus-run-session entr fakeroot find fd gcore git kubectl less ltrace man nsenter podman rsync scp script setarch sftp ssh start-stop-daemon ' +
+    'strace tar watch zip'
+  ).split(' '),
+);
+/** Programs that read their commands from a file or a terminal that the command line may not name. */
+const readers = new Set(
+  'at batch crontab ed emacs ex gdb gmake make mysql nvim parallel psql sqlite3 vi view vim xargs'.split(' '),
+);
+const nameOf = (program: string): string => program.replace(/^.*\//, '');
 /** Where a command starts, if a wrapper changes it. */
 type Place = { readonly root?: string; readonly directory?: string; readonly path?: string };
 /**
  * A word of a command line that names a file to run. `script`: a file if it exists. `guess`: behind a flag
- * that no table describes, so that it counts only if it names a file that can be run.
+ * that no table describes, so that it counts only if it names a file that can be run. `unlisted`: a command or a text that may
+ * start programs that no word names.
  */
-export type RunnableWord = Place & { readonly word: string; readonly kind: 'program' | 'script' | 'guess' };
+export type RunnableWord = Place & {
+  readonly word: string;
+  readonly kind: 'program' | 'script' | 'guess' | 'unlisted';
+};
+const unlistedPart = (word: string): RunnableWord => ({ word, kind: 'unlisted' });
 
 const roles = [
   'plain',
@@ -342,9 +393,26 @@ const flagsIn = (flags: Wrapper, word: string): readonly Flag[] | undefined => {
 const isShellWord = /^\s*(?:\.|source|cd|eval|builtin|trap|if|while|until|for|!)\s/;
 /** A shell text without operators and expansions is a command line. In other texts, every word may be a command. */
 const textPrograms = (text: string, place: Place): RunnableWord[] =>
-  /^[\w \t@%+=:,./'"-]+$/.test(text) && !isShellWord.test(text)
+  /^[\w \t@%+=:,./'"-]+$/.test(text) && !isShellWord.test(text) && !isAssignment.test(text)
     ? runnableWords(wordsOf(text) ?? [], place)
-    : codePrograms(text, place);
+    : [...codePrograms(text, place), ...(isComputed(text) ? [unlistedPart(text)] : [])];
+const isAssignment = /^\s*\w+\+?=/;
+/** Words that build a command, read one, or change where a shell finds it. */
+const computesCommand =
+  /(?:^|[\s;&|(!])(?:eval|trap|alias|read|mapfile|readarray|hash|enable)(?=\s|$)|(?:^|[\s;&|(])(?:PATH|LD_\w+|ENV|BASH_ENV|IFS|CDPATH)\+?=/;
+/** Returns whether a shell text may start a program whose name it does not contain literally. */
+const isComputed = (text: string): boolean => {
+  // Inside quotes, only these characters have a meaning. The exit code and process IDs name no program.
+  const open = text.replaceAll(/'[^']*'|"[^"$`\\]*"/g, "''").replaceAll(/\$[?$#!]/g, '0');
+  return /[$`\\*?[~]|\{[^\s}]*[,.]|<<|(?:^|\s)#/.test(open) || computesCommand.test(text);
+};
+/** The words in quotes of a code: a file name there may contain any character. */
+const quotedWords = (text: string, place: Place): RunnableWord[] =>
+  [...text.matchAll(/'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"/g)].map(([, single, double = '']) => ({
+    ...place,
+    word: single ?? double,
+    kind: 'guess',
+  }));
 /** What one word of code may name: a file to run, or, in quotes, more code. */
 const wordPrograms = (words: readonly string[], i: number, place: Place): RunnableWord[] => {
   const given = words[i] ?? '';
@@ -356,7 +424,7 @@ const wordPrograms = (words: readonly string[], i: number, place: Place): Runnab
 };
 /** The words of code that may name files to run, also in its quoted texts: a wrong guess names no such file. */
 const codePrograms = (text: string, place: Place): RunnableWord[] => {
-  const found: RunnableWord[] = [];
+  const found = quotedWords(text, place);
   let at = place;
   for (const part of text.split(/[;&|()<>`{}\r\n]+/)) {
     const words = wordsOf(part) ?? part.split(/[\s'"]+/);
@@ -367,6 +435,11 @@ const codePrograms = (text: string, place: Place): RunnableWord[] => {
   }
   return found;
 };
+/** Code of a language other than the shell can compute every name. */
+const languagePrograms = (text: string, place: Place): RunnableWord[] => [
+  ...codePrograms(text, place),
+  unlistedPart(text),
+];
 const changeDirectory = (place: Place, directory: string): Place => ({
   ...place,
   directory:
@@ -403,9 +476,9 @@ const applyFlag = (reading: Reading, flag: Flag): void => {
   if (role === 'directory') reading.place = changeDirectory(place, word);
   if (role === 'root') reading.place = enterRoot(place, word);
   if (role === 'split') rest.unshift(...(wordsOf(word) ?? []));
-  if (role === 'code') found.push(...codePrograms(word, place));
+  if (role === 'code') found.push(...languagePrograms(word, place));
   const [, command] = /^Exec\w+=[-@:+!|]*(.*)$/s.exec(role === 'value' ? word : '') ?? [];
-  if (command !== undefined) found.push(...codePrograms(command, place));
+  if (command !== undefined) found.push(...textPrograms(command, place));
   if (role === 'text') found.push(...textPrograms(word, place));
   if (role === 'program' || role === 'script') found.push({ ...place, word, kind: role });
 };
@@ -457,30 +530,68 @@ const readFront = (flags: Wrapper, reading: Reading): boolean => {
 const runsShell = ({ shellUnless }: Wrapper, { used }: Reading): boolean =>
   shellUnless !== undefined && !used.some(({ name }) => has(shellUnless, name));
 const interpreterOf = (program: string): Wrapper | undefined =>
-  interpreters.find(([name]) => name.test(program.replace(/^.*\//, '')))?.[1];
-/** Every word behind an unknown flag may be the command, and the words behind an interpreter its script. */
-const guesses = ({ rest, place }: Reading): RunnableWord[] =>
+  interpreters.find(([name]) => name.test(nameOf(program)))?.[1];
+const startsOthers = (word: string): boolean =>
+  interpreterOf(word) !== undefined || Object.hasOwn(wrappers, nameOf(word));
+/** Every word may be the command, and the words behind an interpreter its script. */
+const guesses = ({ rest, place }: Pick<Reading, 'rest' | 'place'>): RunnableWord[] =>
   rest.flatMap((word, i): RunnableWord[] => [
     { ...place, word: word.replace(/^--[\w-]+=/, ''), kind: 'guess' },
-    ...(interpreterOf(word) === undefined ? [] : runnableWords(rest.slice(i), place).slice(1)),
+    ...(startsOthers(word) ? runnableWords(rest.slice(i), place).slice(1) : []),
   ]);
+/** The arguments of a program that no table describes: it may start each file that they name. */
+const argumentPrograms = (rest: readonly string[], place: Place): RunnableWord[] => {
+  const paths = rest.flatMap((word) => [word, ...word.split(/[\s=,;&|()<>`{}'":]+/)]);
+  return [...new Set(paths)]
+    .filter((word) => word.includes('/'))
+    .map((word) => ({ ...place, word, kind: 'guess' }));
+};
+const starterPrograms = (rest: readonly string[], place: Place): RunnableWord[] => [
+  ...guesses({ rest: [...rest], place }),
+  ...argumentPrograms(rest, place),
+  ...rest.flatMap((word) =>
+    /\s|!/.test(word) ? textPrograms(word.replace(/^[\w.-]+[= ]!?/, ''), place) : [],
+  ),
+];
+const argumentsOf = (name: string, rest: readonly string[], place: Place): RunnableWord[] => {
+  if (passive.has(name)) return [];
+  return starters.has(name) || readers.has(name)
+    ? starterPrograms(rest, place)
+    : argumentPrograms(rest, place);
+};
 const behindInterpreter = (flags: Wrapper, reading: Reading): RunnableWord[] => {
   const isKnown = readFront(flags, reading);
   const { rest, found, used, place } = reading;
   const scripts = (words: readonly string[]): RunnableWord[] =>
     words.map((word) => ({ ...place, word, kind: 'script' }));
   // Behind an unknown flag, the next word is its value or the script.
-  if (!isKnown) return [...found, ...scripts(rest.filter((word) => !word.startsWith('-')).slice(0, 2))];
-  const [word] = rest;
-  if (word === undefined || used.some(({ role }) => role === 'code')) return found;
+  if (!isKnown)
+    return [
+      ...found,
+      ...scripts(rest.filter((word) => !word.startsWith('-')).slice(0, 2)),
+      ...argumentPrograms(rest, place),
+      unlistedPart(rest.join(' ')),
+    ];
+  const [word, ...more] = rest;
+  if (used.some(({ role }) => role === 'code')) return [...found, ...argumentPrograms(rest, place)];
+  const hasFile = flags.readsCode === true && used.some(({ role }) => role === 'script');
+  if (hasFile) return found;
+  const readsInput = flags === shells && used.some(({ name }) => name === 's');
+  if (word === undefined || word === '-' || readsInput)
+    return [...found, unlistedPart('commands from standard input')];
+  if (flags.readsCode) return [...found, ...languagePrograms(word, place)];
   const isText = flags === shells && used.some(({ name }) => name === 'c');
-  return [...found, ...(isText ? textPrograms(word, place) : scripts([word]))];
+  const main = isText ? textPrograms(word, place) : scripts([word]);
+  return [...found, ...main, ...argumentPrograms(more, place)];
 };
 const behindWrapper = (flags: Wrapper, reading: Reading): RunnableWord[] => {
   const isKnown = readFront(flags, reading);
   const { rest, found, place } = reading;
-  if (!isKnown) return [...found, ...guesses(reading)];
+  if (!isKnown)
+    return [...found, ...guesses(reading), ...argumentPrograms(rest, place), unlistedPart(rest.join(' '))];
   if (!runsShell(flags, reading)) return [...found, ...runnableWords(rest, place)];
+  // The shell runs the text of `su -c`, and reads no commands.
+  if (rest.length === 0 && textIn(reading) !== undefined) return found;
   return [...found, ...behindInterpreter(shells, readingOf(rest, place, shells))];
 };
 /**
@@ -490,15 +601,21 @@ const behindWrapper = (flags: Wrapper, reading: Reading): RunnableWord[] => {
 export const runnableWords = (words: readonly string[], place: Place = {}): RunnableWord[] => {
   const [word, ...rest] = words;
   if (word === undefined) return [];
-  const name = word.replace(/^.*\//, '');
+  const name = nameOf(word);
   const wrapper = Object.hasOwn(wrappers, name) ? wrappers[name] : undefined;
   const flags = interpreterOf(name);
   return [
     { ...place, word, kind: 'program' },
     ...(wrapper === undefined ? [] : behindWrapper(wrapper, readingOf(rest, place, wrapper))),
     ...(flags === undefined ? [] : behindInterpreter(flags, readingOf(rest, place, flags))),
+    ...(wrapper === undefined && flags === undefined ? argumentsOf(name, rest, place) : []),
+    ...(readers.has(name) ? [unlistedPart(words.join(' '))] : []),
   ];
 };
+/** The parts of a command line that may start programs that opsctl cannot list. Pure. */
+export const unlistedParts = (words: readonly string[]): string[] => [
+  ...new Set(runnableWords(words).flatMap(({ kind, word }) => (kind === 'unlisted' ? [word] : []))),
+];
 
 /** The command behind a wrapper or a shell, and the variables that the wrapper sets. */
 export type InnerCommand = {
@@ -554,7 +671,7 @@ const innerWords = (flags: Wrapper, reading: Reading): Pick<InnerCommand, 'words
  */
 export const innerCommand = (command: readonly string[]): InnerCommand | undefined => {
   const [word = '', ...rest] = command;
-  const name = word.replace(/^.*\//, '');
+  const name = nameOf(word);
   const isShell = interpreterOf(name) === shells;
   const flags = isShell ? shells : Object.hasOwn(wrappers, name) ? wrappers[name] : undefined;
   if (flags === undefined) return undefined;

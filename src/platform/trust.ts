@@ -178,6 +178,7 @@ const filesOf = async (
   host: Host,
   { word, kind, root, directory, path }: RunnableWord,
 ): Promise<string[]> => {
+  if (kind === 'unlisted') return [];
   const cwd = resolve(root === undefined ? host.cwd : '/', directory ?? '.');
   const env = path === undefined ? host.env : { ...host.env, PATH: path };
   const inside = (at: string): string => (root === undefined ? at : join(resolve(host.cwd, root), at));

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { findProgramTrustProblem, findTrustProblem } from '../../src/platform/trust.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
-import { sh } from '../../src/core/shell.ts';
+import { sh, unlistedParts } from '../../src/core/shell.ts';
 import { trustFunctions } from '../../src/kv/upgrade/supervisors/member-process.ts';
 import { makeDirectory } from '../support/directory.ts';
 
@@ -205,6 +205,25 @@ describe('the files that a command line runs', () => {
     'nohup setsid HOOK',
     'python3 -W ignore OPEN',
     'node --require OPEN GOOD',
+    'bash GOOD HOOK',
+    'python3 -c pass HOOK',
+    'GOOD --run=HOOK',
+    'find / -maxdepth 0 -exec HOOK ;',
+    'find / -maxdepth 0 -execdir sh OPEN ;',
+    'awk -f OPEN',
+    'sed -f OPEN /dev/null',
+    'ssh -o ProxyCommand=HOOK h',
+    'ssh -oProxyCommand=HOOK h',
+    'scp -S HOOK a b',
+    'rsync -e HOOK a b:',
+    'tar -xf a --to-command=HOOK',
+    'tar -xf a -I HOOK',
+    'tar --checkpoint-action=exec=HOOK -cf a b',
+    'git -c core.pager=HOOK log',
+    'git -c alias.x=!HOOK x',
+    'docker run -v a:b HOOK',
+    'nsenter -t 1 -m HOOK',
+    'strace -f sh OPEN',
   ])('%s is refused if others can write to the script', async (line) => {
     expect(await judge(line)).toMatch(/hook\.sh$|open\.lock$/);
   });
@@ -250,6 +269,15 @@ describe('the files that a command line runs', () => {
     ['env', 'LD_PRELOAD=OPEN', 'true'],
     ['python3', '-c', "import os; os.system('HOOK --now')"],
     ['perl', '-e', 'exec "HOOK"'],
+    ['awk', 'BEGIN{system("HOOK")}'],
+    ['awk', '-v', 'x=1', 'BEGIN{while(("HOOK"|getline l)>0)print l}'],
+    ['sed', '1e HOOK', '/etc/hostname'],
+    ['sed', '-n', '-e', 's|.*|HOOK|e', '/etc/hostname'],
+    ['ssh', '-o', 'ProxyCommand=sh -c "true; HOOK"', 'h'],
+    ['git', '-c', 'core.sshCommand=HOOK -v', 'fetch'],
+    ['script', '-c', 'HOOK --now', '/dev/null'],
+    ['watch', 'sh OPEN'],
+    ['php', '-r', 'system("HOOK");'],
   ])('a command of %s %s is refused if others can write to its file', async (...words) => {
     expect(await judge(words)).toMatch(/hook\.sh$|open\.lock$/);
   });
@@ -274,10 +302,56 @@ describe('the files that a command line runs', () => {
     'chroot DIR /good.sh',
     'setpriv --reuid etcd GOOD',
     'bash -o pipefail GOOD',
-    'bash GOOD HOOK',
-    'python3 -c OPEN HOOK',
+    'cp HOOK /tmp/x',
+    'GOOD OPEN',
+    'find DIR -name OPEN',
+    'GOOD --data DIR',
   ])('%s is allowed, because the file is only an argument', async (line) => {
     expect(await judge(line)).toBeUndefined();
+  });
+});
+
+describe('the programs that opsctl cannot list', () => {
+  it.each<readonly string[]>([
+    ['sh', '-c', 'D=/opt; $D/hook'],
+    ['sh', '-c', '/opt/h* now'],
+    ['sh', '-c', 'echo L29wdC9o | base64 -d | sh'],
+    ['sh', '-c', '/o\\pt/hook'],
+    ['sh', '-c', 'eval "/opt/hook"'],
+    ['sh', '-c', 'PATH=/opt; hook'],
+    ['bash', '-c', '/opt/{a,b}'],
+    ['bash', '-c', 'read -r x < /opt/list && command'],
+    ['su', 'etcd', '-c', '`cat /opt/name`'],
+    ['sh'],
+    ['bash', '-s', '--', 'x'],
+    ['bash', '--unknown', 'x'],
+    ['sudo', '--unknown', 'x'],
+    ['python3', '-c', 'pass'],
+    ['perl', '-e', '1'],
+    ['env', 'awk', 'BEGIN{system("/o" "pt")}'],
+    ['sed', 's/x/y/', '/etc/hostname'],
+    ['xargs', '-a', '/opt/list', 'env'],
+    ['make', '-C', '/opt'],
+    ['timeout', '5', 'make'],
+    ['find', '/', '-exec', 'sh', '-c', '$0', '{}', ';'],
+    ['ssh', '-o', 'ProxyCommand=sh -c "$X"', 'h'],
+    ['git', '-c', 'alias.x=!$X', 'x'],
+    ['systemd-run', '-p', 'ExecStartPre=$X', 'true'],
+  ])('a command of %s %s has a part that is reported as unknown', (...words) => {
+    expect(unlistedParts(words)).not.toEqual([]);
+  });
+  it.each<readonly string[]>([
+    ['/opt/hook.sh', 'n1', '/var/lib/etcd'],
+    ['sh', '-e', '/opt/hook.sh', '$1'],
+    ['sh', '-c', "/opt/a 'x $y' && systemctl stop etcd; exit $?"],
+    ['sh', '-c', 'if /opt/a; then /opt/b > /tmp/log 2>&1; fi'],
+    ['env', '-i', 'A=1', 'timeout', '5', '/opt/hook.sh'],
+    ['find', '/var/lib/etcd', '-exec', 'rm', '{}', ';'],
+    ['ssh', '-o', 'BatchMode=yes', 'host', '/opt/hook.sh n1'],
+    ['systemctl', 'stop', 'etcd@$x'],
+    ['su', 'etcd', '-c', '/opt/hook.sh now'],
+  ])('opsctl lists the programs of %s %s', (...words) => {
+    expect(unlistedParts(words)).toEqual([]);
   });
 });
 

@@ -108,6 +108,17 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     fix: 'Free disk space, or set snapshot_dir to another disk.',
     example: 'opsctl kv defrag',
   },
+  'hook-programs': {
+    meaning: 'opsctl can list every program that a hook names, and only trusted users can change them.',
+    reason:
+      'A hook runs with your rights. If another user can change a program, opsctl refuses the cluster file. This check reports what opsctl cannot decide.',
+    causes: [
+      'The text of a shell contains a variable, a pattern, eval or another part that becomes a command only when it runs.',
+      'The hook contains code of Python, Perl, awk or sed, or a program such as make that reads its commands from a file.',
+    ],
+    fix: 'Write the commands to a script that only root or you can change, and use its path as the hook. opsctl checks that file.',
+    example: 'opsctl kv check',
+  },
   'known-versions': {
     meaning: 'The current and the target version have no known fault that harms the upgrade.',
     reason: 'Some releases were withdrawn, or leave data behind that harms the next version.',

@@ -18,7 +18,7 @@ import {
   peerLinks,
   restorePossible,
 } from './hosts.ts';
-import { configurationFits } from './configuration.ts';
+import { configurationFits, hookPrograms } from './configuration.ts';
 import { diskSpace } from './disk-space.ts';
 import { clientInterfaces, knownVersions, leastVersions, versionPath } from './versions.ts';
 
@@ -36,6 +36,7 @@ export const guards: readonly Guard[] = [
   leastVersions,
   clientInterfaces,
   configurationFits,
+  hookPrograms,
   dataDirectories,
   dbFilePresent,
   diskSpace,

@@ -255,7 +255,7 @@ describe('guards', () => {
     }));
     const findings = findingsOf({
       observation: observed(),
-      cluster: { ...plain, members },
+      cluster: { ...plain, members, hooks: { before_member: ['/opt/hook.sh'] } },
       options: planOptions(),
       from: '3.3',
       to: '3.4',

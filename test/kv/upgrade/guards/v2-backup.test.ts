@@ -74,7 +74,9 @@ it('a guard that does not apply states why, and makes no claim about unobserved 
   expect(said('auth-and-leases', { auth: { is_on: false } })).toEqual([
     naming('pass', 'not apply', 'authentication', 'off'),
   ]);
-  for (const { id } of guards) expect(said(id, {}), id).not.toEqual([]);
+  // Without hooks, a check of hooks would be a line about nothing.
+  for (const { id } of guards.filter((one) => one.id !== 'hook-programs'))
+    expect(said(id, {}), id).not.toEqual([]);
 });
 it.each([
   ['3.2', '3.3', true],

@@ -83,3 +83,25 @@ test('an alarm names its member: as observed, as listed, or by its ID as a remov
   expect(finding).toMatchObject({ member: 'n9', level: 'fail' });
   expect(finding?.hint).toRead('opsctl kv replace-member');
 });
+
+test.each([
+  [undefined, []],
+  [{ before_member: ['/opt/hook.sh', '{name}'] }, ['pass']],
+  [{ before_member: ['/opt/hook.sh'], after_member: 'sh -c "/opt/$X"' }, ['unknown']],
+  [{ before_member: 'sh -c "eval x"', after_member: ['python3', '-c', 'pass'] }, ['unknown', 'unknown']],
+] as const)(
+  'hook-programs never passes a hook that computes programs: %j',
+  covers('guard/hook-programs'),
+  (hooks, levels) => {
+    const cluster = { ...clusterFile(3), ...(hooks === undefined ? {} : { hooks }) };
+    const input = {
+      observation: observed(),
+      cluster,
+      options: planOptions(),
+      from: '3.3',
+      to: '3.4',
+    } as const;
+    const found = findingsOf(input).filter(({ guard }) => guard === 'hook-programs');
+    expect(found.map(({ level }) => level)).toEqual(levels);
+  },
+);
