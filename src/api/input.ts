@@ -13,15 +13,19 @@ const tooMuch = (): Error =>
     [],
     ['give a smaller piece; `opsctl tracker bulk -f -` takes rows without end'],
   );
-/** Standard input to its end. */
-export const wholeInput = async ({ terminal }: Pick<Host, 'terminal'>): Promise<Buffer> => {
-  const parts: Uint8Array[] = [];
+/** The parts of standard input, at most `limits.inputBytes` together. */
+async function* boundedParts({ terminal }: Pick<Host, 'terminal'>): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const part of terminal.stdin.bytes()) {
     size += part.length;
     if (size > limits.inputBytes) throw tooMuch();
-    parts.push(part);
+    yield part;
   }
+}
+/** Standard input to its end. */
+export const wholeInput = async (host: Pick<Host, 'terminal'>): Promise<Buffer> => {
+  const parts: Uint8Array[] = [];
+  for await (const part of boundedParts(host)) parts.push(part);
   return Buffer.concat(parts);
 };
 /** Standard input as a stream of lines. One line may be as large as a complete input of another command. */
@@ -35,18 +39,14 @@ export async function* boundedLines({ terminal }: Pick<Host, 'terminal'>): Async
   }
 }
 /** Returns the first line of standard input without its line end; undefined if the input is empty. */
-export const firstLine = async ({ terminal }: Pick<Host, 'terminal'>): Promise<string | undefined> => {
+export const firstLine = async (host: Pick<Host, 'terminal'>): Promise<string | undefined> => {
   const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of terminal.stdin.bytes()) {
-    size += part.length;
-    if (size > limits.inputBytes) throw tooMuch();
+  for await (const part of boundedParts(host)) {
     parts.push(part);
     if (part.includes(10)) break;
   }
-  return size === 0
-    ? undefined
-    : (decodeUtf8(Buffer.concat(parts), 'standard input', 'usage').split('\n')[0] ?? '');
+  const input = Buffer.concat(parts);
+  return input.length === 0 ? undefined : (decodeUtf8(input, 'standard input', 'usage').split('\n')[0] ?? '');
 };
 
 /** Text in UTF-8, without the mark that some editors put before it. A lenient decoder would store question marks. */

@@ -1,6 +1,6 @@
 import type { Context, Explain, Reach, Runtime } from '../api/context.ts';
 import type { Argument, Effect, Example, Flag, Flags, Values, ValuesOf } from '../core/flag.ts';
-import { bare, bool, duration, type Field } from '../core/field.ts';
+import { bare, bool, duration, type Field, list, str } from '../core/field.ts';
 import { canChange, type Operation, type ServiceInfo } from '../core/operation.ts';
 import { type Problem, problem, AppError } from '../core/problem.ts';
 import type { Result } from '../core/result.ts';
@@ -62,6 +62,15 @@ export const extend = (base: Command, more: Partial<Command>): Command =>
 export const isReading = ({ operation }: Command): boolean =>
   operation !== undefined && !canChange(operation.operation);
 
+/** A program and its arguments, after `--`. */
+export const commandArgument = {
+  name: 'command',
+  effects: ['runs'],
+  field: list(str()),
+  summary: 'The command and its arguments',
+  rest: true,
+  allowsEmpty: true,
+} as const satisfies Argument;
 /** The time between two requests of a command that polls. */
 export const intervalFlag = {
   field: duration(),

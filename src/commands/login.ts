@@ -4,7 +4,7 @@ import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
 import { machineMethodNames } from '../core/shape.ts';
-import { logoutCommand, serverFlags } from './auth/account.ts';
+import { logoutCommand, scriptedFlag, serverFlags } from './auth/account.ts';
 
 const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
 /** Parameters that opsctl sets itself. A user parameter must not change the expected response. */
@@ -202,12 +202,7 @@ export const loginFlags = {
     field: bool(),
     summary: 'Store an access token from standard input instead of signing in',
   },
-  scripted: {
-    effects: ['runs'],
-    field: bool(),
-    hidden: true,
-    summary: 'Complete the sign-in at the embedded server without a browser',
-  },
+  scripted: scriptedFlag,
 } as const satisfies Flags;
 
 const login = defineCommand({

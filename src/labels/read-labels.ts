@@ -166,38 +166,35 @@ async function* allLabels(
   }))
     yield* page.labels ?? [];
 }
-export const listLocks = async (context: EngineContext, label: string): Promise<LockJson[]> => {
-  const locks: LockJson[] = [];
-  const input = { params: { parent: label }, query: { pageSize: 200 } };
-  const watch = heldRows('the locks');
-  for await (const page of streamPages<Page & { labelLocks?: LockJson[] }>(
-    context,
-    table.locks.list,
-    input,
-  )) {
-    watch.refuseMore(page.labelLocks?.length ?? 0);
-    locks.push(...(page.labelLocks ?? []));
+/** Returns all rows of a list below a label. The number of rows that are held is limited. */
+const listBelow = async <K extends string, T>(
+  context: EngineContext,
+  operation: Operation,
+  { label, key, noun, asking = {} }: { label: string; key: K; noun: string; asking?: ReadOptions },
+): Promise<T[]> => {
+  const rows: T[] = [];
+  const watch = heldRows(noun);
+  const input = { params: { parent: label }, query: { pageSize: 200, ...adminQuery(asking) } };
+  for await (const page of streamPages<Page & { readonly [P in K]?: T[] }>(context, operation, input)) {
+    const more: readonly T[] = page[key] ?? [];
+    watch.refuseMore(more.length);
+    rows.push(...more);
   }
-  return locks;
+  return rows;
 };
-export const listPermissions = async (
+export const listLocks = (context: EngineContext, label: string): Promise<LockJson[]> =>
+  listBelow(context, table.locks.list, { label, key: 'labelLocks', noun: 'the locks' });
+export const listPermissions = (
   context: EngineContext,
   label: string,
   asking: ReadOptions = {},
-): Promise<PermissionJson[]> => {
-  const found: PermissionJson[] = [];
-  const watch = heldRows('the permissions');
-  const input = { params: { parent: label }, query: { pageSize: 200, ...adminQuery(asking) } };
-  for await (const page of streamPages<Page & { labelPermissions?: PermissionJson[] }>(
-    context,
-    table.permissions.list,
-    input,
-  )) {
-    watch.refuseMore(page.labelPermissions?.length ?? 0);
-    found.push(...(page.labelPermissions ?? []));
-  }
-  return found;
-};
+): Promise<PermissionJson[]> =>
+  listBelow(context, table.permissions.list, {
+    label,
+    key: 'labelPermissions',
+    noun: 'the permissions',
+    asking,
+  });
 export const getLimits = (context: EngineContext): Promise<LimitsJson> => read(context, table.limits.get, {});
 export const getUserCapabilities = (context: EngineContext): Promise<UserCapabilitiesJson> =>
   read(context, table.capabilities.get, { params: { name: 'users/me/capabilities' } });

@@ -11,6 +11,12 @@ import { usageError } from '../../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../../core/result.ts';
 import type { HttpRequest } from '../../platform/host.ts';
 
+export const scriptedFlag = {
+  effects: ['runs'],
+  field: bool(),
+  hidden: true,
+  summary: 'Complete the sign-in at the embedded server without a browser',
+} as const satisfies Flag;
 export const accountFlag = {
   effects: [],
   field: str(80, { min: 1 }),

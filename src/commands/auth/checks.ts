@@ -1,6 +1,14 @@
 import { dockerCredential, exec, gitCredential, kubectlCredential, setup } from './programs.ts';
 import { header, inspect, refresh, token } from './token.ts';
-import { list as accountList, logoutCommand, revoke, serverFlags, status, switchAccount } from './account.ts';
+import {
+  list as accountList,
+  logoutCommand,
+  revoke,
+  scriptedFlag,
+  serverFlags,
+  status,
+  switchAccount,
+} from './account.ts';
 import type { Context } from '../../api/context.ts';
 import type { Received } from '../../auth/events/receiver.ts';
 import { type Command, defineCommand } from '../../cli/command.ts';
@@ -41,12 +49,7 @@ const conformanceFlags = {
     value: 'duration',
     summary: 'Maximum time to wait for the sign-in (default 5m)',
   },
-  scripted: {
-    effects: ['runs'],
-    field: bool(),
-    hidden: true,
-    summary: 'Complete the sign-in at the embedded server without a browser',
-  },
+  scripted: scriptedFlag,
 } as const satisfies Flags;
 type ConformanceValues = ValuesOf<typeof conformanceFlags>;
 export const conformance = defineCommand({

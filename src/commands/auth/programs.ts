@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { SetupRequest } from '../../auth/programs/setup.ts';
 import { codeOf, runAttended } from '../../cli/aliases.ts';
 import { keys } from '../../config/settings.ts';
-import { defineCommand } from '../../cli/command.ts';
+import { commandArgument, defineCommand } from '../../cli/command.ts';
 import { bool, duration, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem, type Problem } from '../../core/problem.ts';
@@ -18,16 +18,7 @@ export const exec = defineCommand({
   summary: 'Run a command with an automatically renewed access token',
   about:
     "Writes the access token to a private file and sets OPSCTL_TOKEN_FILE to its path. Replaces the token before it expires, and removes the file when the command exits. The token never appears in the environment or the process list. Exits with the command's exit code. Write -- before the command.",
-  args: [
-    {
-      name: 'command',
-      effects: ['runs'],
-      field: list(str()),
-      summary: 'The command and its arguments',
-      rest: true,
-      allowsEmpty: true,
-    },
-  ],
+  args: [commandArgument],
   flags: {
     account: accountFlag,
     'min-ttl': {

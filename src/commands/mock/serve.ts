@@ -2,8 +2,8 @@ import { trustCall } from '../../core/program-call.ts';
 import { dirname, join } from 'node:path';
 import { demo } from '../../api-specs/oauth/endpoints.ts';
 import type { Context } from '../../api/context.ts';
-import { defineCommand } from '../../cli/command.ts';
-import { bool, list, oneOf, str } from '../../core/field.ts';
+import { commandArgument, defineCommand } from '../../cli/command.ts';
+import { bool, oneOf } from '../../core/field.ts';
 import { formatRow } from '../../core/format.ts';
 import { type Category, AppError } from '../../core/problem.ts';
 import { scriptText, sh } from '../../core/shell.ts';
@@ -175,16 +175,7 @@ export const runCommand = defineCommand({
   summary: 'Run a command against a temporary mock server',
   about:
     "Starts the embedded services with separate data, sets OPSCTL_TRACKER_URL, OPSCTL_TRACKER_TOKEN and similar variables for the command, and stops the services when the command exits. Exits with the command's exit code. Write -- before the command.",
-  args: [
-    {
-      name: 'command',
-      effects: ['runs'],
-      field: list(str()),
-      summary: 'The command and its arguments',
-      rest: true,
-      allowsEmpty: true,
-    },
-  ],
+  args: [commandArgument],
   flags: {
     port: portFlag,
     keep: { field: bool(), summary: 'Use the saved state instead of temporary data' },

@@ -219,15 +219,16 @@ export class Node {
     this.#wal.close();
   }
 
+  #newWaiting(limitMs: number): Pick<Waiting, 'until' | 'offeredAt' | 'term'> {
+    return { until: this.#host.elapsed() + limitMs, offeredAt: 0, term: -1 };
+  }
   /** Writes through the agreement; rejects with TimedOut after the limit. The result is what every member computes. */
   propose(command: Command, limitMs = requestLimitMs(this.#o.electionMs)): Promise<Applied> {
     this.#counter += 1;
     const proposal = { id: `${this.#boot}-${this.#counter}`, command };
     return new Promise((done, fail) => {
       const waiting = {
-        until: this.#host.elapsed() + limitMs,
-        offeredAt: 0,
-        term: -1,
+        ...this.#newWaiting(limitMs),
         resolve: done,
         fail,
         offer: () => void this.#offer(proposal),
@@ -282,9 +283,7 @@ export class Node {
     const id = this.#counter;
     return new Promise((done, fail) => {
       const waiting = {
-        until: this.#host.elapsed() + limitMs,
-        offeredAt: 0,
-        term: -1,
+        ...this.#newWaiting(limitMs),
         resolve: done,
         fail,
         offer: () => void this.#offerRead(id),

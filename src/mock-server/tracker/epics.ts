@@ -29,6 +29,7 @@ import {
 import { byPosition, move } from './rules/stories.ts';
 import {
   findRecord,
+  overrideChanges,
   pickGiven,
   instant,
   mentions,
@@ -148,12 +149,7 @@ const update = ({ state, params, body }: Call<Tracker, (typeof epics)['update']>
     ...(stateId === before.epic_state_id
       ? {}
       : { epic_state_id: stateId, ...progressInto(before, epicStateType(state, stateId), at) }),
-    ...(body.completed_at_override === undefined
-      ? {}
-      : { completed_at_override: instant(body.completed_at_override) }),
-    ...(body.started_at_override === undefined
-      ? {}
-      : { started_at_override: instant(body.started_at_override) }),
+    ...overrideChanges(body),
     updated_at: at,
   };
   state.epics.put(epic.id, epic);

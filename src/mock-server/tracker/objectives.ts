@@ -35,6 +35,7 @@ import {
 } from './rules/stories.ts';
 import {
   findRecord,
+  overrideChanges,
   pickGiven,
   instant,
   newId,
@@ -201,13 +202,7 @@ const update = (state: Tracker, id: number, body: Values<typeof objectiveUpdate>
     ...pickGiven(body, 'archived', 'description', 'name', 'state'),
     ...(body.categories === undefined ? {} : { category_ids: categoryIds(state, body.categories) }),
     ...(body.state === undefined ? {} : progressInto(one, typeOfObjectiveState(body.state), at)),
-    // spec/tracker#states: an override is set, and null clears it.
-    ...(body.completed_at_override === undefined
-      ? {}
-      : { completed_at_override: instant(body.completed_at_override) }),
-    ...(body.started_at_override === undefined
-      ? {}
-      : { started_at_override: instant(body.started_at_override) }),
+    ...overrideChanges(body),
     updated_at: at,
   });
   move(state.objectives, id, body);

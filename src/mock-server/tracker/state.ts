@@ -330,6 +330,18 @@ export const pickGiven = <B extends object, K extends keyof B>(
   for (const name of names) if (body[name] !== undefined) set[name] = body[name];
   return set as { [P in K]: Exclude<B[P], undefined> };
 };
+/** The times that a person states for a start and a completion: an override is set, and null clears it (spec/tracker#states). */
+export const overrideChanges = (body: {
+  readonly completed_at_override?: string | null | undefined;
+  readonly started_at_override?: string | null | undefined;
+}) => ({
+  ...(body.completed_at_override === undefined
+    ? {}
+    : { completed_at_override: instant(body.completed_at_override) }),
+  ...(body.started_at_override === undefined
+    ? {}
+    : { started_at_override: instant(body.started_at_override) }),
+});
 const AT = /(?:^|[^\w@])@([A-Za-z0-9][\w.-]*)/g;
 const none: string[] = Object.freeze([]) as unknown as string[];
 const noMentions = { mention_ids: none, member_mention_ids: none, group_mention_ids: none };

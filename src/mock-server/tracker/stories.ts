@@ -11,6 +11,7 @@ import { appliedValues, tasksExist, templatesExist } from './rules/stories.ts';
 import { byPosition, parentIsAnotherStory, storyReferencesExist } from './rules/stories.ts';
 import {
   findRecord,
+  overrideChanges,
   pickGiven,
   instant,
   mentions,
@@ -176,12 +177,7 @@ const changesFrom = (state: Tracker, body: StoryBody): Partial<StoredStory> => (
     : { description: body.description, ...mentions(state, body.description) }),
   ...(body.custom_fields === undefined ? {} : { custom_fields: appliedValues(state, body.custom_fields) }),
   ...(body.deadline === undefined ? {} : { deadline: instant(body.deadline) }),
-  ...(body.completed_at_override === undefined
-    ? {}
-    : { completed_at_override: instant(body.completed_at_override) }),
-  ...(body.started_at_override === undefined
-    ? {}
-    : { started_at_override: instant(body.started_at_override) }),
+  ...overrideChanges(body),
   ...(body.external_links === undefined ? {} : { external_links: unique(body.external_links) }),
   ...(body.file_ids === undefined ? {} : { file_ids: unique(body.file_ids) }),
   ...(body.follower_ids === undefined ? {} : { follower_ids: uuidList(body.follower_ids) }),
