@@ -352,14 +352,15 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
     nextLeader();
   };
   const starts = new Map<string, number>();
-  /** Without a log of the test: the connections that a member opened since its last start. */
+  let lastStart = 0;
+  /** Without a log of the test: the connections that a member opened since the last start of both members. */
   const logOf = (name: string): readonly string[] =>
     state.log === noLog
-      ? openedLines(
-          all.filter((one) => of(name).reachesNot?.includes(one.name) !== true).map(({ id }) => id),
-          of(name).id,
-          starts.get(name),
-        )
+      ? all
+          .filter((one) => of(name).reachesNot?.includes(one.name) !== true)
+          .map((one) => ({ id: one.id, start: Math.max(starts.get(name) ?? 0, starts.get(one.name) ?? 0) }))
+          .toSorted((a, b) => a.start - b.start)
+          .flatMap(({ id, start }) => openedLines([id], of(name).id, start))
       : state.log;
   const driver: Driver = {
     kind: 'systemd',
@@ -390,7 +391,8 @@ export const smallCluster = (kind: PlanKind = 'upgrade', patch: Partial<ClusterF
       const member = of(name);
       if (member.startError === which) throw new Error(`${which} does not start`);
       Object.assign(member, { isUp: true, which });
-      starts.set(name, (starts.get(name) ?? 0) + 1);
+      lastStart += 1;
+      starts.set(name, lastStart);
       nextLeader();
       return {};
     },

@@ -3,7 +3,7 @@ import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, awaitAll, messageOf } from '../../core/problem.ts';
 import type { Detail, MemberSpec, MemberStatus, Placement } from '../engine/model.ts';
 import { migrateConfig } from '../upgrade/configuration/migrate.ts';
-import { gateMs } from '../upgrade/execute/connection-checks.ts';
+import { gateMs, type LogEnd } from '../upgrade/execute/connection-checks.ts';
 import { openGate, passGate } from '../upgrade/execute/health-check.ts';
 import { logExcerpt } from '../upgrade/execute/member.ts';
 import { sizeText } from '../../core/format.ts';
@@ -73,11 +73,12 @@ const placementFor = (operation: Operation, name: string): Placement | undefined
     : { ...staged, runs_as: { uid: place.uid, gid: place.gid } };
 };
 /** The end of each log before the start: older lines were not written by the new version. */
-type Marks = Map<string, readonly string[]>;
+type Marks = Map<string, LogEnd>;
 const startMember = async (operation: Operation, spec: MemberSpec, marks: Marks): Promise<void> => {
   const { driver } = operation.checking;
   const placement = placementFor(operation, spec.name);
-  marks.set(spec.name, (await driver.logTail(spec, 1).catch(() => [])).slice(-1));
+  const end = await driver.logTail(spec, 1).catch(() => undefined);
+  marks.set(spec.name, end?.slice(-1));
   await driver.activate(spec, 'new', placement);
   await driver.start(spec, 'new', placement);
 };
@@ -128,7 +129,8 @@ const checkMember =
       await startMember(operation, spec, marks);
     }
     try {
-      await passGate(openGate(checking, name, to), gateMs(checking, name));
+      // No member ran before these starts, so the lines of each member show connections to current processes.
+      await passGate({ ...openGate(checking, name, to), isStarted: true, marks }, gateMs(checking, name));
     } catch (error) {
       const started = error instanceof MemberFailure ? (error.process ?? runningProcess) : runningProcess;
       const excerpt = await logExcerpt({ ...checking, state }, name, started);

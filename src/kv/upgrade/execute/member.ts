@@ -37,7 +37,7 @@ import {
 } from '../run.ts';
 import { mayBeDown, type Which } from '../supervisors/driver.ts';
 import { classify, killedText, newLines, withoutTokens } from '../watch/log-lines.ts';
-import { type Gate, electionGraceMs, gateMs, recordAccess } from './connection-checks.ts';
+import { type Gate, type LogEnd, electionGraceMs, gateMs, recordAccess } from './connection-checks.ts';
 import { openGate, passGate, stayStable } from './health-check.ts';
 
 const hookMs = 600_000;
@@ -290,11 +290,23 @@ const mostCharacters = 300;
 type Logged = Pick<Run, 'driver' | 'cluster'> & { readonly state: Pick<Run['state'], 'logMark'> };
 const tailOf = (run: Pick<Run, 'driver' | 'cluster'>, name: string): Promise<readonly string[]> =>
   run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
+const endOf = (run: Pick<Run, 'driver' | 'cluster'>, name: string): Promise<LogEnd> =>
+  run.driver.logTail(memberOf(run, name), tailLines).then(
+    (lines) => lines.slice(-1),
+    () => undefined,
+  );
 /** Marks the end of the log before a start: older lines were not written by the process that starts now. */
-export const markLog = async (run: Run, name: string): Promise<void> => {
-  const mark = (await tailOf(run, name)).slice(-1);
-  run.state.markLog(name, mark);
-  run.journal.tell({ kind: 'log-marked', member: name, line: mark[0] ?? null }, 'with-next');
+export const markLog = async (run: Run, name: string): Promise<LogEnd> => {
+  const mark = await endOf(run, name);
+  run.state.markLog(name, mark ?? []);
+  run.journal.tell({ kind: 'log-marked', member: name, line: mark?.[0] ?? null }, 'with-next');
+  return mark;
+};
+/** Marks all logs: the next lines of the other members show their connections to the process that starts now. */
+const markLogs = async (run: Run, { member, others }: Gate): Promise<ReadonlyMap<string, LogEnd>> => {
+  const mark = async (name: string) =>
+    [name, await (name === member.name ? markLog(run, name) : endOf(run, name))] as const;
+  return new Map(await Promise.all([member, ...others].map(({ name }) => mark(name))));
 };
 /** A line of a Go stack trace shows the position, not the cause. */
 const isOfTrace = (line: string): boolean =>
@@ -361,7 +373,7 @@ export const openOldGate = (run: Run, name: string): Gate => {
 /** Starts a member. The returned gate reports the exit of this process. */
 export const startMember = async (run: Run, name: string, which: Which): Promise<Gate> => {
   const gate = which === 'new' ? openNewGate(run, name) : openOldGate(run, name);
-  await markLog(run, name);
+  gate.marks = await markLogs(run, gate);
   const started = await startVersion(run, memberOf(run, name), which, run.plan.from).catch(
     (error: unknown) => {
       if (mayBeDown(error)) throw error;

@@ -90,6 +90,7 @@ describe('the connections of a member', () => {
     const { small, run, gate } = await gateOn();
     small.state.log = log;
     run.state.markLog('n2', []);
+    gate.marks = new Map(['n1', 'n2', 'n3'].map((name) => [name, []]));
     return { small, run, gate };
   };
   it.each([
@@ -98,6 +99,26 @@ describe('the connections of a member', () => {
     ['the line of log-format: console', ['3e9', '3ea', '3eb'].map((id) => openedInConsole(id))],
   ])('connections that each member opened itself work at once: %s', async (_, log) => {
     expect(await peerLinksWork((await withLog(...log)).gate)).toMatchObject({ ok: true });
+  });
+  it.each([
+    ['are older than the start', ['3e9', '3ea', '3eb'].map((id) => opened(id)).slice(-1)],
+    ['may be older, because the log was unreadable at the start', undefined],
+  ])('lines of other members do not prove connections to the new process if they %s', async (_, end) => {
+    const all = ['3e9', '3ea', '3eb'].map((id) => opened(id));
+    const { small, run, gate } = await withLog(...all);
+    gate.marks = new Map([...['n1', 'n3'].map((name) => [name, end] as const), ['n2', []]]);
+    const early = await peerLinksWork(gate);
+    expect(early).toMatchObject({ isPending: true, detail: naming('n1 to n2', 'n3 to n2') });
+    expect(early.detail).not.toContain('n2 to');
+    await run.host.sleep(6100);
+    expect(await peerLinksWork(gate)).toMatchObject({ ok: true });
+    // The other members notice after their read timeout that the previous process has exited.
+    small.state.log = [...all, opened('3ea', 'lost the'), opened('3ea', 'established a', 'writer')];
+    expect(await peerLinksWork(gate)).toMatchObject({ ok: false, detail: naming('n1 to n2') });
+  });
+  it('lines of the member do not prove its connections if an earlier process started it without a mark', async () => {
+    const { gate } = await withOldLog(...['3e9', '3ea', '3eb'].map((id) => opened(id)));
+    expect(await peerLinksWork({ ...gate, isStarted: true })).toMatchObject({ isPending: true });
   });
   const writers = ['3e9', '3ea', '3eb'].map((id) => opened(id, 'established a', 'writer'));
   const lost = ['3e9', '3ea', '3eb'].flatMap((id) => [opened(id), opened(id, 'lost the')]);
@@ -319,6 +340,35 @@ describe('the connections of a member', () => {
     const { ok, detail } = await peerLinksWork((await gateOn([line, line, line])).gate);
     expect(ok).toBe(false);
     expect(detail).toContain('3 errors in its log, the last: 2026 W | rafthttp');
+  });
+});
+
+describe('a member that the leader cannot reach', () => {
+  it('gets its old version back if the leader does not notice the exit of its previous process', async () => {
+    const small = smallCluster();
+    const plan = await small.plan();
+    const [first = '', leader = ''] = [plan.order.at(0), plan.order.at(-1)];
+    const hexIdOf = (name: string) => BigInt(small.members(name).id).toString(16);
+    const { logTail, start } = small.driver;
+    const leaderSpec = small.cluster.members.find(({ name }) => name === leader);
+    const before = leaderSpec === undefined ? [] : await logTail(leaderSpec, 400);
+    let startedAt = Number.POSITIVE_INFINITY;
+    Object.assign(small.driver, {
+      start: async (...given: Parameters<typeof start>) => {
+        if (given[0].name === first) startedAt = Math.min(startedAt, small.host.elapsed());
+        return start(...given);
+      },
+      logTail: async (...given: Parameters<typeof logTail>) => {
+        if (given[0].name !== leader || startedAt === Number.POSITIVE_INFINITY) return logTail(...given);
+        const stream = (change: string, side: string) =>
+          `I | rafthttp: ${change} TCP streaming connection with peer ${hexIdOf(first)} (stream Message ${side})`;
+        const noticed = [stream('lost the', 'reader'), stream('established a', 'writer')];
+        return small.host.elapsed() - startedAt < 5000 ? before : [...before, ...noticed];
+      },
+    });
+    const { ending } = await conducted(small, plan);
+    expect(ending.error?.message).toContain(`${leader} to ${first}`);
+    expect(small.done.filter((one) => one.startsWith('stop '))).toEqual([`stop ${first}`, `stop ${first}`]);
   });
 });
 

@@ -395,8 +395,8 @@ describe('an upgrade', () => {
     small.state.hash.set('n3', '8');
     const { ending } = await conducted(small, plan);
     expect(codeOf(ending.error)).toBe('DATA_DIFFERS');
-    expect(ending.message).toContain(
-      'n3 has different data at revision 19: n2 (3.5.30) 00000007, n1 (3.4.45) 00000007, n3 (3.4.45) 00000008',
+    expect(ending.message).toMatch(
+      /n3 .* revision \d+: n2 \(3\.5\.30\) 00000007, n1 \(3\.4\.45\) 00000007, n3 \(3\.4\.45\) 00000008/,
     );
     expect(versions(small)).toEqual(['old', 'new', 'old']);
   });
