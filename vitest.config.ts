@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { hangMs } from './test/support/hang.ts';
 import { seedOfRun } from './test/support/seed.mjs';
 
 /** An object of its own for each project: vitest takes the definitions out of the one it is given. */
@@ -55,12 +56,13 @@ class LongestFirst extends BaseSequencer {
  * fast tests fill the processor while the last real parts wait. Vitest requires one number for projects that run together.
  */
 const together = Number(process.env.OPSCTL_TEST_TOGETHER ?? 0);
-/** The files of both share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). Time limits end what hangs; no test is fast enough or not. */
+/** The files of both share three processes, as a good part of their time is waiting (`isolate: false`: no module has state that changes). Time limits end what hangs; no test is fast enough or not. A poll ends shortly before its test, so that its failure shows the last value. */
 const shared = () => ({
   chaiConfig,
   env,
   testTimeout: 300_000,
   hookTimeout: 300_000,
+  expect: { poll: { timeout: 270_000 } },
   maxWorkers: together || 3,
   isolate: false,
   execArgv,
@@ -103,6 +105,7 @@ export default defineConfig({
           env,
           testTimeout: 600_000,
           hookTimeout: 600_000,
+          expect: { poll: { timeout: hangMs } },
           maxWorkers: together || 6,
           isolate: false,
           execArgv,

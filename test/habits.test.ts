@@ -32,6 +32,12 @@ test.each([
     50,
     'partlyMade() of test/support/context.ts checks the parts',
   ],
+  [
+    'waits that assume a speed',
+    /\{ timeout: \d{1,2}_000 \}|; \w+ < [\d_]+[^;]*; \w+ \+= 1\) await pause\(/g,
+    0,
+    'a poll needs no limit, and test/support/hang.ts has the limit of other waits',
+  ],
   ['casts to never or any', /\bas (?:never|any)\b/g, 220, 'a helper in test/support can check the parts'],
 ])('%s do not become more', (_, pattern, limit, instead) => {
   expect(count(pattern), instead).toBeLessThanOrEqual(limit);

@@ -103,7 +103,7 @@ describe.skipIf(noChromium())('opsctl login in chromium', () => {
       expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/done\/[\w-]+$/);
       const isKept =
         'navigator.serviceWorker.getRegistration().then((one) => one?.active?.state === "activated")';
-      await page.waitForFunction(isKept, undefined, { timeout: 30_000 });
+      await page.waitForFunction(isKept);
       await page.reload();
       await heading.waitFor();
       await context.close();

@@ -28,7 +28,7 @@ const fill = async (url: string, count: number): Promise<void> => {
   const value = 'x'.repeat(64 * 1024);
   for (let n = 0; n < count; n += 1) await gatewayPut(url, 'big', value, '/v3');
   const { kvs } = JSON.parse((await call(`${url}/v3/kv/range`, { key: base64('big') })).text);
-  await call(`${url}/v3/kv/compaction`, { revision: kvs[0].mod_revision, physical: true }, {}, 30_000);
+  await call(`${url}/v3/kv/compaction`, { revision: kvs[0].mod_revision, physical: true });
 };
 
 describe.runIf(hasBinaries('3.5'))('kv defrag on three real members of 3.5', () => {

@@ -155,7 +155,7 @@ describe.runIf(hasAll)('data directories behind links, of another user, with a s
     const member = members.find(({ name }) => name === first.name) as RealMember;
     await stopAll();
     startAs({ ...member, old_command: onCopy(member, first.data_copy) }, owner);
-    await expect.poll(() => storedValue(member.client_url, 'before'), { timeout: 60_000 }).toBe('kept');
+    await expect.poll(() => storedValue(member.client_url, 'before')).toBe('kept');
     cluster.kill(member, 'SIGKILL');
     await cluster.gone(member);
   });

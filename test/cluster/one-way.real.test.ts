@@ -8,6 +8,7 @@ import type { Host } from '../../src/platform/host.ts';
 import { call, hasBinaries, type RealCluster, startCluster } from '../support/cluster.ts';
 import { cutNetwork, type CutNetwork } from '../support/cut-network.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { hangMs } from '../support/hang.ts';
 import { opsctl } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 
@@ -43,7 +44,7 @@ const kv = (words: readonly string[], host?: Parameters<typeof opsctl>[1]['host'
   });
 /** The members notice a lost connection after some time. */
 const checkUntilShown = async (text: string): Promise<Awaited<ReturnType<typeof kv>>> => {
-  const until = Date.now() + 300_000;
+  const until = Date.now() + hangMs;
   for (;;) {
     const checked = await kv(['check']);
     if (checked.stdout.includes(text)) return checked;

@@ -14,6 +14,7 @@ import { opsctl } from '../support/program.ts';
 import { post, simulated, text64 } from '../support/simulated.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { looksEvery } from '../support/hang.ts';
 
 let cluster: RealCluster;
 let home: string;
@@ -26,11 +27,11 @@ afterEach(async () => {
 const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
 const put = (url: string, key: string, value: string) =>
-  call(`${url}/v3/kv/put`, { key: base64(key), value: base64(value) }, {}, 30_000);
+  call(`${url}/v3/kv/put`, { key: base64(key), value: base64(value) });
 const chunk = 'x'.repeat(256 * 1024);
 /** Only the NOSPACE error ends this loop, because a starting or busy server also returns other errors. */
 const fillUp = async (url: string): Promise<void> => {
-  for (let tries = 0; tries < 2000; tries += 1) {
+  for (let tries = 0; tries < looksEvery(25); tries += 1) {
     const reply = await put(url, 'big', chunk).catch(() => undefined);
     if (reply?.text.includes('database space exceeded') === true) return;
     if (reply?.status !== 200) await pause(25);

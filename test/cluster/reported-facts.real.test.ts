@@ -94,7 +94,7 @@ const addLearner = async (): Promise<void> => {
   const [client, peer] = (await freePorts(2)).map((port) => `http://127.0.0.1:${port}`) as [string, string];
   // The servers reject a change while they do not know that all members are connected.
   const add = () => post('/cluster/member/add', { peerURLs: [peer], isLearner: true });
-  await expect.poll(async () => (await add()).status, { timeout: 60_000 }).toBe(200);
+  await expect.poll(async () => (await add()).status).toBe(200);
   const at = (name: string): string => join(cluster.directory, `n4.${name}`);
   const initial = first.old_command[first.old_command.indexOf('--initial-cluster') + 1];
   const words = [
@@ -116,7 +116,7 @@ const addLearner = async (): Promise<void> => {
     const { json } = await post('/maintenance/status', {}, client);
     return json.isLearner === true && json.leader !== undefined;
   };
-  await expect.poll(() => isCaughtUp().catch(() => false), { timeout: 60_000 }).toBe(true);
+  await expect.poll(() => isCaughtUp().catch(() => false)).toBe(true);
 };
 describe.runIf(hasBinaries('3.4', '3.5'))('a real cluster with a learner', () => {
   it('check counts only the members that vote', async () => {
@@ -124,14 +124,14 @@ describe.runIf(hasBinaries('3.4', '3.5'))('a real cluster with a learner', () =>
     await addLearner();
     const quorum = () => checked('quorum-survives');
     const pass = /^pass: /;
-    await expect.poll(quorum, { timeout: 60_000 }).toEqual([expect.stringMatching(pass)]);
+    await expect.poll(quorum).toEqual([expect.stringMatching(pass)]);
     expect(await checked('one-cluster')).toEqual([expect.stringMatching(/^fail n4: .*\blearner\b/)]);
     const n3 = cluster.members[2] as RealMember;
     cluster.kill(n3, 'SIGKILL');
     await cluster.gone(n3);
     // Without n1, one of three voters is left. An election may have to finish first.
     const one = expect.stringMatching(/^fail n1: .*\b1 of 3 voting members\b.*\b2 are needed \(n3 is not\)/);
-    await expect.poll(quorum, { timeout: 60_000 }).toEqual([one]);
+    await expect.poll(quorum).toEqual([one]);
   });
 });
 

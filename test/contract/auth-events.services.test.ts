@@ -63,7 +63,7 @@ beforeEach(async () => {
 const subscribe = (client: string = clients.desktop, types?: string[]) =>
   control(server, 'POST', '/events/subscriptions', { client, receiver: url, ...(types ? { types } : {}) });
 const arrived = async (count: number): Promise<Got[]> => {
-  await expect.poll(() => got.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(count);
+  await expect.poll(() => got.length).toBeGreaterThanOrEqual(count);
   return got;
 };
 const claims = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
@@ -74,9 +74,6 @@ const settled = async () => {
         (await control(server, 'GET', '/events/deliveries')).json.filter(
           (one: { state: string }) => one.state === 'pending',
         ).length,
-      {
-        timeout: 60_000,
-      },
     )
     .toBe(0);
   return (await control(server, 'GET', '/events/deliveries')).json;

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
+import { hangMs } from './hang.ts';
 
 const places = [
   process.env.OPSCTL_CHROMIUM,
@@ -18,11 +19,20 @@ export const noChromium = (): boolean => {
   );
   return true;
 };
-export const launchChromium = (): Promise<Browser> =>
-  chromium.launch({
+export const launchChromium = async (): Promise<Browser> => {
+  const browser = await chromium.launch({
     executablePath: chromiumPath,
     args: [
       ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
     ],
   });
+  const { newContext } = browser;
+  return Object.assign(browser, {
+    newContext: async (...given: Parameters<typeof newContext>) => {
+      const context = await newContext.apply(browser, given);
+      context.setDefaultTimeout(hangMs);
+      return context;
+    },
+  });
+};

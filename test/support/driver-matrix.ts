@@ -18,6 +18,7 @@ import {
 } from './driver-beds.ts';
 import { covers } from './covers.ts';
 import { slice } from './slice.ts';
+import { looksEvery } from './hang.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 /** Two upgrades between minor versions. A scenario uses the first upgrade, the second upgrade, or both. */
@@ -117,7 +118,7 @@ const isIn = async (one: Bed, text: string, running: Promise<Ended>): Promise<vo
 /** Waits until the stop of n2 has completed. */
 const isN2Down = async (one: Bed, running: Promise<Ended>): Promise<void> => {
   await isIn(one, '"n2.stop"', running);
-  for (let i = 0; i < 60_000 && (await one.versions())[1] !== 'off'; i += 1) await pause(2);
+  for (let i = 0; i < looksEvery(2) && (await one.versions())[1] !== 'off'; i += 1) await pause(2);
 };
 /** Crashes every member in sequence and checks that each member restarts with the version that it had. */
 const crashAll = async (one: Bed): Promise<void> => {
@@ -128,8 +129,8 @@ const crashAll = async (one: Bed): Promise<void> => {
   for (const place of one.places) {
     const old = one.pid(place);
     one.crash(place);
-    for (let i = 0; i < 2400 && (one.pid(place) ?? old) === old; i += 1) await pause(50);
-    for (let i = 0; i < 2400 && (await one.versions()).includes('off'); i += 1) await pause(50);
+    for (let i = 0; i < looksEvery(50) && (one.pid(place) ?? old) === old; i += 1) await pause(50);
+    for (let i = 0; i < looksEvery(50) && (await one.versions()).includes('off'); i += 1) await pause(50);
   }
   expect(await one.versions()).toEqual(before);
 };
@@ -143,7 +144,7 @@ const givenUpAfter = async (one: Bed, step: string, count: number): Promise<void
     const found = lines.filter((line) => line.includes('"kind":"end"') && line.includes(`.${step}"`));
     return lines[0] !== earlier && found.length >= count;
   };
-  for (let i = 0; i < 24_000 && !isThere(); i += 1) await pause(5);
+  for (let i = 0; i < looksEvery(5) && !isThere(); i += 1) await pause(5);
   one.kill(child);
   await ended;
   const given = await one.opsctl('kv', 'abort', '--yes');

@@ -1,5 +1,6 @@
 /** One sequence of membership changes for real members and for simulated members, with the response to each request. */
 import type { ChildProcess } from 'node:child_process';
+import { looksEvery } from './hang.ts';
 
 export type Scene = {
   /** Client URLs of n1, n2 and n3. */
@@ -36,7 +37,7 @@ export const eventually = async (what: string, holds: () => Promise<boolean>): P
       if (error instanceof AmbiguousResponse) throw error;
       return false;
     });
-  for (let i = 0; i < 1200; i += 1) {
+  for (let i = 0; i < looksEvery(50); i += 1) {
     if (await isMet()) return;
     await pause(50);
   }

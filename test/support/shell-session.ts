@@ -4,12 +4,12 @@ import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeCache } from './code-cache.ts';
+import { hangMs } from './hang.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const root = fileURLToPath(new URL('../../', import.meta.url));
 /** A prompt that does not occur in the output of any command. The setup types it in two parts, so its echo is not the prompt. */
 const PROMPT = 'ready%%';
-const WAIT_MS = 120_000;
 
 export type ShellName = 'bash' | 'zsh' | 'fish';
 const shells: Readonly<Record<ShellName, { readonly command: string; readonly setup: string }>> = {
@@ -71,16 +71,21 @@ export const shellSession = async (
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true,
   });
-  let screen = '';
+  let [screen, isClosed] = ['', false];
+  child.once('close', () => {
+    isClosed = true;
+  });
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     screen += text;
   });
+  // All waits of a session share the time of its test.
+  const end = Date.now() + hangMs;
   const shown = async (from: number, text: string | RegExp): Promise<string> => {
-    const end = Date.now() + WAIT_MS;
     for (;;) {
       const seen = visible(screen.slice(from));
       if (typeof text === 'string' ? seen.includes(text) : text.test(seen)) return seen;
-      if (Date.now() > end) throw new Error(`${shell} never showed ${text}: ${JSON.stringify(seen)}`);
+      if (isClosed || Date.now() > end)
+        throw new Error(`${shell} never showed ${text}: ${JSON.stringify(seen)}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };

@@ -506,7 +506,7 @@ test('the browser command line holds no secret', async () => {
   await login.seen(/Waiting for the browser/);
   // The program does not wait for the browser.
   const written = (): Promise<string> => readFile(`${script}.seen`, 'utf8').catch(() => '');
-  await expect.poll(written, { timeout: 60_000 }).toMatch(/\n$/);
+  await expect.poll(written).toMatch(/\n$/);
   const launched = (await written()).trim();
   expect(launched).not.toContain(state);
   expect((await fetch(launched, { redirect: 'manual' })).headers.get('location')).toBe(url.href);
