@@ -1,5 +1,5 @@
 // @ts-check
-// Formats failures as short lines for the end of a log, because a reader of a CI log sees the end first.
+// Formats failures for the end of a log, because a reader of a CI log sees the end first.
 
 /** Vitest colors the compared values, but a log of failures is plain text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences start with one
@@ -12,6 +12,19 @@ const firstLine = (text) =>
     .find((line) => line.trim() !== '')
     ?.trim()
     .slice(0, 1_000) ?? 'no message';
+/** A message starts with what is wrong and ends with the last output or the position. Its middle is left out. */
+const most = { head: 2_600, tail: 1_400 };
+/**
+ * Returns the head and the tail of a message, so that a failure on another machine can be understood from its log.
+ * @param {string | undefined} message
+ */
+const headAndTail = (message) => {
+  const text = (message ?? '').replace(colours, '').trim();
+  if (text === '') return 'no message';
+  const omitted = text.length - most.head - most.tail;
+  if (omitted <= 0) return text;
+  return `${text.slice(0, most.head)}\n… ${omitted} characters omitted …\n${text.slice(-most.tail)}`;
+};
 
 /**
  * Returns the failures of one JSON report of vitest: each failed test by its full name, and each file that failed outside its tests.
@@ -21,10 +34,10 @@ export const failedTests = ({ testResults }, root = '') =>
   testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = name.replace(root, '');
     const failed = assertionResults.filter((one) => one.status === 'failed');
-    if (failed.length === 0) return status === 'failed' ? [{ name: file, error: firstLine(message) }] : [];
+    if (failed.length === 0) return status === 'failed' ? [{ name: file, error: headAndTail(message) }] : [];
     return failed.map((one) => ({
       name: `${file} > ${[...one.ancestorTitles, one.title].join(' > ')}`,
-      error: firstLine(one.failureMessages[0]),
+      error: headAndTail(one.failureMessages[0]),
     }));
   });
 
@@ -46,4 +59,11 @@ export const saidAtOnce = (test) => {
 export const failureLines = (failures) =>
   failures.length === 0
     ? []
-    : ['', '== failed', ...failures.flatMap(({ name, error }) => [`FAIL ${name}`, `     ${error}`])];
+    : [
+        '',
+        '== failed',
+        ...failures.flatMap(({ name, error }) => [
+          `FAIL ${name}`,
+          ...error.split('\n').map((line) => `     ${line}`),
+        ]),
+      ];

@@ -11,23 +11,34 @@ const file = (name: string, assertionResults: (typeof failed)[], status = 'faile
 });
 
 describe('the end of a log', () => {
-  it('names every failed test with the first line of its error', () => {
+  it('names every failed test with its error', () => {
     const report = {
       testResults: [file('a.test.ts', [passed as never, failed]), file('b.test.ts', [], 'passed')],
     };
     expect(failureLines(failedTests(report, '/root/'))).toEqual([
       ...['', '== failed', 'FAIL test/a.test.ts > a store > that is full > says so'],
-      '     AssertionError: expected +0 to be 8',
+      ...['     AssertionError: expected +0 to be 8', '         at x.ts:1:2'],
     ]);
   });
 
   it('names a file that failed outside its tests', () => {
     const report = { testResults: [file('c.test.ts', [], 'failed', "\nCannot find module './x'\nstack")] };
     expect(failedTests(report, '/root/')).toEqual([
-      { name: 'test/c.test.ts', error: "Cannot find module './x'" },
+      { name: 'test/c.test.ts', error: "Cannot find module './x'\nstack" },
     ]);
     const hook = { testResults: [file('d.test.ts', [passed as never], 'failed', 'afterAll timed out')] };
     expect(failedTests(hook, '/root/')).toEqual([{ name: 'test/d.test.ts', error: 'afterAll timed out' }]);
+  });
+
+  it('the head and the tail of a long error are shown, at most 4,000 characters', () => {
+    const lines = failedTests({
+      testResults: [file('e.test.ts', [], 'failed', `HEAD${'a'.repeat(3_992)}TAIL`)],
+    });
+    expect(lines[0]?.error).toHaveLength(4_000);
+    const [longer] = failedTests({
+      testResults: [file('e.test.ts', [], 'failed', `HEAD${'a'.repeat(3_993)}TAIL`)],
+    });
+    expect(longer?.error).toMatch(/^HEADa+\n… 1 characters omitted …\na+TAIL$/);
   });
 
   it('the end of a log is unchanged without failures', () => {
