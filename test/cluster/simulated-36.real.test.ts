@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { consent } from '../support/consent.ts';
 import { killedWhen, newestJournal } from '../support/killed-run.ts';
-import { slice } from '../support/slice.ts';
+import { slice, testInTurn } from '../support/slice.ts';
 import { type Simulated, complaint, lostAt, simulated, startWriting } from '../support/simulated.ts';
 import { covers } from '../support/covers.ts';
 
@@ -37,32 +37,35 @@ const accepted = (count: number): string[] => (count === 1 ? ['--accept', 'quoru
 const all = (cluster: Simulated, version: string): string[] => Array(cluster.urls.length).fill(version);
 
 describe('a cluster file with a table of versions', () => {
-  it('restart, replace-member, downgrade and restore use the rows of the running versions', async () => {
-    const cluster = await start('3.4.23', '3.5.33', '--later-version', '3.6.14', '--members', '3');
-    const done = async (...words: [string, ...string[]]) => {
-      const ended = await cluster.kv(...words);
-      expect(ended.code === 0 ? '' : ended.stderr).toBe('');
-    };
-    await done('upgrade', '--stable-for', '0', '--to', '3.6', '--soak', '0s');
-    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
-    // The programs outside of the table are those of 3.4 and 3.5.
-    await done('restart', '--stable-for', '0');
-    await done('restart', '--stable-for', '0', '--keep-program');
-    await done('replace-member', 'n2');
-    expect(await cluster.versions()).toEqual(all(cluster, '3.6.14'));
-    await done('downgrade', '--stable-for', '0');
-    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
-    await done('replace-member', 'n3');
-    await done('restart', '--stable-for', '0');
-    const snapshot = `${cluster.dir}/saved.db`;
-    expect((await home.run(['kv', 'snapshot', 'save', snapshot, '--cluster', cluster.file])).code).toBe(0);
-    await done('restore', '--snapshot', snapshot, '--to', '3.5');
-    expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
-  });
+  testInTurn(0, 3)(
+    'restart, replace-member, downgrade and restore use the rows of the running versions',
+    async () => {
+      const cluster = await start('3.4.23', '3.5.33', '--later-version', '3.6.14', '--members', '3');
+      const done = async (...words: [string, ...string[]]) => {
+        const ended = await cluster.kv(...words);
+        expect(ended.code === 0 ? '' : ended.stderr).toBe('');
+      };
+      await done('upgrade', '--stable-for', '0', '--to', '3.6', '--soak', '0s');
+      expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
+      // The programs outside of the table are those of 3.4 and 3.5.
+      await done('restart', '--stable-for', '0');
+      await done('restart', '--stable-for', '0', '--keep-program');
+      await done('replace-member', 'n2');
+      expect(await cluster.versions()).toEqual(all(cluster, '3.6.14'));
+      await done('downgrade', '--stable-for', '0');
+      expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+      await done('replace-member', 'n3');
+      await done('restart', '--stable-for', '0');
+      const snapshot = `${cluster.dir}/saved.db`;
+      expect((await home.run(['kv', 'snapshot', 'save', snapshot, '--cluster', cluster.file])).code).toBe(0);
+      await done('restore', '--snapshot', snapshot, '--to', '3.5');
+      expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
+    },
+  );
 });
 
 describe('a rehearsal over two hops', () => {
-  it('upgrades the simulated copy to the last version, and the cluster stays', async () => {
+  testInTurn(1, 3)('upgrades the simulated copy to the last version, and the cluster stays', async () => {
     const cluster = await start('3.4.23', '3.5.33', '--later-version', '3.6.14', '--members', '3');
     const ended = await cluster.kv('rehearse', '--to', '3.6', '--stable-for', '0');
     expect(ended.code, ended.stderr).toBe(0);
@@ -94,24 +97,27 @@ describe('3.5 → 3.6 → 3.5', () => {
     for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
   });
 
-  it('a stopped cluster starts again and a member is replaced, after an upgrade and a downgrade', async () => {
-    const cluster = await at36();
-    const again = async () => {
-      expect((await cluster.mock('stop')).code).toBe(0);
-      expect((await cluster.mock('start', '--again')).code).toBe(0);
-      return cluster.versions();
-    };
-    expect(await again()).toEqual(all(cluster, '3.6.14'));
-    const back = await cluster.kv('downgrade', '--stable-for', '0');
-    expect(back.code, back.stderr).toBe(0);
-    expect(await again()).toEqual(all(cluster, '3.5.33'));
-    // The new member replays a history that includes the time at cluster version 3.6.
-    const replaced = await cluster.kv('replace-member', 'n2');
-    expect(replaced.code, replaced.stderr).toBe(0);
-    expect(await again()).toEqual(all(cluster, '3.5.33'));
-  });
+  testInTurn(2, 3)(
+    'a stopped cluster starts again and a member is replaced, after an upgrade and a downgrade',
+    async () => {
+      const cluster = await at36();
+      const again = async () => {
+        expect((await cluster.mock('stop')).code).toBe(0);
+        expect((await cluster.mock('start', '--again')).code).toBe(0);
+        return cluster.versions();
+      };
+      expect(await again()).toEqual(all(cluster, '3.6.14'));
+      const back = await cluster.kv('downgrade', '--stable-for', '0');
+      expect(back.code, back.stderr).toBe(0);
+      expect(await again()).toEqual(all(cluster, '3.5.33'));
+      // The new member replays a history that includes the time at cluster version 3.6.
+      const replaced = await cluster.kv('replace-member', 'n2');
+      expect(replaced.code, replaced.stderr).toBe(0);
+      expect(await again()).toEqual(all(cluster, '3.5.33'));
+    },
+  );
 
-  it('half-way up it goes back, and half-way down too', async () => {
+  testInTurn(0, 3)('half-way up it goes back, and half-way down too', async () => {
     const cluster = await up();
     expect((await cluster.kv('upgrade', '--stable-for', '0', '--hold-last')).code).toBe(8);
     expect((await cluster.kv('rollback')).code).toBe(12);
@@ -124,7 +130,7 @@ describe('3.5 → 3.6 → 3.5', () => {
     expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
   });
 
-  it('a 3.6 that does not start on a member gets 3.5 back, and the rest stays', async () => {
+  testInTurn(1, 3)('a 3.6 that does not start on a member gets 3.5 back, and the rest stays', async () => {
     const cluster = await up();
     expect(
       (await cluster.mock('fault', 'crash-at-start', '--member', 'n2', '--only-version', '3.6')).code,
@@ -147,7 +153,7 @@ describe('3.5 → 3.6 → 3.5', () => {
     },
   );
 
-  it('a 3.5 that does not start during a downgrade gets 3.6 back', async () => {
+  testInTurn(2, 3)('a 3.5 that does not start during a downgrade gets 3.6 back', async () => {
     const cluster = await at36();
     await cluster.mock('fault', 'crash-at-start', '--only-version', '3.5');
     const ended = await cluster.kv('downgrade', '--stable-for', '0');
@@ -159,18 +165,21 @@ describe('3.5 → 3.6 → 3.5', () => {
     expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
   });
 
-  it('a downgrade is canceled before its first member; a cluster of 3.5 has no downgrade', async () => {
-    const cluster = await at36();
-    const [url] = cluster.urls as [string];
-    const enable = { method: 'POST', body: JSON.stringify({ action: 'ENABLE', version: '3.5' }) };
-    expect((await fetch(`${url}/v3/maintenance/downgrade`, enable)).status).toBe(200);
-    const cancelled = await cluster.kv('downgrade', '--cancel');
-    expect(cancelled.code, cancelled.stderr).toBe(0);
-    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
-    const old = await start('3.5.33', '3.6.14', '--members', '3', '--field-words', 'etcd');
-    const refused = await old.kv('downgrade');
-    expect([refused.code, complaint(refused).code]).toEqual([10, 'VERSION_PATH']);
-  });
+  testInTurn(1, 3)(
+    'a downgrade is canceled before its first member; a cluster of 3.5 has no downgrade',
+    async () => {
+      const cluster = await at36();
+      const [url] = cluster.urls as [string];
+      const enable = { method: 'POST', body: JSON.stringify({ action: 'ENABLE', version: '3.5' }) };
+      expect((await fetch(`${url}/v3/maintenance/downgrade`, enable)).status).toBe(200);
+      const cancelled = await cluster.kv('downgrade', '--cancel');
+      expect(cancelled.code, cancelled.stderr).toBe(0);
+      expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.6.0'));
+      const old = await start('3.5.33', '3.6.14', '--members', '3', '--field-words', 'etcd');
+      const refused = await old.kv('downgrade');
+      expect([refused.code, complaint(refused).code]).toEqual([10, 'VERSION_PATH']);
+    },
+  );
 });
 
 /** Kills the run after `more` additional journal lines. Returns true if the run had not finished. */
@@ -188,7 +197,7 @@ const killedAt = async (cluster: Simulated, verb: string, more: number): Promise
 };
 
 describe('a downgrade that is killed', () => {
-  it('a downgrade that is killed repeatedly is completed by resumes', async () => {
+  testInTurn(2, 3)('a downgrade that is killed repeatedly is completed by resumes', async () => {
     const cluster = await at36();
     const writer = startWriting(cluster.urls, {}, prefix);
     let kills = 0;
@@ -204,7 +213,7 @@ describe('a downgrade that is killed', () => {
 });
 
 describe('a restart', () => {
-  it('replaces every process, one after another, with another patch', async () => {
+  testInTurn(0, 3)('replaces every process, one after another, with another patch', async () => {
     const cluster = await start('3.5.32', '3.5.33');
     const writer = startWriting(cluster.urls, {}, prefix);
     const ended = await cluster.kv('restart', '--stable-for', '0');
@@ -214,7 +223,7 @@ describe('a restart', () => {
     expect(history.failed).toBe(0);
     for (const url of cluster.urls) expect(await lostAt(url, history, prefix)).toEqual([]);
   });
-  it('a held restart can go back to the previous patch', async () => {
+  testInTurn(1, 3)('a held restart can go back to the previous patch', async () => {
     const cluster = await start('3.5.32', '3.5.33');
     expect((await cluster.kv('restart', '--stable-for', '0', '--hold-after', '1')).code).toBe(8);
     expect((await cluster.versions()).filter((version) => version === '3.5.33')).toHaveLength(1);

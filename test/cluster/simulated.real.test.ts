@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { linesOfRollback, linesOfRun, newestJournal } from '../support/killed-run.ts';
-import { slice } from '../support/slice.ts';
+import { slice, testInTurn } from '../support/slice.ts';
 import {
   type Simulated,
   complaint,
@@ -67,7 +67,7 @@ describe('3.2 → 3.3 on simulated members', () => {
     },
   );
 
-  it('the report is there as Markdown, JSON and a page', async () => {
+  testInTurn(1, 3)('the report is there as Markdown, JSON and a page', async () => {
     const cluster = await start();
     expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
     const journal = newestJournal(home.home);
@@ -100,26 +100,34 @@ describe('3.2 → 3.3 on simulated members', () => {
     expect([missing.code, complaint(missing).code]).toEqual([6, 'NO_RUN']);
   });
 
-  it('auth on, with configuration files: they are rewritten for 3.3, comments kept; the user of the cluster file is used, and the password is nowhere in the output', async () => {
-    const cluster = await start('--auth', '--config-files');
-    const password = readFileSync(join(cluster.dir, 'password'), 'utf8').trim();
-    const ended = await cluster.kv('upgrade', '--stable-for', '0', '-v');
-    expect(ended.code, ended.stderr).toBe(0);
-    expect(ended.stdout + ended.stderr).not.toContain(password);
-    expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
-    const text = readFileSync(join(cluster.dir, 'n1.conf.yaml'), 'utf8');
-    expect(text).toMatch(/auto-compaction-mode: ["']?periodic/);
-    expect(text).toMatch(/auto-compaction-retention: ["']24h?["']/);
-    expect(text).toContain('# hours of history that are kept');
-  });
+  testInTurn(2, 3)(
+    'auth on, with configuration files: they are rewritten for 3.3, comments kept; the user of the cluster file is used, and the password is nowhere in the output',
+    async () => {
+      const cluster = await start('--auth', '--config-files');
+      const password = readFileSync(join(cluster.dir, 'password'), 'utf8').trim();
+      const ended = await cluster.kv('upgrade', '--stable-for', '0', '-v');
+      expect(ended.code, ended.stderr).toBe(0);
+      expect(ended.stdout + ended.stderr).not.toContain(password);
+      expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
+      const text = readFileSync(join(cluster.dir, 'n1.conf.yaml'), 'utf8');
+      expect(text).toMatch(/auto-compaction-mode: ["']?periodic/);
+      expect(text).toMatch(/auto-compaction-retention: ["']24h?["']/);
+      expect(text).toContain('# hours of history that are kept');
+    },
+  );
 });
 
 describe('failures of an upgrade', () => {
-  it.each([
-    ['crash-at-start', []],
-    ['exit-after', ['--ms', '300']],
-    ['never-healthy', []],
-  ])(
+  it.each(
+    slice<[string, string[]]>(
+      [
+        ['crash-at-start', []],
+        ['exit-after', ['--ms', '300']],
+        ['never-healthy', []],
+      ],
+      1,
+    ),
+  )(
     '%s of a new binary: that member is reverted, no data is lost, exit code 12',
     covers('exit/rolled-back'),
     async (kind, more) => {
@@ -138,12 +146,17 @@ describe('failures of an upgrade', () => {
     },
   );
 
-  it.each([
-    ['links-out', '3.2.32', '3.3.27'],
-    ['links-in', '3.2.32', '3.3.27'],
-    ['links-out', '3.3.27', '3.4.23'],
-    ['links-in', '3.3.27', '3.4.23'],
-  ] as const)(
+  it.each(
+    slice(
+      [
+        ['links-out', '3.2.32', '3.3.27'],
+        ['links-in', '3.2.32', '3.3.27'],
+        ['links-out', '3.3.27', '3.4.23'],
+        ['links-in', '3.3.27', '3.4.23'],
+      ] as const,
+      1,
+    ),
+  )(
     'the upgrade rolls the first member back when its new version has the fault %s (%s to %s)',
     async (kind, old, next) => {
       const cluster = await start('--version', old, '--new-version', next);
@@ -168,26 +181,29 @@ describe('failures of an upgrade', () => {
     },
   );
 
-  it('an alarm, a stopped member, and a binary one minor too far are refused without changes', async () => {
-    const cluster = await start();
-    const pids = async () =>
-      JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid);
-    const before = await pids();
-    await cluster.mock('fault', 'nospace', '--member', 'n2');
-    const alarmed = await cluster.kv('upgrade');
-    expect([alarmed.code, complaint(alarmed).code]).toEqual([10, 'NO_ALARMS']);
-    await cluster.mock('fault', 'clear', '--member', 'n2');
-    const tooFar = await start('--new-version', '3.4.23');
-    const far = await tooFar.kv('upgrade', '--to', '3.3');
-    expect([far.code, complaint(far).message]).toEqual([10, expect.stringMatching(/3\.4\.23/)]);
-    expect(await pids()).toEqual(before);
-    await cluster.mock('stop', '--member', 'n3', '--kill');
-    const down = await cluster.kv('upgrade');
-    expect([down.code, complaint(down).message]).toEqual([10, expect.stringContaining('n3')]);
-    expect((await pids()).slice(0, 2)).toEqual(before.slice(0, 2));
-  });
+  testInTurn(0, 3)(
+    'an alarm, a stopped member, and a binary one minor too far are refused without changes',
+    async () => {
+      const cluster = await start();
+      const pids = async () =>
+        JSON.parse((await cluster.mock('status')).stdout).map(({ pid }: { pid: number }) => pid);
+      const before = await pids();
+      await cluster.mock('fault', 'nospace', '--member', 'n2');
+      const alarmed = await cluster.kv('upgrade');
+      expect([alarmed.code, complaint(alarmed).code]).toEqual([10, 'NO_ALARMS']);
+      await cluster.mock('fault', 'clear', '--member', 'n2');
+      const tooFar = await start('--new-version', '3.4.23');
+      const far = await tooFar.kv('upgrade', '--to', '3.3');
+      expect([far.code, complaint(far).message]).toEqual([10, expect.stringMatching(/3\.4\.23/)]);
+      expect(await pids()).toEqual(before);
+      await cluster.mock('stop', '--member', 'n3', '--kill');
+      const down = await cluster.kv('upgrade');
+      expect([down.code, complaint(down).message]).toEqual([10, expect.stringContaining('n3')]);
+      expect((await pids()).slice(0, 2)).toEqual(before.slice(0, 2));
+    },
+  );
 
-  it('a member that is down is upgraded first if the operator accepts it', async () => {
+  testInTurn(1, 3)('a member that is down is upgraded first if the operator accepts it', async () => {
     const cluster = await start();
     await cluster.mock('stop', '--member', 'n2', '--kill');
     const held = await cluster.kv(
@@ -204,7 +220,7 @@ describe('failures of an upgrade', () => {
     expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
   });
 
-  it('a member that ignores the stop is not killed: the run stops and reports it', async () => {
+  testInTurn(2, 3)('a member that ignores the stop is not killed: the run stops and reports it', async () => {
     const cluster = await start();
     cluster.timeouts({ stop_seconds: 1 });
     for (const name of cluster.names) await cluster.mock('fault', 'ignore-sigterm', '--member', name);
@@ -217,49 +233,55 @@ describe('failures of an upgrade', () => {
     expect(await cluster.clusterVersions()).toEqual(['3.3.0', '3.3.0', '3.3.0']);
   });
 
-  it('a run held before the last member can be rolled back; after the last member it cannot', async () => {
-    const cluster = await start();
-    const held = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
-    expect(held.code).toBe(8);
-    expect((await cluster.versions()).toSorted()).toEqual(['3.2.32', '3.3.27', '3.3.27']);
-    expect(await cluster.clusterVersions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
-    const before = newestJournal(home.home).length;
-    expect((await cluster.kv('rollback')).code).toBe(12);
-    expect(newestJournal(home.home).length - before).toBe(linesOfRollback);
-    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
-    // A resume does not continue a rolled back run. That requires a new upgrade.
-    expect((await cluster.kv('resume')).code).toBe(12);
-    expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
-    expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
-    const late = await cluster.kv('rollback');
-    expect(late.code).toBe(10);
-    expect(JSON.stringify(complaint(late))).toContain('opsctl kv restore');
-    await cluster.mock('stop', '--member', 'n1');
-    await cluster.mock('start', '--member', 'n1', '--binary', 'old', '--no-wait');
-    await expect
-      .poll(() => cluster.log('n1'), { timeout: 60_000 })
-      .toContain(
-        'cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
-      );
-  });
+  testInTurn(0, 3)(
+    'a run held before the last member can be rolled back; after the last member it cannot',
+    async () => {
+      const cluster = await start();
+      const held = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
+      expect(held.code).toBe(8);
+      expect((await cluster.versions()).toSorted()).toEqual(['3.2.32', '3.3.27', '3.3.27']);
+      expect(await cluster.clusterVersions()).toEqual(['3.2.0', '3.2.0', '3.2.0']);
+      const before = newestJournal(home.home).length;
+      expect((await cluster.kv('rollback')).code).toBe(12);
+      expect(newestJournal(home.home).length - before).toBe(linesOfRollback);
+      expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+      // A resume does not continue a rolled back run. That requires a new upgrade.
+      expect((await cluster.kv('resume')).code).toBe(12);
+      expect(await cluster.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
+      expect((await cluster.kv('upgrade', '--stable-for', '0')).code).toBe(0);
+      const late = await cluster.kv('rollback');
+      expect(late.code).toBe(10);
+      expect(JSON.stringify(complaint(late))).toContain('opsctl kv restore');
+      await cluster.mock('stop', '--member', 'n1');
+      await cluster.mock('start', '--member', 'n1', '--binary', 'old', '--no-wait');
+      await expect
+        .poll(() => cluster.log('n1'))
+        .toContain(
+          'cluster cannot be downgraded (current version: 3.2.32 is lower than determined cluster version: 3.3).',
+        );
+    },
+  );
 });
 
 describe('a run that was planned to hold', () => {
-  it('still holds when it goes on after a stop, with its own members only; after the hold it goes to the end', async () => {
-    const cluster = await start();
-    const text = readFileSync(cluster.file, 'utf8');
-    writeFileSync(cluster.file, `${text}\nhooks: { after_member: ['false'] }\n`);
-    const stopped = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
-    expect(complaint(stopped)).toMatchObject({ code: 'HOOK_FAILED', exit_code: 8 });
-    // Another cluster with the same name.
-    writeFileSync(cluster.file, text.replaceAll(cluster.urls[2] as string, 'http://127.0.0.1:1'));
-    expect(complaint(await cluster.kv('resume'))).toMatchObject({ code: 'OTHER_CLUSTER', exit_code: 10 });
-    writeFileSync(cluster.file, text);
-    expect((await cluster.kv('resume')).code).toBe(8);
-    expect((await cluster.versions()).toSorted()).toEqual(['3.2.32', '3.3.27', '3.3.27']);
-    expect((await cluster.kv('resume')).code).toBe(0);
-    expect(await cluster.versions()).toEqual(['3.3.27', '3.3.27', '3.3.27']);
-  });
+  testInTurn(1, 3)(
+    'still holds when it goes on after a stop, with its own members only; after the hold it goes to the end',
+    async () => {
+      const cluster = await start();
+      const text = readFileSync(cluster.file, 'utf8');
+      writeFileSync(cluster.file, `${text}\nhooks: { after_member: ['false'] }\n`);
+      const stopped = await cluster.kv('upgrade', '--hold-last', '--stable-for', '0');
+      expect(complaint(stopped)).toMatchObject({ code: 'HOOK_FAILED', exit_code: 8 });
+      // Another cluster with the same name.
+      writeFileSync(cluster.file, text.replaceAll(cluster.urls[2] as string, 'http://127.0.0.1:1'));
+      expect(complaint(await cluster.kv('resume'))).toMatchObject({ code: 'OTHER_CLUSTER', exit_code: 10 });
+      writeFileSync(cluster.file, text);
+      expect((await cluster.kv('resume')).code).toBe(8);
+      expect((await cluster.versions()).toSorted()).toEqual(['3.2.32', '3.3.27', '3.3.27']);
+      expect((await cluster.kv('resume')).code).toBe(0);
+      expect(await cluster.versions()).toEqual(['3.3.27', '3.3.27', '3.3.27']);
+    },
+  );
 });
 
 describe('kv rehearse', () => {
@@ -325,7 +347,7 @@ describe('kv fleet', () => {
       ),
     ).toEqual([expect.stringContaining('already'), expect.stringContaining('already')]);
   });
-  it('stops at the first failure: the others are not touched', async () => {
+  testInTurn(2, 3)('stops at the first failure: the others are not touched', async () => {
     const { file, all } = await fleetOf(2);
     for (const name of ['n1', 'n2', 'n3'])
       await all[1]?.mock('fault', 'crash-at-start', '--member', name, '--only-version', '3.3');
@@ -342,7 +364,7 @@ describe('kv fleet', () => {
     ]);
     expect(await all[0]?.versions()).toEqual(['3.2.32', '3.2.32', '3.2.32']);
   });
-  it('kv fleet checks every cluster first: one that is not ready refuses all', async () => {
+  testInTurn(0, 3)('kv fleet checks every cluster first: one that is not ready refuses all', async () => {
     const { file, all } = await fleetOf(2);
     await all[0]?.mock('stop', '--member', 'n1', '--kill');
     const ended = await home.run(['kv', 'fleet', file, '--yes', '--accept-point-of-no-return', '-o', 'json']);

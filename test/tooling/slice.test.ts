@@ -1,5 +1,10 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { slice } from '../support/slice.ts';
+import { isTurn, slice } from '../support/slice.ts';
+import { namedTests } from './covered.mjs';
+
+const root = new URL('../../', import.meta.url).pathname;
 
 const cells = ['a', 'b', 'c', 'd', 'e'];
 
@@ -13,4 +18,29 @@ test('a slice is determined by its seed, and every cell is selected within as ma
 test('a soak has every cell, once and in order', () => {
   expect(slice(cells, 2, { seed: 4, isWhole: true })).toEqual(cells);
   expect(slice(cells, 9, { seed: 4, isWhole: false })).toEqual(cells);
+});
+
+test('each turn comes once in as many seeds as there are turns, and a soak has all turns', () => {
+  for (const turn of [1, 2, 3])
+    expect([10, 11, 12].filter((seed) => isTurn(turn, 3, { seed, isWhole: false }))).toHaveLength(1);
+  expect([1, 2, 3].every((turn) => isTurn(turn, 3, { seed: 10, isWhole: true }))).toBe(true);
+});
+
+test('no test that only some runs try is named by a document or in its title by a statement', () => {
+  const named = namedTests(
+    ['sentences', 'rows'].map((table) => readFileSync(join(root, `test/spec/${table}.tsv`), 'utf8')),
+  );
+  const inTurn = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.real.test.ts'))
+    .flatMap((path) => {
+      const text = readFileSync(join(root, 'test', path), 'utf8');
+      const found = text.matchAll(/testInTurn\(\d+, \d+\)\(\s*['"`](?<title>[^\n]+)['"`],/g);
+      return [...found].map(({ groups }) => ({ file: `test/${path}`, title: groups?.['title'] ?? '' }));
+    });
+  expect(inTurn.length).toBeGreaterThan(10);
+  const only = inTurn.filter(
+    ({ file, title }) =>
+      /OAS-|spec\//.test(title) || named.some((one) => one.file === file && one.pattern.test(title)),
+  );
+  expect(only).toEqual([]);
 });
