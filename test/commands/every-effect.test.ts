@@ -67,10 +67,33 @@ const ensured: Scene = {
   },
 };
 
+/** Undoes the change of a color. `make` sets the ID of the change. */
+const undoArgv = ['undo', '', '--yes'];
+const undone: Scene = {
+  make: async () => {
+    const world = trackerInMemory();
+    world.send('POST', '/labels', { name: 'only one', color: '#000000' });
+    const { code, err } = await world.run(['labels', 'update', 'only one', '--color', '#ffffff']);
+    if (code !== 0) throw new Error(err);
+    const [change] = (await world.run(['undo', '--list', '-o', 'json'], { isTopLevel: true })).json();
+    undoArgv[1] = change.id;
+    return world;
+  },
+  isTopLevel: true,
+  argv: undoArgv,
+  broken: (world) =>
+    theEndIsWhatWasAskedFor(
+      'colors',
+      world.send('GET', '/labels').map(({ color }: { readonly color: string }) => color),
+      ['#000000'],
+    ),
+};
+
 test.each<[string, Scene, number]>([
   ['labels permissions import', imported, 12],
   ['labels export', exported, 12],
   ['tracker labels ensure', ensured, 12],
+  ['undo', undone, 12],
 ])('%s survives the failure of each effect: a second run completes it', async (_, scene, count) => {
   await expectEachEffectMayFail(programBed(scene), count);
 });

@@ -9,6 +9,8 @@ import { type Fault, type Traced, traceHost } from './trace.ts';
 export type Scene = {
   readonly make: () => InMemory | Promise<InMemory>;
   readonly argv: readonly string[];
+  /** The command belongs to no service. */
+  readonly isTopLevel?: boolean;
   /** The command after a failed run (default: the original command). */
   readonly again?: readonly string[];
   /** Returns the violated invariants of the world at the end. */
@@ -19,10 +21,12 @@ export const runTraced = (
   world: InMemory,
   argv: readonly string[],
   fault?: Fault,
+  isTopLevel = false,
 ): { readonly traced: Traced; readonly machine: FakeHost; readonly result: Promise<Ran> } => {
   let machine: FakeHost | undefined;
   let traced: Traced | undefined;
   const result = world.run(argv, {
+    isTopLevel,
     change: (host) => {
       machine = host as FakeHost;
       traced = traceHost(host, { fault, isSlow: fault === undefined });
@@ -41,12 +45,12 @@ const asAnotherProcess = (host: Host): Host => ({
 });
 /** Runs the program once with the fault, and again without the fault until it succeeds. */
 export const programBed =
-  ({ make, argv, again = argv, broken }: Scene): MakeBed =>
+  ({ make, argv, again = argv, broken, isTopLevel = false }: Scene): MakeBed =>
   async (fault): Promise<Bed> => {
     const world = await make();
     return {
       start: (signal) => {
-        const { traced, machine, result } = runTraced(world, argv, fault);
+        const { traced, machine, result } = runTraced(world, argv, fault, isTopLevel);
         signal.addEventListener('abort', () => machine.raise('SIGINT'), { once: true });
         return { traced, result };
       },
@@ -57,7 +61,7 @@ export const programBed =
           first === undefined ? [] : aFailureIsExplained('the first run', first.code, first.err);
         // The results that a successful first run reports must exist without a second run.
         if (first?.code === 0) return [...explained, ...broken(world)];
-        const last = await world.run(again, { change: asAnotherProcess });
+        const last = await world.run(again, { isTopLevel, change: asAnotherProcess });
         const value = { kind: 'done', value: { code: last.code, err: last.err, out: last.out } };
         return [...explained, ...afterACrashTheNextCommandSucceeds(again.join(' '), value), ...broken(world)];
       },
