@@ -23,11 +23,11 @@ export const slice = <T>(
 export const isTurn = (turn: number, of: number, { seed = runSeed, isWhole = isSoak }: Sampling = {}) =>
   isWhole || seed % of === turn % of;
 /**
- * Declares a test that only one of `of` runs tries. It accepts no marks: the only test of a statement, an exit code or a guard
- * belongs to every run.
+ * Declares a test that one of `of` runs tries and the others skip. It accepts no marks: the only test of a statement, an exit
+ * code or a guard belongs to every run.
  */
 export const testInTurn =
   (turn: number, of: number) =>
   (title: string, body: () => void | Promise<void>): void => {
-    if (isTurn(turn, of)) test(title, body);
+    test.runIf(isTurn(turn, of))(title, body);
   };
