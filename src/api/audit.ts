@@ -36,8 +36,8 @@ export type AuditEntry = {
 };
 /** Writes one entry; a failure is reported once and never stops the command. */
 export type AuditLog = {
-  /** Resolves when the entry is written. */
-  write(entry: AuditEntry): Promise<void>;
+  /** Resolves when the entry is written. A text is an entry as JSON. */
+  write(entry: AuditEntry | string): Promise<void>;
   /** Resolves when all entries are written. */
   close(): Promise<void>;
 };
@@ -110,7 +110,8 @@ export const openAudit = (host: Host, settings: Settings, warn: Warn, clean: Cle
   });
   return {
     write: (entry) => {
-      if (!isBroken) written = append(`${clean(JSON.stringify(entry))}\n`);
+      const text = typeof entry === 'string' ? entry : JSON.stringify(entry);
+      if (!isBroken) written = append(`${clean(text)}\n`);
       return written;
     },
     close: () => written.then(() => file?.close()),
@@ -217,35 +218,43 @@ const watchOf = (notes: RequestNotes | undefined) => {
   };
   return { state, watch };
 };
+type What = Pick<AuditEntry, 'command' | 'profile' | 'service' | 'mock'>;
+/** The members of an entry before its body, as JSON. Rows of a bulk run that start in one millisecond have them in common. */
+const makeHeadText = ({ command, profile, service, mock }: What): ((at: string, asked: Asked) => string) => {
+  let last: { readonly at: string; readonly asked: Asked } | undefined;
+  let text = '';
+  return (at, asked) => {
+    if (last?.at === at && last.asked === asked) return text;
+    last = { at, asked };
+    const { method, shownUrl: url } = asked;
+    text = JSON.stringify({ at, command, profile, service, mock, method, url }).slice(0, -1);
+    return text;
+  };
+};
 type Writing = {
   readonly log: AuditLog;
   readonly timeText: () => string;
   readonly addressOf: ReturnType<typeof makeAddressReader>;
+  readonly headText: ReturnType<typeof makeHeadText>;
   readonly elapsed: Host['elapsed'];
-  readonly what: Pick<AuditEntry, 'command' | 'profile' | 'service' | 'mock'>;
 };
 const startNow = ({ timeText, elapsed }: Writing): Start => ({ at: timeText(), began: elapsed() });
-/** One literal: V8 makes a copy with `...` key by key, and a bulk run writes an entry for each of its rows. */
+/** Writes what JSON.stringify makes of an `AuditEntry`, in less than half of the time: a bulk run has an entry for each row. */
 const writeEntry = (
-  { log, addressOf, elapsed, what: { command, profile, service, mock } }: Writing,
+  { log, addressOf, headText, elapsed }: Writing,
   request: HttpRequest,
   { at, began }: Start,
   outcome: AuditEntry['outcome'],
   status: number | null,
-): Promise<void> =>
-  log.write({
-    at,
-    command,
-    profile,
-    service,
-    mock,
-    method: request.method,
-    url: addressOf(request).shownUrl,
-    body: bodyText(request),
-    outcome,
-    status,
-    duration_ms: Math.round(elapsed() - began),
-  });
+): Promise<void> => {
+  const body = bodyText(request);
+  const bodyJson = body === null ? 'null' : JSON.stringify(body);
+  const durationMs = Math.round(elapsed() - began);
+  const head = headText(at, addressOf(request));
+  return log.write(
+    `${head},"body":${bodyJson},"outcome":"${outcome}","status":${status},"duration_ms":${durationMs}}`,
+  );
+};
 /** Sends the rows of a bulk run, whose own journal guards them. Only the first row waits for its entry. */
 const makeRowSender = (writing: Writing, send: (request: HttpRequest) => Promise<HttpReply>) => {
   let isOpen = false;
@@ -279,7 +288,7 @@ export const auditSender = (
 ) => {
   const addressOf = makeAddressReader();
   const what = { command, profile, service, mock: target.isMock };
-  const writing = { log, timeText: makeTimeText(now), addressOf, elapsed, what };
+  const writing = { log, timeText: makeTimeText(now), addressOf, elapsed, headText: makeHeadText(what) };
   const draftOf = (request: HttpRequest): RequestDraft => {
     const [url, body] = [addressOf(request).shownUrl, bodyText(request)];
     return { at: writing.timeText(), ...what, method: request.method, url, body };

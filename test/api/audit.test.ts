@@ -218,6 +218,40 @@ test('the audit log closes its file after the entries that no request waited for
   expect(effects).toEqual(['/1', '/2', 'close', 'closed']);
 });
 
+test('entries of one millisecond have the method, the address and the body of their own request', async () => {
+  const entries: AuditEntry[] = [];
+  const write = async (entry: AuditEntry | string): Promise<void> =>
+    void entries.push(typeof entry === 'string' ? JSON.parse(entry) : entry);
+  const host = { now: () => 0, elapsed: () => 0 };
+  const target = { baseUrl: 'https://tracker.example', headers: {}, isMock: true, origin: 'test' };
+  const who = { command: 'tracker "bulk"', profile: 'p' };
+  const replies = [201, 409, 503];
+  const request = auditSender(
+    { write, close: async () => {} },
+    host,
+    who,
+    { service: 'tracker', target },
+    async () => replyFrom({ status: replies.shift() ?? 0 }),
+  );
+  const sent = [
+    { method: 'POST', url: 'https://tracker.example/a', body: '{"name":"a \\"b\\" \\u2028"}' },
+    { method: 'PUT', url: 'https://tracker.example/a', body: '{}' },
+    { method: 'PUT', url: 'https://tracker.example/b' },
+  ];
+  for (const one of sent) await request({ ...one, transport: 'pooled' });
+  const outcomes = [
+    { outcome: 'done', status: 201 },
+    { outcome: 'rejected', status: 409 },
+    { outcome: 'unknown', status: 503 },
+  ];
+  expect(entries).toEqual(
+    sent.map(({ body = null, ...asked }, at) => ({
+      ...{ at: '1970-01-01T00:00:00.000Z', ...who, service: 'tracker', mock: true },
+      ...{ ...asked, body, ...outcomes[at], duration_ms: 0 },
+    })),
+  );
+});
+
 describe('the response of a change', () => {
   const bed = (send: () => Promise<HttpReply> = async () => replyFrom({})) => {
     const ends: (() => void)[] = [];
