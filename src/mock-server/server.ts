@@ -71,9 +71,10 @@ const ADDRESS = /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\])$/;
  * Suffixes that cannot be registered (RFC 2606, 6761): `mock.test`, `example.com`; and those by which
  * containers reach their host. Not included: names below `local`, which any machine of the network can claim
  * (multicast DNS), other names below `internal`, which the name server of a network assigns, and names
- * without a dot, which a search domain completes.
+ * without a dot, which a search domain completes. Every label is checked: other programs end the host at `?`, `#`, `/` and `\`.
  */
-const RESERVED = /(^|\.)(localhost|(docker|containers)\.internal|test|invalid|example\.(com|net|org))$/;
+const RESERVED =
+  /^([a-z0-9_-]+\.)*(localhost|(docker|containers)\.internal|test|invalid|example\.(com|net|org))$/;
 const nameOf = (host: string): string =>
   host
     .toLowerCase()

@@ -39,6 +39,11 @@ test.each([
   'a b',
   '[::1].evil.example',
   '127.0.0.1@evil.example',
+  'evil.example?.localhost',
+  'evil.example#.test',
+  'evil.example/.localhost:8080',
+  'evil.example\\.localhost',
+  'evil.example%2f.localhost',
 ])('%s could be led here by its owner', (host) => {
   expect(isOwnHost(host, 'build-7')).toBe(false);
 });
