@@ -51,16 +51,47 @@ export const readProfiles = (host: Host): Profiles => {
   return text === undefined ? { profiles: {} } : parseProfiles(text, file);
 };
 /**
+ * The outermost directory of another user on the way to a directory of opsctl, if every user could create it there. Whoever did
+ * chose the settings and the records of changes. A mounted directory of another user has a parent that only root can write to.
+ */
+const findPlantedDirectory = async (
+  { files }: Host,
+  directory: string,
+  trusted: readonly number[],
+): Promise<string | undefined> => {
+  let planted: string | undefined;
+  for (let at = (await files.realPath(directory)) ?? '/'; ; at = dirname(at)) {
+    const info = await files.info(at);
+    if (info === undefined || at === '/') return undefined;
+    if (!trusted.includes(info.uid)) planted = at;
+    else return planted !== undefined && (info.mode & 0o002) !== 0 ? planted : undefined;
+  }
+};
+const refusePlantedDirectories = async (host: Host, sudo: number): Promise<void> => {
+  const trusted = [0, host.uid, sudo, (await host.files.info('/'))?.uid ?? 0];
+  const state = dirname(directoriesOf(host, MOCK_PROFILE).clusters);
+  for (const directory of new Set([dirname(configFile(host)), state])) {
+    const planted = await findPlantedDirectory(host, directory, trusted);
+    if (planted === undefined) continue;
+    throw new AppError(
+      'config',
+      `${planted} is not used: another user created it in a directory in which every user can create files`,
+      { code: 'CONFIG_UNTRUSTED', tryThis: ['OPSCTL_HOME=DIRECTORY that only you can write to'] },
+    );
+  }
+};
+/**
  * Refuses a configuration file that another user could have written: it selects the servers that receive tokens. As with git, root
  * accepts the files of the user who ran sudo; the owner of its directory could replace the file anyway.
  */
 export const refuseForeignConfiguration = async (host: Host): Promise<void> => {
   const { files } = host;
   if (host.platform === 'win32') return;
+  const sudo = host.uid === 0 ? Number(host.env['SUDO_UID'] ?? 0) : 0;
+  await refusePlantedDirectories(host, sudo);
   const file = await files.realPath(configFile(host));
   const info = file === undefined ? undefined : await files.info(file);
   if (file === undefined || info === undefined) return;
-  const sudo = host.uid === 0 ? Number(host.env['SUDO_UID'] ?? 0) : 0;
   const owners = [0, host.uid, sudo, (await files.info(dirname(file)))?.uid];
   const isForeign = !owners.includes(info.uid);
   if (!isForeign && (info.mode & 0o002) === 0) return;

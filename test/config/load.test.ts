@@ -252,6 +252,50 @@ describe('the owner of the configuration file', () => {
     });
   });
 
+  /** Facts of the directories; root owns the others, and only root can write to them. */
+  const checkAt = (home: Readonly<Record<string, string>>, facts: Readonly<Record<string, Facts>>) => {
+    const host = fakeHost({ env: home });
+    const files = {
+      ...host.files,
+      realPath: async (path: string) => path,
+      info: async (path: string) =>
+        ({
+          kind: 'directory',
+          sizeBytes: 0,
+          modifiedMs: 0,
+          uid: 0,
+          gid: 0,
+          mode: 0o755,
+          ...facts[path],
+        }) as const,
+    };
+    return refuseForeignConfiguration({ ...host, uid: 7, files });
+  };
+  const open = { uid: 0, mode: 0o1777 };
+  const theirs = { uid: 8, mode: 0o755 };
+  test.each([
+    ['XDG_CONFIG_HOME', '/tmp', '/tmp/opsctl'],
+    ['XDG_STATE_HOME', '/tmp', '/tmp/opsctl'],
+    ['XDG_STATE_HOME', '/tmp/shared', '/tmp/shared'],
+    ['OPSCTL_HOME', '/tmp/x', '/tmp/x'],
+  ])('another user cannot choose the content of %s=%s', async (name, value, planted) => {
+    const within = {
+      '/tmp': open,
+      [planted]: theirs,
+      [`${planted}/opsctl`]: theirs,
+      '/tmp/x/config': theirs,
+    };
+    await expect(checkAt({ [name]: value }, within)).rejects.toMatchObject({
+      ...refused,
+      advice: naming(planted),
+    });
+  });
+  test('a mounted directory of another user may have the files of that user', async () => {
+    const mounted = { '/home/a': theirs, '/home/a/config': theirs, '/home/a/config/config.json': theirs };
+    await expect(checkAt({ OPSCTL_HOME: '/home/a' }, mounted)).resolves.toBeUndefined();
+    await expect(checkAt({ OPSCTL_HOME: '/tmp/x' }, { '/tmp': open })).resolves.toBeUndefined();
+  });
+
   test.each([
     ['0602', true],
     ['0666', true],

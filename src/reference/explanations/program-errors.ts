@@ -69,8 +69,12 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
   CONFIG_UNTRUSTED: {
     category: 'config',
     meaning: 'Another user can change the configuration file, which selects the servers that receive tokens.',
-    causes: ['The file belongs to another user.', 'The mode of the file lets every user write to it.'],
-    fix: 'Check the settings, then change the owner or the mode of the file.',
+    causes: [
+      'The file belongs to another user.',
+      'The mode of the file lets every user write to it.',
+      'Another user created the directory of opsctl in a shared directory, such as /tmp.',
+    ],
+    fix: 'Check the settings, then change the owner or the mode of the file, or set OPSCTL_HOME to a directory of your own.',
     example: 'opsctl config list --show-origin',
   },
   CONTROL_CHARACTER: {
