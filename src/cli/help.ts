@@ -285,6 +285,8 @@ export const helpPage = async (
   const topic = topics.find(({ name }) => name === first);
   if (!groups.some(({ name }) => name === first)) {
     if (topic === undefined) throw await nothingOfThatName(groups, first);
+    if (first === 'docs')
+      return pageResult(await (await import('./topics/texts.ts')).readDocs(words.slice(1), host), host);
     return pageResult(await topic.load(), host);
   }
   const found = findCommand(await findGroup(groups, first).load(words), words);
@@ -304,6 +306,11 @@ export type Topic = {
 };
 
 export const topics: readonly Topic[] = [
+  {
+    name: 'docs',
+    summary: 'Tutorials, guides and reference pages; search by words',
+    load: async () => (await import('./topics/texts.ts')).docsPage,
+  },
   {
     name: 'flags',
     summary: 'Flags that every command takes',

@@ -102,8 +102,13 @@ export type Block =
   | { readonly kind: 'text'; readonly text: string }
   /** Terms with what they mean: flags, arguments, commands. */
   | { readonly kind: 'terms'; readonly rows: readonly (readonly [string, string])[] }
-  /** Shell commands; `note` states their purpose. */
-  | { readonly kind: 'shell'; readonly lines: readonly string[]; readonly note?: string };
+  /** Shell commands; `note` states their purpose. A long line breaks with a backslash, but a line of output or of a file does not. */
+  | {
+      readonly kind: 'shell';
+      readonly lines: readonly string[];
+      readonly note?: string;
+      readonly isVerbatim?: true;
+    };
 export type Page = {
   /** `opsctl tracker labels create`, `opsctl help output`. */
   readonly title: string;

@@ -79,7 +79,9 @@ const blockLines = (block: Block, width: number): string[] => {
     case 'shell':
       return [
         ...noteLine(block.note, width),
-        ...block.lines.flatMap((line) => commandLine(line, width - 2)).map((line) => `  ${line}`),
+        ...block.lines
+          .flatMap((line) => (block.isVerbatim ? [line] : commandLine(line, width - 2)))
+          .map((line) => `  ${line}`.trimEnd()),
         '',
       ];
   }

@@ -4,6 +4,8 @@ import { commandPage, groupPage, helpPage, rootPage, topics } from '../../src/cl
 import { groups } from '../../src/commands/program.ts';
 import type { Page } from '../../src/core/result.ts';
 import { pageText } from '../../src/output/page-text.ts';
+import { readDocs, readMarkdown } from '../../src/cli/topics/texts.ts';
+import { partlyMade } from '../support/context.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
 const pages = async (): Promise<Page[]> => {
@@ -76,4 +78,71 @@ test.each([
   await expect(helpPage(groups, [word], fakeHost())).rejects.toMatchObject({
     detail: { tryThis: expect.arrayContaining([`opsctl help ${command}`]) },
   });
+});
+
+const installed = {
+  self: ['node', '/opt/opsctl/bin/opsctl.js'] as const,
+  files: {
+    '/opt/opsctl/docs/README.md':
+      '# opsctl\n\n## How-to guides\n\n- [Restore keys](how-to/restore-keys.md): compare and restore.\n- [Use a fleet](how-to/fleet.md)\n',
+    '/opt/opsctl/docs/how-to/restore-keys.md':
+      '# Restore keys\n\nThis guide restores keys from a snapshot.\n',
+    '/opt/opsctl/docs/how-to/fleet.md': '# Use a fleet\n\nA fleet upgrades many clusters.\n',
+  },
+};
+const docsHost = () => {
+  const host = fakeHost();
+  const files = { read: async (path: string) => installed.files[path as keyof typeof installed.files] };
+  return partlyMade<typeof host>({ self: [...installed.self], files: partlyMade<typeof host.files>(files) });
+};
+
+test('help docs lists the pages of the installation below their headings', async () => {
+  const page = await readDocs([], docsHost());
+  expect(page.blocks.slice(-2)).toEqual([
+    { kind: 'heading', text: 'How-to guides' },
+    {
+      kind: 'terms',
+      rows: [
+        ['restore-keys', 'Restore keys'],
+        ['fleet', 'Use a fleet'],
+      ],
+    },
+  ]);
+});
+
+test.each([[['fleet']], [['how-to/fleet']], [['how-to/fleet.md']]])(
+  'help docs %j shows the page of that name',
+  async (words) => {
+    expect(await readDocs(words, docsHost())).toMatchObject({
+      summary: 'Use a fleet',
+      blocks: [{ kind: 'text', text: 'A fleet upgrades many clusters.' }],
+    });
+  },
+);
+
+test('help docs lists only pages that contain every word', async () => {
+  const [list] = (await readDocs(['snapshot', 'KEYS'], docsHost())).blocks;
+  expect(list).toEqual({
+    kind: 'terms',
+    rows: [['restore-keys', 'Restore keys. This guide restores keys from a snapshot.']],
+  });
+  await expect(readDocs(['snapshot', 'fleet'], docsHost())).rejects.toMatchObject({
+    category: 'usage',
+    detail: { tryThis: ['opsctl help docs', 'opsctl help snapshot'] },
+  });
+});
+
+test('help docs without pages on the machine is an error of the installation', async () => {
+  const host = { ...docsHost(), self: ['/usr/bin/opsctl'] as [string] };
+  await expect(readDocs([], host)).rejects.toMatchObject({ category: 'config' });
+});
+
+test('a page keeps the lines of a file, and a table becomes terms', () => {
+  const text =
+    '# T\n\n1. Write:\n\n   ```yaml\n   a:\n     - b\n   ```\n\n| word | use | not |\n|---|---|---|\n| key | [data](x.md) | member |\n';
+  expect(readMarkdown('t', text).blocks).toEqual([
+    { kind: 'text', text: '1. Write:' },
+    { kind: 'shell', lines: ['a:', '  - b'], isVerbatim: true },
+    { kind: 'terms', rows: [['key', 'use: data; not: member']] },
+  ]);
 });

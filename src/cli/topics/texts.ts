@@ -1,6 +1,8 @@
+import { dirname, join } from 'node:path';
 import { keys } from '../../config/settings.ts';
-import { exitCodes } from '../../core/problem.ts';
-import { heading, type Page, prose, shell, terms } from '../../core/result.ts';
+import { AppError, exitCodes } from '../../core/problem.ts';
+import { type Block, heading, type Page, prose, shell, terms } from '../../core/result.ts';
+import type { Host } from '../../platform/host.ts';
 import { flagTerms, globalFlags } from '../options.ts';
 
 export const page: Page = {
@@ -231,4 +233,170 @@ export const upgradePage: Page = {
     shell('Write an HTML report for the change record', 'opsctl kv report --out upgrade.html'),
     shell('Remove the simulated cluster', 'opsctl mock kv stop --dir ./rehearsal'),
   ],
+};
+
+export const docsPage: Page = {
+  title: 'opsctl help docs',
+  summary: 'Tutorials, guides, reference and explanations of this version, without a network',
+  blocks: [
+    heading('Usage'),
+    shell('Read a page', 'opsctl help docs first-upgrade'),
+    shell('List the pages that contain all of these words', 'opsctl help docs restore snapshot'),
+  ],
+};
+/** A page of the documentation: its name is the last part of its path. */
+type DocPage = { readonly name: string; readonly title: string; readonly path: string };
+/** A list of pages on the start page of the documentation. */
+type Shelf = { readonly title: string; readonly pages: readonly DocPage[] };
+
+const nameOf = (path: string): string =>
+  path
+    .replace(/(?:\/README)?\.md$/, '')
+    .split('/')
+    .at(-1) ?? path;
+/** The pages that the start page links, below their headings. Pure. */
+const shelvesOf = (start: string): Shelf[] =>
+  start
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => ({
+      title: section.slice(0, section.indexOf('\n')).trim(),
+      pages: [...section.matchAll(/\[([^\]\n]{1,200})\]\(([a-z][^)#:\s]{1,200}\.md)\)/g)].map(
+        ([, title = '', path = '']) => ({ name: nameOf(path), title, path }),
+      ),
+    }))
+    .filter(({ pages }) => pages.length > 0);
+
+/** Removes the marks of a link and of emphasis; code keeps its marks. Pure. */
+const plainText = (line: string): string =>
+  line.replace(/\[([^\]\n]{1,200})\]\([^)\s]{1,300}\)/g, '$1').replaceAll('**', '');
+const cellsOf = (line: string): string[] =>
+  line
+    .replace(/^\||\|$/g, '')
+    .split(/(?<!\\)\|/)
+    .map((cell) => plainText(cell.trim()).replaceAll('\\|', '|'));
+/** A table as terms: the first cell, and the other cells below their headings. Pure. */
+const tableTerms = (lines: readonly string[]): Block => {
+  const [head = [], , ...rows] = lines.map(cellsOf);
+  return terms(
+    rows.map(([first = '', ...rest]): [string, string] => [
+      first,
+      rest.length === 1
+        ? (rest[0] ?? '')
+        : rest.map((cell, at) => `${head[at + 1] ?? ''}: ${cell}`).join('; '),
+    ]),
+  );
+};
+/** Removes the indentation that all lines have. Pure. */
+const unindent = (lines: readonly string[]): string[] => {
+  const least = Math.min(...lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/)));
+  return lines.map((line) => line.slice(least));
+};
+/** The block of lines that belong together: a fenced block, a table, a heading or a paragraph. Pure. */
+const blockOf = (text: string): Block => {
+  const lines = text.split('\n');
+  if (/^ *```/.test(text)) {
+    const inner = unindent(lines.slice(1, -1));
+    return /^ *```sh/.test(text)
+      ? shell(undefined, ...inner)
+      : { kind: 'shell', lines: inner, isVerbatim: true };
+  }
+  if (/^#{1,6} /.test(text)) return heading(plainText(text.replace(/^#+ /, '')));
+  if (lines.length > 1 && lines.every((line) => line.startsWith('|'))) return tableTerms(lines);
+  return prose(lines.map(plainText).join('\n'));
+};
+/** The parts of a page: a fenced block, a heading, or lines without an empty line between them. Pure. */
+const splitParts = (text: string): string[] => {
+  const parts: string[][] = [[]];
+  let isFenced = false;
+  for (const line of text.split('\n')) {
+    const isFence = /^ *```/.test(line);
+    const isHeading = !isFenced && /^#{1,6} /.test(line);
+    if ((isFence && !isFenced) || isHeading) parts.push([]);
+    if (isFenced || line.trim() !== '') parts.at(-1)?.push(line);
+    if (isFence) isFenced = !isFenced;
+    if (!isFenced && (isFence || isHeading || line.trim() === '')) parts.push([]);
+  }
+  return parts.filter((lines) => lines.length > 0).map((lines) => lines.join('\n'));
+};
+/** Converts a page in Markdown into the blocks of a help page. Pure. */
+export const readMarkdown = (name: string, text: string): Page => {
+  const blocks = splitParts(text.replace(/<!--[^>]{0,300}-->\n?/g, '')).map(blockOf);
+  const [first] = blocks;
+  return {
+    title: `opsctl help docs ${name}`,
+    summary: first?.kind === 'heading' ? first.text : name,
+    blocks: first?.kind === 'heading' ? blocks.slice(1) : blocks,
+  };
+};
+
+const MOST_FOUND = 12;
+type Found = DocPage & { readonly count: number; readonly line: string };
+/** How often the words appear in a page, and the first line with one of them; undefined if a word is missing. Pure. */
+const matchPage = (page: DocPage, text: string, words: readonly string[]): Found | undefined => {
+  const typed = words.map((word) => word.toLowerCase());
+  const low = `${page.title}\n${text}`.toLowerCase();
+  if (!typed.every((word) => low.includes(word))) return undefined;
+  const inTitle = typed.filter((word) => page.title.toLowerCase().includes(word)).length;
+  const count = typed.reduce((sum, word) => sum + low.split(word).length - 1, 0);
+  const line = text
+    .split('\n')
+    .find((one) => !/^[#|]/.test(one) && typed.some((word) => one.toLowerCase().includes(word)));
+  return { ...page, count: count + inTitle * 1000, line: plainText((line ?? '').replace(/^[>*\s-]+/, '')) };
+};
+const notInstalled = (): AppError =>
+  new AppError('config', 'this installation of opsctl contains no pages of the documentation', {
+    code: 'NOT_VERIFIABLE',
+    tryThis: ['opsctl help', 'install the npm package of opsctl, which contains the directory docs'],
+  });
+const listPage = (shelves: readonly Shelf[]): Page => ({
+  ...docsPage,
+  blocks: [
+    ...docsPage.blocks,
+    ...shelves.flatMap(({ title, pages }) => [
+      heading(title),
+      terms(pages.map((page): [string, string] => [page.name, page.title])),
+    ]),
+  ],
+});
+const foundPage = (words: readonly string[], found: readonly Found[]): Page => {
+  const wanted = JSON.stringify(words.join(' '));
+  if (found.length === 0)
+    throw new AppError('usage', `opsctl help docs: no page contains ${wanted}`, {
+      code: 'UNKNOWN_COMMAND',
+      tryThis: ['opsctl help docs', `opsctl help ${words[0] ?? ''}`],
+    });
+  const best = found.toSorted((a, b) => b.count - a.count).slice(0, MOST_FOUND);
+  const rows = best.map(({ name, title, line }): [string, string] => [
+    name,
+    line === '' ? title : `${title}. ${line}`,
+  ]);
+  return {
+    title: 'opsctl help docs',
+    summary: `${best.length} of ${found.length} pages that contain ${wanted}, best first`,
+    blocks: [terms(rows), prose('Run `opsctl help docs PAGE` to read a page.')],
+  };
+};
+/** What `opsctl help docs [words]` shows: the list of pages, one page, or the pages that contain the words. */
+export const readDocs = async (
+  words: readonly string[],
+  { files, self }: Pick<Host, 'files' | 'self'>,
+): Promise<Page> => {
+  const root = join(dirname(dirname(self[1] ?? '')), 'docs');
+  const read = async (path: string): Promise<string> => {
+    const text = await files.read(join(root, path));
+    if (text === undefined) throw notInstalled();
+    return text;
+  };
+  const shelves = shelvesOf(await read('README.md'));
+  if (words.length === 0) return listPage(shelves);
+  const pages = shelves.flatMap(({ pages: own }) => own);
+  const wanted = words.join(' ').replace(/\.md$/, '');
+  const page = pages.find(({ name, path }) => name === wanted || path === `${wanted}.md`);
+  if (page !== undefined) return readMarkdown(page.name, await read(page.path));
+  const found = await Promise.all(pages.map(async (one) => matchPage(one, await read(one.path), words)));
+  return foundPage(
+    words,
+    found.filter((one) => one !== undefined),
+  );
 };
