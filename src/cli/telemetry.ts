@@ -4,6 +4,7 @@ import { JsonTraceSerializer, ProtobufTraceSerializer } from '@opentelemetry/otl
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, TracerProvider } from '@opentelemetry/sdk-trace';
 import { gzipSync } from 'node:zlib';
+import { headerProblem } from '../core/operation.ts';
 import { AppError, type Category, exitCode, messageOf } from '../core/problem.ts';
 import type { Redactor } from '../output/types.ts';
 import type { Host, HttpRequest, StepMark } from '../platform/host.ts';
@@ -44,6 +45,17 @@ const pairsIn = (text: string, name: string): Record<string, string> => {
     }),
   );
 };
+/** The headers for the collector. The error names the variable and repeats no value. */
+const headersIn = (env: Env): Record<string, string> => {
+  const own = 'OTEL_EXPORTER_OTLP_TRACES_HEADERS';
+  const name = env[own]?.trim() ? own : 'OTEL_EXPORTER_OTLP_HEADERS';
+  const headers = pairsIn(read(env, 'HEADERS') ?? '', name);
+  for (const [header, value] of Object.entries(headers)) {
+    const wrong = headerProblem(name, header, value);
+    if (wrong !== undefined) refuse(name, wrong.message);
+  }
+  return headers;
+};
 const endpointOf = (env: Env): string => {
   const own = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']?.trim();
   const base = env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim() || DEFAULT_ENDPOINT;
@@ -79,7 +91,7 @@ export const exportTarget = (env: Env): ExportTarget | undefined => {
   const service = env['OTEL_SERVICE_NAME']?.trim();
   return {
     url: endpointOf(env),
-    headers: pairsIn(read(env, 'HEADERS') ?? '', 'OTEL_EXPORTER_OTLP_HEADERS'),
+    headers: headersIn(env),
     timeoutMs: timeoutOf(env),
     isJson: oneOf(env, 'PROTOCOL', ['http/protobuf', 'http/json']) === 'http/json',
     isCompressed: oneOf(env, 'COMPRESSION', ['none', 'gzip']) === 'gzip',

@@ -4,7 +4,7 @@ import { nearest } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
 import { type Setting, type Settings, type Key, findSettingKey, removalOf } from './settings.ts';
 import { durationMs, longestMs } from '../core/format.ts';
-import { isHeaderName, isHeaderValue } from '../core/operation.ts';
+import { isHeaderName, isWrittenHeader, isHeaderValue } from '../core/operation.ts';
 
 /** The key with a service's URL and the keys of the secrets that go with it. */
 type Endpoint = {
@@ -240,10 +240,13 @@ const isDuration: Rule = (value) => {
         tryThis: 'write it like 30s or 5m',
       };
 };
-const isName: Rule = (value) =>
-  isHeaderName(value)
-    ? undefined
-    : { why: `is not a header name: ${quoteText(value)}`, tryThis: 'write it like X-Api-Token' };
+const isName: Rule = (value) => {
+  const tryThis = 'write it like X-Api-Token';
+  if (!isHeaderName(value)) return { why: `is not a header name: ${quoteText(value)}`, tryThis };
+  return isWrittenHeader(value)
+    ? { why: `cannot be ${value}: opsctl writes this header`, tryThis }
+    : undefined;
+};
 /** A token travels in a header. The message does not repeat it. */
 const isToken: Rule = (value, { key, env }) =>
   isHeaderValue(value)

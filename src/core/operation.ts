@@ -173,6 +173,17 @@ const ownHeaders = new Set([
   ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
   ...['transfer-encoding', 'upgrade'],
 ]);
+/** Headers that opsctl writes into every request. A setting that names one of them would replace its value. */
+const requestHeaders = new Set([
+  'accept',
+  'accept-encoding',
+  'content-encoding',
+  'content-type',
+  'user-agent',
+]);
+/** Returns whether opsctl or the HTTP client writes this header, so that a token cannot travel in it. */
+export const isWrittenHeader = (name: string): boolean =>
+  ownHeaders.has(name.toLowerCase()) || requestHeaders.has(name.toLowerCase());
 /** Returns whether HTTP allows this name of a header (RFC 9110 5.1). */
 export const isHeaderName = (text: string): boolean => NAME.test(text);
 /** Returns whether HTTP allows this value of a header (RFC 9110 5.5): no line ends and no other control characters. */

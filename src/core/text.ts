@@ -150,6 +150,11 @@ export const wrapMessages = (text: string, width: number): string =>
     .split('\n')
     .map((line) => wrapMessage(line, width, `${/^ */.exec(line)?.[0] ?? ''}  `))
     .join('\n');
+/** The mark before a question, and the choices and the cursor after it: `? Delete it? (y/N) `. */
+const AROUND_QUESTION = 10;
+/** Wraps a question at words, so that its choices fit behind its last line. Pure. */
+export const wrapQuestion = (text: string, columns: number): string =>
+  wrapMessages(text, Math.max(40, columns || 80) - AROUND_QUESTION);
 /** A command line, and a line of a file that a plan adds or removes: a person copies these. */
 const COPIED_LINE = /^\s*[$+-] /;
 /** Wraps a text that its result marks as prose. Lines that a person copies stay whole. Pure. */

@@ -1,5 +1,8 @@
 /** Help fits the terminal: every page, at every width. */
 import { expect, test } from 'vitest';
+import { versionRows } from '../../src/api-specs/etcd/versions.ts';
+import { parseCommand } from '../../src/cli/parse.ts';
+import { bare } from '../../src/core/field.ts';
 import { commandPage, groupPage, helpPage, rootPage, topics } from '../../src/cli/help.ts';
 import { groups } from '../../src/commands/program.ts';
 import type { Page } from '../../src/core/result.ts';
@@ -145,4 +148,44 @@ test('a page keeps the lines of a file, and a table becomes terms', () => {
     { kind: 'shell', lines: ['a:', '  - b'], isVerbatim: true },
     { kind: 'terms', rows: [['key', 'use: data; not: member']] },
   ]);
+});
+
+/** `For a maintenance window.`, but not `With --at: restore only the keys`, whose statement follows the mark. */
+const FRAGMENT = /^(?:After|At|Before|By|During|For|From|If|In|On|To|When|With|Without)\b[^,:;]*$/;
+const sentences = (text: string): string[] => text.split(/(?<=\.)\s+(?=[A-Z`])/);
+
+test('no sentence and no summary of the help is a phrase without a statement', async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  const found = commands.flatMap(({ path, summary, about = '', flags = {} }) =>
+    [summary, ...sentences(about), ...Object.values(flags).map((flag) => flag.summary)]
+      .filter((text) => FRAGMENT.test(text.replace(/\.$/, '')))
+      .map((text) => `${path.join(' ')}: ${text}`),
+  );
+  expect(found).toEqual([]);
+});
+
+const flagsOfVersions = async () => {
+  const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
+  return commands.flatMap((command) =>
+    Object.entries(command.flags ?? {})
+      .filter(([, { value }]) => value === 'minor')
+      .map(([name, flag]) => ({ command, name, flag })),
+  );
+};
+
+test('every flag for a minor version lists the versions that opsctl knows', async () => {
+  const flags = await flagsOfVersions();
+  expect(flags.length).toBeGreaterThan(4);
+  for (const { command, name, flag } of flags)
+    expect(bare(flag.field), `${command.path.join(' ')} --${name}`).toMatchObject({
+      enum: versionRows.map(({ minor }) => minor),
+    });
+});
+
+test.each(['3.9', '3.1', '4.0', '3', ''])('no flag for a minor version accepts %j', async (value) => {
+  for (const { command, name } of await flagsOfVersions())
+    await expect(parseCommand(command, [`--${name}=${value}`])).rejects.toMatchObject({
+      category: 'usage',
+      detail: { problems: expect.arrayContaining([expect.objectContaining({ path: `--${name}` })]) },
+    });
 });

@@ -269,6 +269,19 @@ describe('export', () => {
       'OTEL_EXPORTER_OTLP_ENDPOINT',
     ],
     ['damaged headers', { OTEL_EXPORTER_OTLP_HEADERS: 'mark-header' }, [], 'OTEL_EXPORTER_OTLP_HEADERS'],
+    [
+      'a name that HTTP does not allow for a header',
+      { OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x key=mark-header' },
+      [],
+      'OTEL_EXPORTER_OTLP_TRACES_HEADERS must start with the name of a header',
+    ],
+    [
+      'a header that opsctl writes',
+      { OTEL_EXPORTER_OTLP_HEADERS: 'content-length=mark-header' },
+      [],
+      'OTEL_EXPORTER_OTLP_HEADERS cannot set content-length',
+    ],
+    ['a line end in a header', { OTEL_EXPORTER_OTLP_HEADERS: 'x-key=mark-header%0Ay' }, [], 'line ends'],
     ['a damaged timeout', { OTEL_EXPORTER_OTLP_TIMEOUT: 'soon' }, [], 'milliseconds'],
     [
       'headers over plain HTTP',

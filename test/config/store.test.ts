@@ -174,6 +174,8 @@ describe('values', () => {
     ['tracker.url', 'http://t.example', 'usage'],
     ['tracker.url', 'nonsense', 'usage'],
     ['tracker.token_header', 'two words', 'usage'],
+    ['tracker.token_header', 'Host', 'usage'],
+    ['tracker.token_header', 'content-type', 'usage'],
     ['mock', 'always', 'usage'],
     ['timeout', '', 'usage'],
     ['timeout', '0', 'usage'],

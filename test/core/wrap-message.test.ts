@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { makeShowAdvice, next } from '../../src/core/next.ts';
-import { messageColumns, wrapDrawing, wrapMessage, wrapMessages } from '../../src/core/text.ts';
+import { messageColumns, wrapDrawing, wrapMessage, wrapMessages, wrapQuestion } from '../../src/core/text.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { renderError } from '../../src/output/error.ts';
 import { makeLogger } from '../../src/output/logger.ts';
@@ -134,4 +134,14 @@ test('a terminal without a size has 80 places', () => {
 test('a long word with many hyphens is read in one pass', () => {
   const word = '--a'.repeat(6000);
   expect(wrapMessage(`invalid value ${word}`, 40, '  ').split('\n')).toEqual(['invalid value', `  ${word}`]);
+});
+test('a question breaks at words and leaves room for its choices', () => {
+  const question =
+    'Upgrade cluster "orders" from 3.2 to 3.3, one member after the other? Type the cluster name to confirm:';
+  const shown = wrapQuestion(question, 60).split('\n');
+  expect(shown.length).toBeGreaterThan(1);
+  expect(shown.every((line) => line.length <= 50)).toBe(true);
+  expect(shown.map((line) => line.trim()).join(' ')).toBe(question);
+  expect(wrapQuestion('Delete it?', 60)).toBe('Delete it?');
+  expect(wrapQuestion(question, 0)).toBe(wrapQuestion(question, 80));
 });

@@ -146,7 +146,7 @@ export const consoleTable = {
         client: req(help(str(), 'Client ID')),
         receiver: req({ ...help(str(2000), 'URL that receives the events'), format: 'url' }),
         types: help(
-          list(oneOf(...allEventTypes)),
+          list(oneOf(...allEventTypes), { min: 1 }),
           'Event types (default: sessions-revoked, token-revoked and account-disabled)',
         ),
       },

@@ -90,11 +90,13 @@ export const givenVersions = async (
 };
 
 const targets = versionRows.flatMap(({ minor }) => nextMinor(minor) ?? []);
+/** A minor version that opsctl upgrades from or to. */
+export const minorField = str(16, { enum: versionRows.map(({ minor }) => minor) });
 export const planFlags = {
   ...clusterFlags,
   to: {
     effects: [],
-    field: str(16, { pattern: '^\\d+\\.\\d+$' }),
+    field: minorField,
     summary: `Target version (${targets.join(', ')}) (default: the next version)`,
     value: 'minor',
     suggest: targets,

@@ -1,4 +1,4 @@
-import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { minorOf, rowOf, versionRows } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { duration, req, str } from '../../core/field.ts';
@@ -197,8 +197,15 @@ export const readCondition = (text: string): Condition => {
   if (text === 'healthy') return isHealthy;
   if (text === 'finished') return isFinished;
   const version = /^version=(\d+\.\d+(?:\.\d+)?)$/.exec(text)?.[1];
-  if (version !== undefined) return isVersion(version);
-  throw invalidArguments([problem('--for', 'enum', 'must be healthy, finished or version=MAJOR.MINOR')]);
+  const isKnown = rowOf(version) !== undefined;
+  if (version !== undefined && isKnown) return isVersion(version);
+  throw invalidArguments([
+    problem(
+      '--for',
+      'enum',
+      `must be healthy, finished or version=MAJOR.MINOR, with a version from ${versionRows[0]?.minor} to ${versionRows.at(-1)?.minor}`,
+    ),
+  ]);
 };
 const waitFlags = {
   ...endpointFlags,

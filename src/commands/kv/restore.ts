@@ -1,6 +1,5 @@
 import { next } from '../../core/next.ts';
 import { basename } from 'node:path';
-import { versionRows } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, str } from '../../core/field.ts';
@@ -11,7 +10,7 @@ import { recordResult, type Result } from '../../core/result.ts';
 import type { ClusterHold, Plan, UpgradeEvent } from '../../kv/engine/model.ts';
 import type { RehearsalResult } from '../../kv/upgrade/rehearse/rehearse.ts';
 import type { RestorePlan, RestoreSource } from '../../kv/upgrade/restore/plan.ts';
-import { clusterFlags, planFlags } from './flags.ts';
+import { clusterFlags, minorField, planFlags } from './flags.ts';
 import {
   driverFor,
   makePlanRefusedError,
@@ -35,10 +34,9 @@ const restoreFlags = {
     complete: 'file',
   },
   to: {
-    field: str(16, { pattern: '^\\d+\\.\\d+$' }),
+    field: minorField,
     summary: 'Version to rebuild (default: the version before the last run)',
     value: 'minor',
-    suggest: versionRows.map(({ minor }) => minor),
   },
   'skip-hash-check': {
     field: bool(),
@@ -339,7 +337,7 @@ export const rehearse = defineCommand({
   noDryRun: 'it only works on copies; opsctl kv plan shows the steps',
   summary: 'Rehearse an upgrade on a private copy of the cluster',
   about:
-    'Restores a snapshot into a private cluster on this machine and runs the same plan there. Uses the real binaries if the cluster file lists them and ctl_binary, and simulated servers otherwise. Only reads from the cluster itself. Exits with code 20 if the rehearsal fails.',
+    'Restores a snapshot into a private cluster on this machine and runs the same plan there. Uses the real binaries if the cluster file lists them and ctl_binary, and simulated servers otherwise. Reads from the cluster and changes nothing in it. Exits with code 20 if the rehearsal fails.',
   flags: rehearseFlags,
   examples: [{ line: 'opsctl kv rehearse --cluster cluster.yaml', says: 'Rehearse the night before' }],
   check: (values) =>

@@ -76,7 +76,7 @@ export const top = defineCommand({
   path: ['kv', 'top'],
   summary: 'Monitor members, leader, lag, alarms, sizes and the run',
   about:
-    'For a maintenance window. On a terminal, shows a full-screen view with keys: c check, p plan, u upgrade, h hold, r rollback, ? list of the keys, q quit. Each key prompts like the command of the same name. Without a terminal, prints one snapshot, or with -o ndjson one JSON object per refresh. Makes no changes, except that --canary writes one key and removes it.',
+    'Shows the state of a cluster during a maintenance window. On a terminal, it is a full-screen view with keys: c check, p plan, u upgrade, h hold, r rollback, ? list of the keys, q quit. Each key prompts like the command of the same name. Without a terminal, prints one snapshot, or with -o ndjson one JSON object per refresh. Makes no changes, except that --canary writes one key and removes it.',
   flags,
   examples: [
     { line: 'opsctl kv top --cluster cluster.yaml', says: 'Monitor a cluster during a maintenance window' },

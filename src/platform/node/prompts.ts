@@ -2,6 +2,7 @@ import type { Interface } from 'node:readline';
 import { confirm, input, password, search, select } from '@inquirer/prompts';
 import ora from 'ora';
 import { AppError } from '../../core/problem.ts';
+import { wrapQuestion } from '../../core/text.ts';
 import type { Choice, Prompts } from '../host.ts';
 import { builtin } from './builtin.ts';
 
@@ -69,15 +70,20 @@ const ask = async <T>(question: (context: Context) => Promise<T>, given?: AbortS
     process.stdin.pause();
   }
 };
+const onScreen = (question: string): string => wrapQuestion(question, process.stderr.columns);
 /** Questions drawn by @inquirer/prompts. */
 export const inquirerPrompts = (): Prompts => ({
-  confirm: (message, fallback) => ask((at) => confirm({ message, default: fallback }, at)),
-  text: (message, { secret, fallback, signal } = {}) =>
-    ask(
+  confirm: (question, fallback) =>
+    ask((at) => confirm({ message: onScreen(question), default: fallback }, at)),
+  text: (question, { secret, fallback, signal } = {}) => {
+    const message = onScreen(question);
+    return ask(
       (at) => (secret ? password({ message, mask: '*' }, at) : input({ message, default: fallback }, at)),
       signal,
-    ),
-  select: (message, choices) => {
+    );
+  },
+  select: (question, choices) => {
+    const message = onScreen(question);
     const all = choices.map(({ value, label }) => ({ value, name: label }));
     if (all.length <= LONG_LIST) return ask((at) => select({ message, choices: all }, at));
     // A part of the title finds a record in a long list.
@@ -116,7 +122,7 @@ const readTyped = (question: string, isSecret: boolean, signal: AbortSignal): Pr
       else resolve(line);
     });
     // Only now, because early typing must not be shown either.
-    log(question);
+    log(onScreen(question));
   });
 const confirmInPlainText = async (question: string, fallback: boolean): Promise<boolean> => {
   for (;;) {

@@ -78,7 +78,10 @@ describe('kv wait', () => {
   ])('knows whether a cluster is %s: %#', (condition, seenNow, isTrue) => {
     expect(readCondition(condition)(seenNow) === undefined).toBe(isTrue);
   });
-  it.each(['', 'ready', 'version=', 'version=x'])('rejects the condition %j', (text) => {
-    expect(() => readCondition(text)).toThrow(expect.objectContaining({ category: 'usage' }));
-  });
+  it.each(['', 'ready', 'version=', 'version=x', 'version=3.9', 'version=4.0.1'])(
+    'rejects the condition %j',
+    (text) => {
+      expect(() => readCondition(text)).toThrow(expect.objectContaining({ category: 'usage' }));
+    },
+  );
 });
