@@ -52,12 +52,12 @@ export const history = defineCommand({
     return rowsResult(rows, {
       columns: [
         'started_at',
-        'cluster',
         'run',
         'action',
         'from',
         'to',
         'outcome',
+        'cluster',
         'duration_ms',
         'by',
         'accepted',

@@ -30,7 +30,7 @@ const reportEnding = async (context: Context, { ending, report }: SessionResult)
   return {
     kind: 'record',
     data: { ...report, next: report.next?.map((step) => context.showAdvice(step)) },
-    view: { text, name: 'run' },
+    view: { text, isProse: true, name: 'run' },
     ...exit,
   };
 };

@@ -133,10 +133,23 @@ const outcomeMark = ({ outcome, isRollback }: RunModel, frame: number): readonly
   if (outcome === 'held') return ['!', 'yellow'];
   return mark(outcome === 'done' || (outcome === 'rolled-back' && isRollback) ? 'done' : 'failed', frame);
 };
+/** What the run does now, on one line. A closing statement stays on the screen, so it is shown whole. */
+const statusLines = (state: RunModel, look: LiveView): string[] => {
+  const [turn, color] = outcomeMark(state, look.frame);
+  const columns = look.columns - 14;
+  const lines =
+    state.outcome === undefined
+      ? [cutToWidth(state.now, columns)]
+      : wrapMessage(state.now, columns, '').split('\n');
+  const time = paint(look, 'dim', durationText(state.elapsedMs));
+  return lines.map((line, at) => {
+    const start = at === 0 ? paint(look, color, turn) : ' ';
+    return `${start} ${line}${at === lines.length - 1 ? `  ${time}` : ''}`;
+  });
+};
 /** The current lines of the table. Pure. */
 export const liveLines = (state: RunModel, look: LiveView): string[] => {
   if (state.title === '') return [];
-  const [turn, color] = outcomeMark(state, look.frame);
   const confirm =
     state.confirm === 'none'
       ? []
@@ -155,7 +168,7 @@ export const liveLines = (state: RunModel, look: LiveView): string[] => {
       : [
           `  ${paint(look, state.canary?.failed === 0 ? 'dim' : 'yellow', cutToWidth(canary, look.columns - 2))}`,
         ]),
-    `${paint(look, color, turn)} ${cutToWidth(state.now, look.columns - 14)}  ${paint(look, 'dim', durationText(state.elapsedMs))}`,
+    ...statusLines(state, look),
   ];
 };
 

@@ -114,3 +114,16 @@ describe('colors of the live table', () => {
     expect(painted()[0]).toBe('^[1mupgrade of test^[22m');
   });
 });
+
+describe('the last line', () => {
+  const now =
+    'held after 1 of 3 members (n1 on 3.3): every member can still return to 3.2 without a loss of data';
+  it('is one line while the run continues', () => {
+    expect(lines({ now }, { columns: 60 })).toHaveLength(lines().length);
+  });
+  it('shows the whole statement when the run has ended', () => {
+    const shown = lines({ now, outcome: 'held' }, { columns: 60 }).slice(lines().length - 1);
+    expect(shown.map((line) => line.slice(2)).join(' ')).toBe(`${now}  1.5 s`);
+    expect(shown.every((line) => line.length <= 60)).toBe(true);
+  });
+});
