@@ -240,9 +240,15 @@ type Agent = HttpAgent | HttpsAgent;
  */
 const idleTimes = () => {
   const [limits, endsAt] = [new WeakMap<object, number>(), new WeakMap<object, number>()];
+  /** No idle connection of an agent ends before. An upgrade has one for each member, and most requests come earlier. */
+  const firstEnd = new WeakMap<object, number>();
   return {
     watchAgent: <A extends Agent>(agent: A): A => {
-      agent.on('free', (socket: object) => void endsAt.set(socket, elapsedMs() + (limits.get(socket) ?? 0)));
+      agent.on('free', (socket: object) => {
+        const end = elapsedMs() + (limits.get(socket) ?? 0);
+        endsAt.set(socket, end);
+        firstEnd.set(agent, Math.min(end, firstEnd.get(agent) ?? end));
+      });
       return agent;
     },
     watchCall: (call: ClientRequest): ClientRequest =>
@@ -250,8 +256,16 @@ const idleTimes = () => {
         limits.set(socket, idleLimitMs(flatHeaders(headers)['keep-alive'])),
       ),
     closeExpired: (agent: Agent): void => {
-      for (const sockets of Object.values(agent.freeSockets))
-        for (const socket of sockets ?? []) if (elapsedMs() >= (endsAt.get(socket) ?? 0)) socket.destroy();
+      const now = elapsedMs();
+      if (now < (firstEnd.get(agent) ?? 0)) return;
+      let first = Number.POSITIVE_INFINITY;
+      for (const socket of Object.values(agent.freeSockets).flatMap((sockets) => sockets ?? [])) {
+        const end = endsAt.get(socket) ?? 0;
+        if (now >= end) socket.destroy();
+        else first = Math.min(first, end);
+      }
+      if (first === Number.POSITIVE_INFINITY) firstEnd.delete(agent);
+      else firstEnd.set(agent, first);
     },
   };
 };

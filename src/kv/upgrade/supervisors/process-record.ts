@@ -77,6 +77,39 @@ const infoHere = async (host: Host, pid: number): Promise<ProcessInfo | undefine
     ...(startMark === undefined ? {} : { startMark }),
   };
 };
+/** The processes of this machine by the name of their program, read for one round of an observation. */
+type Scan = (programs: ReadonlySet<string>) => Promise<readonly ProcessInfo[]>;
+const scanHere = async (host: Host): Promise<Scan> => {
+  const names = (await host.files.list('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
+  const programs = names.map((name) =>
+    (wordsIn(textAt(host, `/proc/${name}/cmdline`))[0] ?? '').replace(/^.*\//, ''),
+  );
+  const read = new Map<string, Promise<ProcessInfo | undefined>>();
+  const infoOf = (name: string): Promise<ProcessInfo | undefined> => {
+    const known = read.get(name) ?? infoHere(host, Number(name));
+    read.set(name, known);
+    return known;
+  };
+  return async (wanted) => {
+    const found = names.filter((_, at) => wanted.has(programs[at] ?? ''));
+    return (await Promise.all(found.map(infoOf))).flatMap((one) => one ?? []);
+  };
+};
+const nextScans = new WeakMap<Host, Promise<Scan>>();
+/**
+ * The scan that begins in the next turn. An observation looks for the processes of all members at once, and each of them
+ * would read each process of the machine. A scan that has begun takes no more requests: it may be older than a request.
+ */
+const nextScan = (host: Host): Promise<Scan> => {
+  const next =
+    nextScans.get(host) ??
+    host.turn().then(() => {
+      nextScans.delete(host);
+      return scanHere(host);
+    });
+  nextScans.set(host, next);
+  return next;
+};
 /** The processes of this machine. Each process is read when it is requested. */
 export const localProcesses = (host: Host): ProcessTable => ({
   pidIn: async (pidFile) => {
@@ -84,13 +117,7 @@ export const localProcesses = (host: Host): ProcessTable => ({
     return pid > 1 && host.processes.isAlive(pid) ? pid : undefined;
   },
   get: (pid) => infoHere(host, pid),
-  all: async (programs) => {
-    const names = (await host.files.list('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
-    const isWanted = (name: string): boolean =>
-      programs.has((wordsIn(textAt(host, `/proc/${name}/cmdline`))[0] ?? '').replace(/^.*\//, ''));
-    const servers = await Promise.all(names.filter(isWanted).map((name) => infoHere(host, Number(name))));
-    return servers.flatMap((one) => one ?? []);
-  },
+  all: async (programs) => (await nextScan(host))(programs),
   realPath: (path) => host.files.realPath(path).catch(() => undefined),
 });
 

@@ -75,6 +75,22 @@ describe('processes of this machine', () => {
     const found = async (...names: string[]) => (await table.all(new Set(names))).map(({ pid }) => pid);
     expect([await found('etcd'), await found('bash', 'etcd'), await found('sh')]).toEqual([[7], [7, 8], []]);
   });
+  it('members of one observation share a scan, and a later member starts a new one', async () => {
+    let lists = 0;
+    const list: typeof host.files.list = (path) => {
+      lists += 1;
+      return host.files.list(path);
+    };
+    const machine = { ...host, files: { ...host.files, list } };
+    const pidsFor = async (...names: string[]) =>
+      (await localProcesses(machine).all(new Set(names))).map(({ pid }) => pid);
+    expect(await Promise.all([pidsFor('etcd'), pidsFor('bash'), pidsFor('sh')])).toEqual([[7], [8], []]);
+    expect(lists).toBe(1);
+    await host.files.replace('/proc/9/cmdline', 'etcd\0');
+    expect([await pidsFor('etcd'), lists]).toEqual([[7, 9], 2]);
+    await host.files.remove('/proc/9/cmdline');
+    expect([await pidsFor('etcd'), lists]).toEqual([[7], 3]);
+  });
 });
 
 const member: MemberSpec = {
