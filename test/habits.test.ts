@@ -48,10 +48,16 @@ test('no test of real parts has a time limit below the limit of its project', ()
     .filter((path) => path.endsWith('.real.test.ts'))
     .flatMap((path) => {
       const text = readFileSync(join(root, path), 'utf8');
-      const found = text.matchAll(/^\s*\}, (?<same>\d+_000)\);$|^\s*(?<own>\d+_000),\n\s*\);$/gm);
+      const found = text.matchAll(
+        /^\s*\}, (?<same>\d+_000)\);$|^\s*(?<own>\d+_000),\n\s*\);$|\{\s{0,9}timeout: (?<option>\d+_000),?\s{0,9}\}, (?:async )?\(|^const \w*LIMIT\w* = (?<named>\d+_000);$/gm,
+      );
       return [...found].map(({ groups }) => ({
         path,
-        ms: Number((groups?.['same'] ?? groups?.['own'] ?? '').replaceAll('_', '')),
+        ms: Number(
+          Object.values(groups ?? {})
+            .find((one) => one !== undefined)
+            ?.replaceAll('_', ''),
+        ),
       }));
     });
   expect(limits.length).toBeGreaterThan(0);

@@ -18,7 +18,6 @@ import { makeDirectory } from '../support/directory.ts';
 
 const load: Load = async (name) => import(pathToFileURL(peers().resolve(name)).href);
 const root = new URL('../../', import.meta.url).pathname;
-const LIMIT_MS = 180_000;
 const trusted = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const jobs = { publicKey: trusted.publicKey, issuer: 'https://ci.example.com' };
 
@@ -140,77 +139,65 @@ const signIn = async (user: Reader): Promise<void> => {
 };
 
 describe.skipIf(noChromium())('a new user follows the guides at oidc-provider', () => {
-  test(
-    'as a person: configure, check, sign in, verify, add a scope, bind the tokens, sign out',
-    async () => {
-      const user = await reader();
-      await signIn(user);
-      for (const [command = ''] of commandsBelow(guide, 'Verify'))
-        expect(await user.follow(command)).toContain('openid');
-      const [[add = ''] = []] = commandsBelow(guide, 'Add a scope later');
-      const added = user.follow(add, scopes);
-      await server.signIn(await openedAddress(1));
-      await added;
-      expect(await user.follow('opsctl auth status')).toMatch(/openid[\s\S]*email|email[\s\S]*openid/);
-      const [[bind = ''] = []] = commandsBelow(guide, 'Bind the tokens to this machine');
-      const bound = user.follow(bind, scopes);
-      await server.signIn(await openedAddress(2));
-      await bound;
-      expect(await user.follow('opsctl auth token -o json')).toContain('DPoP');
-      for (const [command = ''] of commandsBelow(guide, 'Undo')) await user.follow(command);
-      await user.follow('opsctl auth status', {}, 4);
-    },
-    LIMIT_MS,
-  );
+  test('as a person: configure, check, sign in, verify, add a scope, bind the tokens, sign out', async () => {
+    const user = await reader();
+    await signIn(user);
+    for (const [command = ''] of commandsBelow(guide, 'Verify'))
+      expect(await user.follow(command)).toContain('openid');
+    const [[add = ''] = []] = commandsBelow(guide, 'Add a scope later');
+    const added = user.follow(add, scopes);
+    await server.signIn(await openedAddress(1));
+    await added;
+    expect(await user.follow('opsctl auth status')).toMatch(/openid[\s\S]*email|email[\s\S]*openid/);
+    const [[bind = ''] = []] = commandsBelow(guide, 'Bind the tokens to this machine');
+    const bound = user.follow(bind, scopes);
+    await server.signIn(await openedAddress(2));
+    await bound;
+    expect(await user.follow('opsctl auth token -o json')).toContain('DPoP');
+    for (const [command = ''] of commandsBelow(guide, 'Undo')) await user.follow(command);
+    await user.follow('opsctl auth status', {}, 4);
+  });
 
-  test(
-    'as a person whose server publishes no metadata and whose client has a secret',
-    async () => {
-      const user = await reader({ CLIENT_SECRET: 'desktop secret:1' });
-      const [, configure = [], secret = [], , login = []] = commandsBelow(guide, 'Steps');
-      const values = { CLIENT_ID: 'desktop', '/authorize': '/auth' };
-      for (const command of [...configure, ...secret]) await user.follow(command, values);
-      const end = user.follow(`OPSCTL_CLIENT_AUTH=basic ${login[0]}`, scopes);
-      await server.signIn(await openedAddress());
-      expect(await end).toMatch(/signed in|Signed in/);
-    },
-    LIMIT_MS,
-  );
+  test('as a person whose server publishes no metadata and whose client has a secret', async () => {
+    const user = await reader({ CLIENT_SECRET: 'desktop secret:1' });
+    const [, configure = [], secret = [], , login = []] = commandsBelow(guide, 'Steps');
+    const values = { CLIENT_ID: 'desktop', '/authorize': '/auth' };
+    for (const command of [...configure, ...secret]) await user.follow(command, values);
+    const end = user.follow(`OPSCTL_CLIENT_AUTH=basic ${login[0]}`, scopes);
+    await server.signIn(await openedAddress());
+    expect(await end).toMatch(/signed in|Signed in/);
+  });
 
-  test(
-    'over SSH: forward the port, paste the address, sign in at two times, enter a code',
-    async () => {
-      const page = 'sign-in-over-ssh.md';
-      const user = await reader({ SSH_CONNECTION: '192.0.2.1 50000 192.0.2.2 22', USER: 'ada' });
-      const [prepare = []] = commandsBelow(page, 'Prepare');
-      const values = { CLIENT_ID: 'opsctl', 'SCOPE SCOPE': 'openid offline_access' };
-      for (const command of prepare) await user.follow(command, values);
-      const [[forward = ''] = []] = commandsBelow(page, 'Option 1: forward the port');
-      const forwarded = user.follow(forward);
-      const first = await user.sees(/auth\?\S+\s/);
-      await server.signIn(addressOn(first));
-      expect(await forwarded).toMatch(/ssh -N -L (\d+):127\.0\.0\.1:\1 \S*192\.0\.2\.2/);
+  test('over SSH: forward the port, paste the address, sign in at two times, enter a code', async () => {
+    const page = 'sign-in-over-ssh.md';
+    const user = await reader({ SSH_CONNECTION: '192.0.2.1 50000 192.0.2.2 22', USER: 'ada' });
+    const [prepare = []] = commandsBelow(page, 'Prepare');
+    const values = { CLIENT_ID: 'opsctl', 'SCOPE SCOPE': 'openid offline_access' };
+    for (const command of prepare) await user.follow(command, values);
+    const [[forward = ''] = []] = commandsBelow(page, 'Option 1: forward the port');
+    const forwarded = user.follow(forward);
+    const first = await user.sees(/auth\?\S+\s/);
+    await server.signIn(addressOn(first));
+    expect(await forwarded).toMatch(/ssh -N -L (\d+):127\.0\.0\.1:\1 \S*192\.0\.2\.2/);
 
-      const [[paste = ''] = []] = commandsBelow(page, 'Option 2: paste the result');
-      const pasted = user.follow(paste);
-      const second = await user.sees(/goes to http:\S+\s/);
-      const bar = await server.signInElsewhere(addressOn(second));
-      await user.answer(bar);
-      expect(await pasted).toContain('signed in as');
+    const [[paste = ''] = []] = commandsBelow(page, 'Option 2: paste the result');
+    const pasted = user.follow(paste);
+    const second = await user.sees(/goes to http:\S+\s/);
+    const bar = await server.signInElsewhere(addressOn(second));
+    await user.answer(bar);
+    expect(await pasted).toContain('signed in as');
 
-      const [[start = ''] = [], [finish = ''] = []] = commandsBelow(page, 'Option 3: sign in at two times');
-      const later = await server.signInElsewhere(addressOn(await user.follow(start)));
-      await user.follow(finish, { URL: later });
+    const [[start = ''] = [], [finish = ''] = []] = commandsBelow(page, 'Option 3: sign in at two times');
+    const later = await server.signInElsewhere(addressOn(await user.follow(start)));
+    await user.follow(finish, { URL: later });
 
-      const [[device = ''] = []] = commandsBelow(page, 'Option 4: enter a code on another device');
-      const coded = user.follow(device);
-      const code = /[A-Z]{4}-[A-Z]{4}/.exec(await user.sees(/[A-Z]{4}-[A-Z]{4}/))?.[0] ?? '';
-      await server.enterCode(new URL(`${server.issuer}/device`), code);
-      expect(await coded).toContain('signed in as');
-      for (const [command = ''] of commandsBelow(page, 'Verify')) await user.follow(command);
-    },
-    LIMIT_MS,
-  );
+    const [[device = ''] = []] = commandsBelow(page, 'Option 4: enter a code on another device');
+    const coded = user.follow(device);
+    const code = /[A-Z]{4}-[A-Z]{4}/.exec(await user.sees(/[A-Z]{4}-[A-Z]{4}/))?.[0] ?? '';
+    await server.enterCode(new URL(`${server.issuer}/device`), code);
+    expect(await coded).toContain('signed in as');
+    for (const [command = ''] of commandsBelow(page, 'Verify')) await user.follow(command);
+  });
 });
 
 const jwt = (claims: Readonly<Record<string, unknown>>): string => {
@@ -225,69 +212,57 @@ describe('a CI job follows the guide at oidc-provider', () => {
   const api = (): Values => ({ 'https://api.example.com': server.issuer });
   const rows = (screen: string) => expect(screen).toContain('UC1');
 
-  test(
-    'option 1: the identity token of the job is exchanged',
-    async () => {
-      const seconds = Math.floor(Date.now() / 1000);
-      const identity = jwt({
-        iss: jobs.issuer,
-        sub: 'job-1',
-        aud: server.issuer,
-        iat: seconds,
-        exp: seconds + 300,
-      });
-      const job = await reader({ CI: 'true', OPSCTL_IDENTITY_TOKEN: identity, OPSCTL_CLIENT_ID: 'job' });
-      const commands = commandsBelow(page, 'Option 1: exchange the identity token of the job').flat();
-      for (const command of commands.slice(0, -1)) await job.follow(command, api());
-      rows(await job.follow(commands.at(-1) ?? '', api()));
-      // Every command that sends a token replaces it once after the API rejects it.
-      for (const command of ['opsctl media get channels', 'opsctl api api GET /media/v3/channels']) {
-        const token = /[\w.~-]{20,}/.exec(await job.follow('opsctl auth token'))?.[0] ?? '';
-        server.revoke(token);
-        rows(await job.follow(command));
-      }
-      const [[run = ''] = []] = commandsBelow(page, 'Run a long job');
-      const held = await job.follow(run.replace('make report', `sh -c 'wc -c < "$OPSCTL_TOKEN_FILE"'`));
-      expect(held).toMatch(/^\d\d+\r?$/m);
-    },
-    LIMIT_MS,
-  );
+  test('option 1: the identity token of the job is exchanged', async () => {
+    const seconds = Math.floor(Date.now() / 1000);
+    const identity = jwt({
+      iss: jobs.issuer,
+      sub: 'job-1',
+      aud: server.issuer,
+      iat: seconds,
+      exp: seconds + 300,
+    });
+    const job = await reader({ CI: 'true', OPSCTL_IDENTITY_TOKEN: identity, OPSCTL_CLIENT_ID: 'job' });
+    const commands = commandsBelow(page, 'Option 1: exchange the identity token of the job').flat();
+    for (const command of commands.slice(0, -1)) await job.follow(command, api());
+    rows(await job.follow(commands.at(-1) ?? '', api()));
+    // Every command that sends a token replaces it once after the API rejects it.
+    for (const command of ['opsctl media get channels', 'opsctl api api GET /media/v3/channels']) {
+      const token = /[\w.~-]{20,}/.exec(await job.follow('opsctl auth token'))?.[0] ?? '';
+      server.revoke(token);
+      rows(await job.follow(command));
+    }
+    const [[run = ''] = []] = commandsBelow(page, 'Run a long job');
+    const held = await job.follow(run.replace('make report', `sh -c 'wc -c < "$OPSCTL_TOKEN_FILE"'`));
+    expect(held).toMatch(/^\d\d+\r?$/m);
+  });
 
-  test(
-    'option 2: a service account signs with its key',
-    async () => {
-      const job = await reader({ CI: 'true', OPSCTL_CLIENT_ID: 'job' });
-      const key = {
-        type: 'service_account',
-        client_email: jobs.issuer,
-        private_key_id: '1',
-        private_key: pem,
-      };
-      writeFileSync(join(home, 'work/key.json'), JSON.stringify(key), { mode: 0o600 });
-      const commands = commandsBelow(page, 'Option 2: use the key of a service account').flat();
-      for (const command of commands.slice(0, -1)) await job.follow(command, api());
-      rows(await job.follow(commands.at(-1) ?? '', api()));
-    },
-    LIMIT_MS,
-  );
+  test('option 2: a service account signs with its key', async () => {
+    const job = await reader({ CI: 'true', OPSCTL_CLIENT_ID: 'job' });
+    const key = {
+      type: 'service_account',
+      client_email: jobs.issuer,
+      private_key_id: '1',
+      private_key: pem,
+    };
+    writeFileSync(join(home, 'work/key.json'), JSON.stringify(key), { mode: 0o600 });
+    const commands = commandsBelow(page, 'Option 2: use the key of a service account').flat();
+    for (const command of commands.slice(0, -1)) await job.follow(command, api());
+    rows(await job.follow(commands.at(-1) ?? '', api()));
+  });
 
-  test(
-    'option 3: client credentials with a secret, and with a key',
-    async () => {
-      const { withSecret, withKey } = server.robots;
-      const [bySecret = [], byKey = []] = commandsBelow(page, 'Option 3: use client credentials');
-      const job = await reader({ CI: 'true', OPSCTL_CLIENT_SECRET: withSecret.secret });
-      for (const command of bySecret.slice(0, -1))
-        await job.follow(command, { ...api(), CLIENT_ID: withSecret.id });
-      rows(await job.follow(bySecret.at(-1) ?? '', api()));
-      writeFileSync(join(home, 'work/key.pem'), pem, { mode: 0o600 });
-      const other = await reader({ CI: 'true' });
-      for (const command of byKey.slice(0, -1))
-        await other.follow(command, { ...api(), CLIENT_ID: withKey.id });
-      rows(await other.follow(byKey.at(-1) ?? '', api()));
-    },
-    LIMIT_MS,
-  );
+  test('option 3: client credentials with a secret, and with a key', async () => {
+    const { withSecret, withKey } = server.robots;
+    const [bySecret = [], byKey = []] = commandsBelow(page, 'Option 3: use client credentials');
+    const job = await reader({ CI: 'true', OPSCTL_CLIENT_SECRET: withSecret.secret });
+    for (const command of bySecret.slice(0, -1))
+      await job.follow(command, { ...api(), CLIENT_ID: withSecret.id });
+    rows(await job.follow(bySecret.at(-1) ?? '', api()));
+    writeFileSync(join(home, 'work/key.pem'), pem, { mode: 0o600 });
+    const other = await reader({ CI: 'true' });
+    for (const command of byKey.slice(0, -1))
+      await other.follow(command, { ...api(), CLIENT_ID: withKey.id });
+    rows(await other.follow(byKey.at(-1) ?? '', api()));
+  });
 });
 
 const has = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0;
@@ -310,27 +285,23 @@ describe.skipIf(noChromium())('a signed-in user follows the guide for other tool
     return reading.follow(commands.find((command) => command.includes(`setup ${tool}`)) ?? '', values);
   };
 
-  test(
-    'scripts, curl and long-running commands get a token that the server accepts',
-    async () => {
-      const reading = await user();
-      const [[script = ''] = []] = commandsBelow(page, 'Scripts');
-      await reading.follow(script);
-      const token = /token-(\S{20,})-end/.exec(await reading.follow("echo token''-$TOKEN-end"))?.[1] ?? '';
-      expect(await server.isAlive(token)).toBe(true);
-      const [[curl = ''] = []] = commandsBelow(page, 'curl');
-      expect(await reading.follow(curl, { 'https://api.example.com/': `${server.issuer}/me` })).toContain(
-        '"sub":"ada"',
-      );
-      writeFileSync(join(home, 'work/nightly-export.sh'), '#!/bin/sh\ncat "$OPSCTL_TOKEN_FILE"\n', {
-        mode: 0o755,
-      });
-      const [[long = ''] = []] = commandsBelow(page, 'Long-running commands');
-      expect(await reading.follow(long)).toContain(token);
-      expect((await reading.follow('opsctl auth token --id-token')).match(/eyJ/)).not.toBeNull();
-    },
-    LIMIT_MS,
-  );
+  test('scripts, curl and long-running commands get a token that the server accepts', async () => {
+    const reading = await user();
+    const [[script = ''] = []] = commandsBelow(page, 'Scripts');
+    await reading.follow(script);
+    const token = /token-(\S{20,})-end/.exec(await reading.follow("echo token''-$TOKEN-end"))?.[1] ?? '';
+    expect(await server.isAlive(token)).toBe(true);
+    const [[curl = ''] = []] = commandsBelow(page, 'curl');
+    expect(await reading.follow(curl, { 'https://api.example.com/': `${server.issuer}/me` })).toContain(
+      '"sub":"ada"',
+    );
+    writeFileSync(join(home, 'work/nightly-export.sh'), '#!/bin/sh\ncat "$OPSCTL_TOKEN_FILE"\n', {
+      mode: 0o755,
+    });
+    const [[long = ''] = []] = commandsBelow(page, 'Long-running commands');
+    expect(await reading.follow(long)).toContain(token);
+    expect((await reading.follow('opsctl auth token --id-token')).match(/eyJ/)).not.toBeNull();
+  });
 
   test.skipIf(!has('git', '--version'))(
     'git clones with the token, and no longer after the removal',
@@ -357,54 +328,45 @@ describe.skipIf(noChromium())('a signed-in user follows the guide for other tool
       await undo(reading, 'git', values);
       await reading.follow(`git clone -q https://${remote.host}/demo.git again`, {}, 128);
     },
-    LIMIT_MS,
   );
 
-  test.skipIf(!has('docker', '--version'))(
-    'docker pulls with the token',
-    async () => {
-      const reading = await user();
-      const daemon = await dockerDaemon();
-      open.push(daemon.close);
-      const values = { 'registry.example.com': 'registry.example.com' };
-      for (const command of commandsBelow(page, 'docker').flat()) await reading.follow(command, values);
-      const variables = `DOCKER_HOST=${daemon.address} DOCKER_API_VERSION=1.41`;
-      await reading.follow(`${variables} docker pull -q registry.example.com/demo:1`);
-      const { password } = JSON.parse(Buffer.from(daemon.auth(), 'base64url').toString()) as {
-        password: string;
-      };
-      expect(await server.isAlive(password)).toBe(true);
-      expect(await undo(reading, 'docker', values)).toContain('removed');
-      expect(existsSync(join(home, '.local/bin/docker-credential-opsctl'))).toBe(false);
-    },
-    LIMIT_MS,
-  );
+  test.skipIf(!has('docker', '--version'))('docker pulls with the token', async () => {
+    const reading = await user();
+    const daemon = await dockerDaemon();
+    open.push(daemon.close);
+    const values = { 'registry.example.com': 'registry.example.com' };
+    for (const command of commandsBelow(page, 'docker').flat()) await reading.follow(command, values);
+    const variables = `DOCKER_HOST=${daemon.address} DOCKER_API_VERSION=1.41`;
+    await reading.follow(`${variables} docker pull -q registry.example.com/demo:1`);
+    const { password } = JSON.parse(Buffer.from(daemon.auth(), 'base64url').toString()) as {
+      password: string;
+    };
+    expect(await server.isAlive(password)).toBe(true);
+    expect(await undo(reading, 'docker', values)).toContain('removed');
+    expect(existsSync(join(home, '.local/bin/docker-credential-opsctl'))).toBe(false);
+  });
 
-  test.skipIf(!has('kubectl', 'version', '--client'))(
-    'kubectl sends the identity token',
-    async () => {
-      const reading = await user();
-      const tokens: string[] = [];
-      const cluster = await bearerServer(pair, (token) => tokens.push(token) > 0 && token.startsWith('eyJ'), {
-        major: '1',
-        minor: '32',
-      });
-      open.push(cluster.close);
-      await reading.follow(
-        `kubectl config set-cluster c --server=https://${cluster.host} --certificate-authority=${join(home, 'ca.pem')}`,
-      );
-      await reading.follow('kubectl config set-context x --cluster=c && kubectl config use-context x');
-      for (const command of commandsBelow(page, 'kubectl').flat()) await reading.follow(command);
-      expect(await reading.follow('kubectl get --raw /version')).toContain('"major":"1"');
-      const [, claims = ''] = (tokens.at(-1) ?? '').split('.');
-      expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toMatchObject({
-        sub: 'ada',
-        iss: server.issuer,
-      });
-      expect(await undo(reading, 'kubectl', {})).toContain('removed');
-    },
-    LIMIT_MS,
-  );
+  test.skipIf(!has('kubectl', 'version', '--client'))('kubectl sends the identity token', async () => {
+    const reading = await user();
+    const tokens: string[] = [];
+    const cluster = await bearerServer(pair, (token) => tokens.push(token) > 0 && token.startsWith('eyJ'), {
+      major: '1',
+      minor: '32',
+    });
+    open.push(cluster.close);
+    await reading.follow(
+      `kubectl config set-cluster c --server=https://${cluster.host} --certificate-authority=${join(home, 'ca.pem')}`,
+    );
+    await reading.follow('kubectl config set-context x --cluster=c && kubectl config use-context x');
+    for (const command of commandsBelow(page, 'kubectl').flat()) await reading.follow(command);
+    expect(await reading.follow('kubectl get --raw /version')).toContain('"major":"1"');
+    const [, claims = ''] = (tokens.at(-1) ?? '').split('.');
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toMatchObject({
+      sub: 'ada',
+      iss: server.issuer,
+    });
+    expect(await undo(reading, 'kubectl', {})).toContain('removed');
+  });
 });
 
 test('every section with commands of these guides is followed here, or by the test of the embedded server', () => {

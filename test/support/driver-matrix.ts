@@ -1,6 +1,6 @@
 /**
  * Every driver in every scenario, on real servers and real service managers. Each cell is a test.
- * A run includes half of the cells in `quick`; with OPSCTL_SOAK=1, it includes all cells.
+ * A run includes a third of the cells in `quick`; with OPSCTL_SOAK=1, it includes all cells.
  * In a soak with OPSCTL_KV_36, the versions are 3.4, 3.5 (a late patch) and 3.6.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -68,7 +68,7 @@ type Scenario = {
   readonly run: (bed: Bed) => Promise<void>;
   /** Drivers that do not support the scenario. */
   readonly not?: readonly BedKind[];
-  /** Drivers whose cells are in the short suite. Each run includes half of the cells. */
+  /** Drivers whose cells are in the short suite. Each run includes a third of the cells. */
   readonly quick?: readonly BedKind[];
   /** A row of `test/completeness/defects.tsv` whose quick cells are in every run. */
   readonly defect?: string;
@@ -492,7 +492,7 @@ export const driverMatrix = (driver: BedKind): void => {
     .filter((scenario) => scenario.not?.includes(driver) !== true)
     .map((scenario) => ({ scenario, isQuick: scenario.quick?.includes(driver) === true }));
   const rest = cells.filter(({ scenario, isQuick }) => isQuick && scenario.defect === undefined);
-  const turn = slice(rest, Math.ceil(rest.length / 2));
+  const turn = slice(rest, Math.ceil(rest.length / 3));
   describe.runIf(hasBinaries(first, middle, last))(
     `driver × scenario, ${first} → ${middle} → ${last}`,
     () => {

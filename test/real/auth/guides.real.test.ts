@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { hangMs } from '../../support/hang.ts';
 import { type Program, program } from './program.ts';
 
 /** The sign-in guides, pasted into a shell without changes. */
@@ -25,18 +26,16 @@ const shell = async (script: string) => {
   writeFileSync(path, `#!/bin/sh\nexec ${process.execPath} ${root}bin/opsctl.js "$@"\n`);
   chmodSync(path, 0o755);
   const env = { ...opsctl.env, PATH: `${join(home, 'bin')}:${process.env.PATH}`, GIT_CONFIG_NOSYSTEM: '1' };
-  return spawnSync('sh', ['-c', script], { env, cwd: home, encoding: 'utf8', timeout: 280_000 });
+  return spawnSync('sh', ['-c', script], { env, cwd: home, encoding: 'utf8', timeout: hangMs });
 };
 
-test('sign in in CI: each step of the trial works as pasted', { timeout: 300_000 }, async () => {
+test('sign in in CI: each step of the trial works as pasted', async () => {
   const ended = await shell(scriptOf('sign-in-in-ci.md', 'Verify'));
   expect(ended.status, ended.stderr).toBe(0);
   expect(ended.stdout.match(/"kind": "media#channelListResponse"/g)).toHaveLength(2);
 });
 
-test('use tokens in other tools: the set-up of git, docker and kubectl, and its end', {
-  timeout: 300_000,
-}, async () => {
+test('use tokens in other tools: the set-up of git, docker and kubectl, and its end', async () => {
   const page = 'use-tokens-in-other-tools.md';
   const hasKubectl = spawnSync(kubectl, ['version', '--client']).status === 0;
   const all = [

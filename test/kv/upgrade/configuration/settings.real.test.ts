@@ -307,7 +307,7 @@ describe.each(minors)('settings that a real server of %s rejects', (minor) => {
 
 /** Names of the variables of the tests: the manager adds others. */
 const isOwn = (line: string): boolean => /^[ABC1]\w*=/.test(line);
-it('the real systemd reads each environment file as opsctl does', { timeout: 180_000 }, async () => {
+it('the real systemd reads each environment file as opsctl does', async () => {
   const directory = makeDirectory();
   const systemd = await startSystemd(directory);
   if (systemd === undefined) return;
