@@ -129,7 +129,9 @@ const poll = async (
   const until = context.host.elapsed() + Math.min(limitMs, device.expiresInS * 1000);
   let waitS = device.intervalS;
   while (context.host.elapsed() < until) {
-    await context.host.sleep(waitS * 1000, context.signal);
+    // A longer interval than the lifetime of the code would outlast the sign-in.
+    await context.host.sleep(Math.min(waitS * 1000, until - context.host.elapsed()), context.signal);
+    if (context.host.elapsed() >= until) break;
     const answer = await ask().then(
       (received) => answerFrom(context, received),
       (error: unknown): Answer => {

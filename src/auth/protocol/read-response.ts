@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 import { isUtf8 } from 'node:buffer';
-import { repeatedKeyIn } from '../../core/json.ts';
+import { repeatedKeyIn, tooDeepAt } from '../../core/json.ts';
 import type { Host, HttpReply } from '../../platform/host.ts';
 import type { HttpResponse, Tolerance } from './token-client.ts';
 
@@ -113,6 +113,8 @@ export const readJson = (read: HttpResponse): JsonRead => {
   const { headers, deviations = [] } = read;
   const found: Tolerance[] = [...deviations];
   const text = read.text.replace(/^\uFEFF/, '');
+  // Functions that visit a value by recursion would exceed the stack.
+  if (tooDeepAt(text) !== undefined) return { value: undefined, deviations: found };
   try {
     const value: unknown = JSON.parse(text);
     if (text !== read.text) found.push('byte-order-mark');

@@ -83,6 +83,8 @@ const program = (): string => {
     if (directory === dirname(directory)) return process.argv[1] ?? '';
   }
 };
+/** A timer with more milliseconds than this fires immediately. */
+const longestTimerMs = 2 ** 31 - 1;
 const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -90,10 +92,13 @@ const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', stop);
+        resolve();
+      },
+      Math.min(ms, longestTimerMs),
+    );
     if (signal === undefined) return;
     // Many waits may listen to one signal (webhook deliveries). This is not a leak, so no warning is needed.
     setMaxListeners(0, signal);

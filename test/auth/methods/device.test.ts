@@ -24,13 +24,19 @@ const plan = {
 };
 const error = (code: string): ScriptedReply => ({ status: 400, body: { error: code } });
 
-const run = async (answers: readonly ScriptedReply[], tty: readonly 'stderr'[] = []) => {
+const run = async (
+  answers: readonly ScriptedReply[],
+  tty: readonly 'stderr'[] = [],
+  more: { readonly interval?: number } = {},
+) => {
   const left = [...answers];
   const host = fakeHost({
     env: { OPSCTL_KEYCHAIN: 'never' },
     tty,
     reply: ({ url }) =>
-      url.endsWith('/device/code') ? { body: begun } : (left.shift() ?? error('expired_token')),
+      url.endsWith('/device/code')
+        ? { body: { ...begun, ...more } }
+        : (left.shift() ?? error('expired_token')),
   });
   const outcome = await signInWithDevice(contextOn(host), plan).catch((failure: Error) => failure);
   return { host, outcome };
@@ -43,6 +49,12 @@ test('RFC 8628 3.5: polling uses the interval, slows down on request, and stores
   expect(host.err()).toContain('https://a.example/device');
   expect(host.err()).toContain('BCDF-GHJK');
   expect(host.err()).not.toMatch(/[▀▄█]/);
+});
+
+test('a long interval does not outlast the sign-in', async () => {
+  const { host, outcome } = await run([], [], { interval: 1e9 });
+  expect(outcome).toBeInstanceOf(Error);
+  expect(Math.max(...host.slept)).toBe(plan.timeoutMs);
 });
 
 test('a terminal gets the address as a QR code as well', async () => {

@@ -6,6 +6,7 @@ import { processExchange, processRevoke } from '../../../src/auth/protocol/token
 import type { Host } from '../../../src/platform/host.ts';
 import { makeAuthContext } from '../auth-context.ts';
 import { covers } from '../../support/covers.ts';
+import { readJson } from '../../../src/auth/protocol/read-response.ts';
 import { tokenServer } from '../token-server.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -414,4 +415,14 @@ test('an outage passes on how long the service asks to wait', async () => {
   await expect(later).rejects.toMatchObject({
     detail: { tryThis: ['try again in 7200 s, as the service asks'] },
   });
+});
+
+test('a response that is nested too deeply is not JSON for opsctl', () => {
+  const nested = (depth: number) => ({
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    text: `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`,
+  });
+  expect(readJson(nested(100)).value).toBeDefined();
+  expect(readJson(nested(100_000)).value).toBeUndefined();
 });
