@@ -1,5 +1,5 @@
 import { next } from '../../core/next.ts';
-import { resolve } from 'node:path';
+import { dirname, posix, relative, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, str } from '../../core/field.ts';
@@ -8,7 +8,7 @@ import type { ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult, type Result, rowsResult } from '../../core/result.ts';
-import type { MemberSpec } from '../../kv/engine/model.ts';
+import type { ClusterFile, MemberSpec } from '../../kv/engine/model.ts';
 import { isBucketUrl } from '../../kv/snapshots/catalog.ts';
 import {
   type Calendar,
@@ -124,10 +124,24 @@ const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean):
     ...plainFlags.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, String(values[name])])),
   ];
 };
-const clusterOf = async (context: Context, values: ScheduleValues): Promise<string> => {
-  if (values.name !== undefined) return values.name;
+/** The files that a cluster file names. In a container, a relative path starts at the place of the cluster file. */
+const filesOfCluster = (file: string, { tls, user }: ClusterFile) => {
+  const named = { ...tls, password_file: user?.password_file };
+  return (['ca_file', 'cert_file', 'key_file', 'password_file'] as const).flatMap((name) => {
+    const path = named[name];
+    if (path === undefined) return [];
+    const inside = relative(dirname(file), path);
+    const isBeside = !inside.startsWith('..');
+    return [{ name, path, mountPath: isBeside ? posix.join('/etc/opsctl', inside) : path }];
+  });
+};
+const clusterOf = async (context: Context, values: ScheduleValues) => {
+  const { name, cluster: file } = values;
+  if (name !== undefined && (file === undefined || values.emit !== 'kubernetes')) return { cluster: name };
   const { openCluster } = await import('./prepare.ts');
-  return (await openCluster(context, values)).cluster.name;
+  const { cluster } = await openCluster(context, values);
+  const clusterFiles = file === undefined ? [] : filesOfCluster(resolve(context.host.cwd, file), cluster);
+  return { cluster: name ?? cluster.name, clusterFiles };
 };
 const emitSchedule = async (
   context: Context,
@@ -145,7 +159,7 @@ const emitSchedule = async (
   );
   const isBucket = isBucketUrl(values.destination);
   const job = {
-    ...{ cluster: await clusterOf(context, values), words: wordsOf(context, values, isInImage), calendar },
+    ...{ ...(await clusterOf(context, values)), words: wordsOf(context, values, isInImage), calendar },
     ...{ program: host.self, image: values.image, secretFiles },
     ...(isBucket ? {} : { directory: resolve(host.cwd, values.destination) }),
   };

@@ -22,6 +22,12 @@ export type Job = {
   readonly directory?: string | undefined;
   /** Files that the command reads next to the cluster file, by the name that they have in a container. */
   readonly secretFiles?: readonly { readonly name: string; readonly path: string }[];
+  /** Files that the cluster file names, and where a container must find them. */
+  readonly clusterFiles?: readonly {
+    readonly name: string;
+    readonly path: string;
+    readonly mountPath: string;
+  }[];
 };
 /** One file for the scheduler: its place on a machine and its text. */
 export type SchedulerFile = { readonly name: string; readonly text: string };
@@ -209,24 +215,43 @@ const objectName = ({ cluster }: Job): string =>
   `opsctl-snapshot-${cluster.toLowerCase().replace(/[^a-z0-9-]/g, '-')}`.slice(0, 52).replace(/-+$/, '');
 /** Where a container finds the certificates and the password file of the command. */
 export const containerFiles = '/etc/opsctl-files';
-const container = ({ image, words, directory, secretFiles = [] }: Job, name: string) => ({
-  name: 'snapshot',
-  image,
-  args: containerArguments(words),
-  envFrom: [{ secretRef: { name, optional: true } }],
-  env: [{ name: 'OPSCTL_HOME', value: '/work/opsctl' }],
-  securityContext: {
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ['ALL'] },
-  },
-  volumeMounts: [
-    { name: 'cluster', mountPath: '/etc/opsctl', readOnly: true },
-    { name: 'work', mountPath: '/work' },
-    ...(directory === undefined ? [] : [{ name: 'snapshots', mountPath: directory }]),
-    ...(secretFiles.length === 0 ? [] : [{ name: 'files', mountPath: containerFiles, readOnly: true }]),
-  ],
-});
+/** A directory that is a volume cannot contain the mount points of other files, so each file is mounted alone. */
+const clusterMounts = ({ clusterFiles = [] }: Job) =>
+  clusterFiles.length === 0
+    ? [{ name: 'cluster', mountPath: '/etc/opsctl', readOnly: true }]
+    : [
+        {
+          name: 'cluster',
+          mountPath: '/etc/opsctl/cluster.yaml',
+          subPath: 'cluster.yaml',
+          readOnly: true,
+        },
+        ...clusterFiles.map(({ name, mountPath }) => ({
+          ...{ name: 'files', mountPath, subPath: name, readOnly: true },
+        })),
+      ];
+const mountedFiles = ({ secretFiles = [], clusterFiles = [] }: Job) => [...secretFiles, ...clusterFiles];
+const container = (job: Job, name: string) => {
+  const { image, words, directory, secretFiles = [] } = job;
+  return {
+    name: 'snapshot',
+    image,
+    args: containerArguments(words),
+    envFrom: [{ secretRef: { name, optional: true } }],
+    env: [{ name: 'OPSCTL_HOME', value: '/work/opsctl' }],
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    volumeMounts: [
+      ...clusterMounts(job),
+      { name: 'work', mountPath: '/work' },
+      ...(directory === undefined ? [] : [{ name: 'snapshots', mountPath: directory }]),
+      ...(secretFiles.length === 0 ? [] : [{ name: 'files', mountPath: containerFiles, readOnly: true }]),
+    ],
+  };
+};
 const pod = (job: Job, name: string) => ({
   restartPolicy: 'Never',
   automountServiceAccountToken: false,
@@ -238,7 +263,7 @@ const pod = (job: Job, name: string) => ({
     ...(job.directory === undefined
       ? []
       : [{ name: 'snapshots', persistentVolumeClaim: { claimName: name } }]),
-    ...((job.secretFiles ?? []).length === 0
+    ...(mountedFiles(job).length === 0
       ? []
       : [{ name: 'files', secret: { secretName: `${name}-files`, defaultMode: 0o440 } }]),
   ],
@@ -264,12 +289,12 @@ const kubernetes = async (job: Job): Promise<SchedulerFile[]> => {
       jobTemplate: { spec: { backoffLimit: 2, template: { spec: pod(job, name) } } },
     },
   };
-  const { directory, secretFiles = [] } = job;
-  const froms = secretFiles.map((one) => shellLine([`--from-file=${one.name}=${one.path}`])).join(' ');
+  const { directory } = job;
+  const mounted = mountedFiles(job);
+  const froms = mounted.map((one) => shellLine([`--from-file=${one.name}=${one.path}`])).join(' ');
   const notes = [
     `# kubectl create configmap ${name} --from-file=cluster.yaml`,
-    '# Paths in cluster.yaml are paths in the container: mount the certificates that it names.',
-    ...(secretFiles.length === 0
+    ...(mounted.length === 0
       ? []
       : [refuseControl(`# kubectl create secret generic ${name}-files ${froms}`, 'a comment')]),
     `# kubectl create secret generic ${name} --from-literal=AWS_ACCESS_KEY_ID=… --from-literal=AWS_SECRET_ACCESS_KEY=…`,

@@ -283,3 +283,18 @@ describe.each(schedulers)('the files for %s', (scheduler) => {
     checks[scheduler](Object.fromEntries(files.map(({ name, text }) => [name, text])), directory);
   });
 });
+
+it('Kubernetes: each file that the cluster file names is mounted where the container reads it', async () => {
+  const clusterFiles = [
+    { name: 'ca_file', path: '/home/ana/pki/ca.pem', mountPath: '/etc/opsctl/pki/ca.pem' },
+    { name: 'key_file', path: '/etc/kv/key.pem', mountPath: '/etc/kv/key.pem' },
+  ];
+  const text = await scheduleText('kubernetes', { ...job, clusterFiles });
+  const { containers, volumes } = parse(text).spec.jobTemplate.spec.template.spec;
+  const mounts = containers[0].volumeMounts as { name: string; mountPath: string; subPath?: string }[];
+  for (const { name, mountPath } of clusterFiles)
+    expect(mounts).toContainEqual({ name: 'files', mountPath, subPath: name, readOnly: true });
+  expect(mounts.map(({ mountPath }) => mountPath)).not.toContain('/etc/opsctl');
+  expect(volumes.find(({ name }: { name: string }) => name === 'files').secret.secretName).toMatch(/-files$/);
+  expect(text).toContain('--from-file=ca_file=/home/ana/pki/ca.pem --from-file=key_file=/etc/kv/key.pem');
+});
