@@ -82,6 +82,7 @@ export const binaryVersion = async (host: Host, binary: string | undefined): Pro
   const done = await host.processes.run(...trustCall([binary], args`--version`), {
     timeoutMs: versionWithinMs,
     maxBytes: limits.versionTextBytes,
+    keepsRunningOnCtrlC: true,
   });
   const version = done.isCut === true ? undefined : versionInText(`${done.stdout}\n${done.stderr}`);
   if (done.startError !== undefined) return { error: `${binary} cannot be started: ${done.startError}` };

@@ -281,9 +281,14 @@ const readFrom = (read: Read): ReadProcess => {
   if (record !== undefined) return { record };
   return read('status') === undefined ? {} : { problem: unreadable };
 };
-/** No file of the kernel contains the I/O priority. Without the program, the priority is unknown. */
+/**
+ * No file of the kernel contains the I/O priority. Without the program, the priority is unknown. A Ctrl-C during
+ * the read must not lose it, because the run still stops and starts the member.
+ */
 const ioPriorityOf = async ({ processes }: Pick<Host, 'processes'>, pid: number): Promise<string> => {
-  const asked = await processes.run(...call`ionice -p ${pid}`).catch(() => undefined);
+  const asked = await processes
+    .run(...call`ionice -p ${pid}`, { keepsRunningOnCtrlC: true })
+    .catch(() => undefined);
   return asked?.code === 0 ? asked.stdout : '';
 };
 /** The process with this ID, or the current process without its I/O priority, which only a record needs. */
