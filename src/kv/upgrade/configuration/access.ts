@@ -318,3 +318,64 @@ export const caFileIn = (key: string): { readonly section: Section; readonly isT
   const section = sections.find((one) => key === `${one}.ca-file`);
   return section === undefined ? undefined : { section, isTop: false };
 };
+
+type Reading = (flag: string, key?: readonly [section: string, key: string]) => unknown;
+const certificateSettings = {
+  clients: { prefix: '', section: 'client-transport-security' },
+  peers: { prefix: 'peer-', section: 'peer-transport-security' },
+} as const;
+/** Returns whether a start with these settings rejects this party without a certificate. */
+const needsCertificate = (
+  who: keyof typeof certificateSettings,
+  read: Reading,
+  minor: Minor | undefined,
+): boolean => {
+  const { prefix, section } = certificateSettings[who];
+  const get = (key: string): unknown => read(`${prefix}${key}`, [section, key]);
+  const access = accessOf(minor);
+  const isAsked =
+    isOn(get('client-cert-auth')) ||
+    (access?.section.includes('ca-file') === true && isSet(get('ca-file'))) ||
+    (access?.trustedCaRequires === true && isSet(get('trusted-ca-file')));
+  return isAsked && !isPlain(who, read);
+};
+/** Further settings that reject clients or peers, with their place in a configuration file. */
+const limitSettings: readonly (readonly [flag: string, key?: readonly [section: Section, key: string]])[] = [
+  ['client-crl-file'],
+  ['peer-crl-file'],
+  ['client-cert-allowed-hostname', ['client-transport-security', 'allowed-hostname']],
+  ['peer-cert-allowed-hostname', ['peer-transport-security', 'allowed-hostname']],
+  ['peer-cert-allowed-cn', ['peer-transport-security', 'allowed-cn']],
+  ['host-whitelist'],
+  ['auth-token'],
+];
+/** Simple tokens are the default of every version. */
+const isLimit = (flag: string, value: unknown): boolean =>
+  restricts(flag, value) && !(flag === 'auth-token' && String(value).startsWith('simple'));
+/**
+ * Returns what the running process rejects and its next start would accept because its settings differ. Both are
+ * read as the running version reads them: other functions judge what the new version reads differently. Pure.
+ */
+export const droppedAccess = (running: Reading, next: Reading, minor: Minor | undefined): ConfigFinding[] => [
+  ...(['clients', 'peers'] as const)
+    .filter((who) => needsCertificate(who, running, minor) && !needsCertificate(who, next, minor))
+    .map((who) => {
+      const { prefix } = certificateSettings[who];
+      return accessFinding(
+        'fail',
+        `${prefix}client-cert-auth`,
+        `is not in its next start: its process rejects ${who} without a certificate, and the next one would accept them`,
+        `write ${prefix}client-cert-auth and ${prefix}trusted-ca-file of the running process there`,
+      );
+    }),
+  ...limitSettings
+    .filter(([flag, key]) => isLimit(flag, running(flag, key)) && !isLimit(flag, next(flag, key)))
+    .map(([flag]) =>
+      accessFinding(
+        'fail',
+        flag,
+        'is set for its process and not in its next start: other clients may connect than before',
+        `write ${flag} of the running process there`,
+      ),
+    ),
+];

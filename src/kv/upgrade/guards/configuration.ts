@@ -11,11 +11,13 @@ import {
   lintFlags,
   type ReadSetting,
   readSettings,
+  runningStart,
 } from '../configuration/configuration.ts';
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
 import { hookCommands } from '../cluster/drivers.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
+import { droppedAccess } from '../configuration/access.ts';
 import { changedDefaults } from '../configuration/values.ts';
 import { guard, type Guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 
@@ -40,12 +42,21 @@ const serverOf = (
   env: Readonly<Record<string, string>>,
 ): Pick<Start, 'words' | 'env' | 'unread'> =>
   findServers(words, { ...emptyEnvironment, env })[0] ?? { words, env, unread: [] };
-const startOf = (member: MemberSpec, host: MemberHost, isLocal: boolean): Start | undefined => {
+const startOf = (
+  member: MemberSpec,
+  host: MemberHost,
+  isLocal: boolean,
+  inherited: Start['env'] = {},
+): Start | undefined => {
   const named = argvOf(member.new_command, member.new_binary);
   if (isLocal || member.new_command !== undefined) {
     // A successor inherits the environment of the running process, and `env` overrides it.
     const file = host?.environment?.[FILE_VARIABLE];
-    const env = { ...(file === undefined ? {} : { [FILE_VARIABLE]: file }), ...member.env };
+    const env = {
+      ...inherited,
+      ...(file === undefined ? {} : { [FILE_VARIABLE]: file }),
+      ...member.env,
+    };
     return { ...serverOf(named ?? [], env), inWords: 'in new_command', inEnv: 'in env' };
   }
   return host?.command === undefined || host.environment === undefined
@@ -137,6 +148,34 @@ const checkFileOfVariable = (
   });
 };
 
+/** Returns whether the plan starts this member: an upgrade that is under way does not start a finished member again. */
+export const isStartedByPlan = (
+  { to, kind }: Pick<GuardInput, 'to' | 'kind'>,
+  { server_version }: Pick<MemberStatus, 'server_version'>,
+): boolean => kind === 'restart' || minorOf(server_version) !== to;
+/**
+ * Who may connect must not change with the start of a member. The version reads its settings as before, but the
+ * command, the variables or the file of the next start may not contain them.
+ */
+const checkKeptAccess = (member: MemberSpec, seen: MemberStatus, { to, isLocal }: Way, log: Log): void => {
+  const start = runningStart(member, seen);
+  const path = findServerFile(flagsOf(start.words), start.env[FILE_VARIABLE], start.minor);
+  const nextPath = configPath(member);
+  if (path?.startsWith('/') === true && nextPath?.startsWith('/') === true && path !== nextPath) {
+    log.noteUnknown({
+      member: member.name,
+      message: `${member.name}: cannot compare who may connect: its process reads ${path}, and its next start reads ${nextPath}`,
+      hint: 'compare client-transport-security and peer-transport-security of both files',
+    });
+    return;
+  }
+  const running = readSettings({ ...start, file: path === undefined ? undefined : start.file });
+  const read = readNextStart(member, seen.host, { to, isLocal });
+  if (running === undefined || read === undefined) return;
+  for (const { key, message, hint } of droppedAccess(running, read, start.minor))
+    log.fail({ member: member.name, message: `${member.name}: ${key} ${message}`, hint });
+};
+
 const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => {
   if (host?.config_error !== undefined)
     log.fail({
@@ -199,18 +238,17 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
 };
 
 /**
- * The settings of the next start of a member. opsctl passes the variables of the running process on, and `env`
- * of the cluster file overrides them. Undefined: no configuration was read. Pure.
+ * The settings of the next start of a member. opsctl, a unit and a container pass the variables of the running
+ * process on, and `env` of the cluster file overrides them. Undefined: no configuration was read. Pure.
  */
 export const readNextStart = (
   member: MemberSpec,
   host: MemberHost,
   { to, isLocal }: Pick<Way, 'to' | 'isLocal'>,
 ): ReadSetting | undefined => {
-  const start = startOf(member, host, isLocal);
+  const start = startOf(member, host, isLocal, host?.environment);
   const { words, env, unread } = start ?? { words: [], env: {}, unread: [] };
-  const inherited = isLocal ? host?.environment : {};
-  const read = readSettings({ words, env: { ...inherited, ...env }, file: host?.config, minor: to });
+  const read = readSettings({ words, env, file: host?.config, minor: to });
   if (read === undefined || unread.length === 0) return read;
   // A part that is unknown before the start may contain the setting.
   return host?.config === undefined ? undefined : read;
@@ -245,6 +283,8 @@ export const configurationFits = guard(
       const host = seen?.host;
       checkStart(member, host, { from, to, isLocal }, log);
       checkFileOfVariable(member, seen, { from, to, isLocal }, log);
+      if (seen !== undefined && isStartedByPlan(input, seen))
+        checkKeptAccess(member, seen, { from, to, isLocal }, log);
       checkReadable(member, host, log);
       if (isLocal) checkDataDirectory(member, host, log);
       checkFile(member, host, { from, to, isLocal }, log);

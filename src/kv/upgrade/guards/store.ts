@@ -1,5 +1,5 @@
 import { type Advice, after, next } from '../../../core/next.ts';
-import { compareVersions, type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
+import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
@@ -7,7 +7,7 @@ import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
 import { compareHashes, contradictions } from '../observe/observe.ts';
 import { defaultQuota, quotaFor } from '../observe/see-member.ts';
-import { isStartedHere, readNextStart } from './configuration.ts';
+import { isStartedByPlan, isStartedHere, readNextStart } from './configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
 
@@ -169,10 +169,10 @@ const limits = { warn: 0.8, fail: 0.95 };
  * The quota that the next start of a member sets. A member that the plan does not start keeps its quota.
  * Undefined if the start was not read.
  */
-const nextQuota = ({ cluster, to, kind }: GuardInput, member: MemberStatus): number | undefined => {
+const nextQuota = (input: GuardInput, member: MemberStatus): number | undefined => {
+  const { cluster, to } = input;
   const spec = cluster.members.find((one) => one.name === member.name);
-  const isStarted = kind === 'restart' || minorOf(member.server_version) !== to;
-  if (spec === undefined || to === undefined || !isStarted) return member.quota_bytes;
+  if (spec === undefined || to === undefined || !isStartedByPlan(input, member)) return member.quota_bytes;
   const read = readNextStart(spec, member.host, { to, isLocal: isStartedHere(cluster) });
   return read === undefined ? undefined : quotaFor(read('quota-backend-bytes'));
 };

@@ -126,3 +126,73 @@ describe('a server behind wrappers in new_command', () => {
     ]);
   });
 });
+
+describe('a next start that drops a setting about access', () => {
+  const tls = ['--client-cert-auth', '--trusted-ca-file=/ca', '--listen-client-urls=https://h:2379'];
+  const looked = (
+    running: readonly string[],
+    next: Partial<MemberSpec>,
+    host: HostFacts = {},
+    more: Parameters<typeof said>[2] = {},
+  ) =>
+    only(
+      said(
+        'configuration-fits',
+        {
+          members: facts({ command: ['/usr/bin/etcd', '--name=n2', ...running], environment: {}, ...host }),
+          cluster: cluster({}, next),
+        },
+        more,
+      ),
+    ).filter((one) => one.includes('next start'));
+  const start = (...flags: string[]): Partial<MemberSpec> => ({
+    new_command: ['/opt/etcd', '--name=n2', ...flags],
+  });
+  const dropped = [naming('n2', 'client-cert-auth', 'next')];
+  it.each([
+    ['the certificates of clients', tls, start('--listen-client-urls=https://h:2379'), dropped],
+    ['nothing', tls, start(...tls), []],
+    ['the variable form', tls, { ...start(), env: { ETCD_CLIENT_CERT_AUTH: 'true' } }, []],
+    ['the switch that is off', tls, start('--client-cert-auth=false', ...tls.slice(2)), dropped],
+    ['plain listeners have no certificates', ['--client-cert-auth'], start(), dropped],
+    [
+      'listeners without TLS',
+      ['--client-cert-auth', '--listen-client-urls=http://h:1'],
+      start('--listen-client-urls=http://h:1'),
+      [],
+    ],
+    ['any host', ['--host-whitelist=*'], start(), []],
+    ['hosts', ['--host-whitelist=a'], start(), [naming('n2', 'host-whitelist')]],
+    ['simple tokens', ['--auth-token=simple'], start(), []],
+    ['signed tokens', ['--auth-token=jwt,x=y'], start(), [naming('n2', 'auth-token')]],
+    ['the names of peers', ['--peer-cert-allowed-cn=a'], start(), [naming('n2', 'peer-cert-allowed-cn')]],
+    ['a service', tls, {}, dropped],
+  ] as const)('%s', (_, running, next, found) => {
+    expect(looked(running, next, {}, { from: '3.4', to: '3.5' })).toEqual(found);
+  });
+  it('the variables of the process reach its successor', () => {
+    const host = { environment: { ETCD_CLIENT_CERT_AUTH: 'true' } };
+    expect(looked(['--listen-client-urls=https://h:1'], start(), host)).toEqual([]);
+    const emptied = { new_command: ['env', '-i', '/opt/etcd', '--name=n2'] };
+    expect(looked(['--listen-client-urls=https://h:1'], emptied, host)).toEqual(dropped);
+  });
+  it('a unit starts with the settings of its process, and a finished member does not start again', () => {
+    const running = facts({ command: ['/usr/bin/etcd', ...tls], environment: {} });
+    const unit = { members: running, cluster: cluster({ driver: 'systemd' }) };
+    expect(only(said('configuration-fits', unit)).join()).not.toContain('client-cert-auth is not');
+    const done = second({
+      server_version: '3.4.23',
+      host: { ...seen('n2').host, command: ['/usr/bin/etcd', ...tls], environment: {} },
+    });
+    const finished = { members: done, cluster: cluster({}, start()) };
+    expect(only(said('configuration-fits', finished)).join()).not.toContain('next start');
+    const restarted = said('configuration-fits', finished, { from: '3.4', to: '3.4', kind: 'restart' });
+    expect(only(restarted).join()).toContain('client-cert-auth is not');
+  });
+  it('two different files are unknown', () => {
+    const from = (path: string) =>
+      looked([`--config-file=${path}`], start('--config-file=/new.yml'), { config: {} });
+    expect(from('/new.yml')).toEqual([]);
+    expect(from('/old.yml')[0]).toEqual(naming('n2', '/old.yml', '/new.yml'));
+  });
+});
