@@ -68,6 +68,7 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     reason: 'A server exits at the start if its configuration contains an option that it does not support.',
     causes: [
       'The configuration file or command line contains an option that was removed, renamed or changed its type.',
+      'The next start does not contain a setting that decides who may connect, for example client-cert-auth.',
     ],
     fix: 'Migrate the configuration file and set new_config_file in the cluster file.',
     example: 'opsctl kv config migrate server.yaml --to 3.6',
@@ -187,7 +188,10 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
   quota: {
     meaning: 'No database is close to its quota.',
     reason: 'A database that reaches its quota during the upgrade rejects writes.',
-    causes: ['History was not compacted, or the data grew.'],
+    causes: [
+      'History was not compacted, or the data grew.',
+      'The next start of the member has a smaller quota than its process, or none.',
+    ],
     fix: 'Compact and defragment the members, or raise the quota.',
     example: 'opsctl kv defrag',
   },
