@@ -123,4 +123,14 @@ describe.runIf(hasBinaries('3.4', '3.5'))('accidents on real servers', () => {
     const { text } = await call(`${cluster.urls[0]}/v3/kv/range`, { key });
     expect(Buffer.from(JSON.parse(text).kvs[0].value, 'base64').toString()).toBe('kept');
   });
+
+  it('certificates that expire within a day are reported with their members', async () => {
+    cluster = await startCluster({ size: 1, from: '3.4', to: '3.5', tls: { until: 22 } });
+    const { findings } = JSON.parse((await kv('check -o json')).stdout);
+    const found = findings.filter(({ guard }: { guard: string }) => guard === 'certificates');
+    expect(
+      found.map(({ level, member }: { level: string; member?: string }) => [level, member]),
+    ).toContainEqual(['warn', 'n1']);
+    expect(JSON.stringify(found)).not.toContain('"pass"');
+  });
 });
