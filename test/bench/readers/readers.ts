@@ -97,7 +97,7 @@ export const readers: readonly Reader[] = [
     name: 'YAML lock file',
     size: 60,
     make: (size) =>
-      `version: 1\nlabels:\n${times(size, (i) => `  a${i}:\n    title: A${i}\n    deployments:\n      here: {id: x${i}, revision: "1", fields: []}\n`)}`,
+      `version: 1\nlabels:\n${times(size, (i) => `  a${i}:\n    deployments:\n      here: {id: x${i}, title: A${i}, revision: "1", state: published, copyMode: none, enabledApps: [], digest: d, fields: {}}\n`)}`,
     read: (input) => lockFrom('/labels.lock.yaml', text(input)),
   },
   {
