@@ -3,7 +3,7 @@ import { problem, usageError } from '../core/problem.ts';
 import { prepareFiles } from './apply.ts';
 import type { ReadOptions } from './read-labels.ts';
 import type { LiveLabel } from './definition.ts';
-import { deploymentOf, labelKey, newLabelKey, recordFrom } from './lock-entries.ts';
+import { deploymentOf, labelKey, labelKeys, newLabelKey, recordFrom } from './lock-entries.ts';
 import { baseOf, type PlannedLabel } from './prepare.ts';
 import { changeLock, directoryOf, emptyLock, LOCK_FILE, readLock, withRecord } from './lock-file.ts';
 import { absolute } from './read-files.ts';
@@ -92,8 +92,12 @@ const forgetEntries = async (
     throw usageError(`${first} has no ${LOCK_FILE}`, [problem('--forget', 'rule', 'requires a lock file')]);
   const [deployment] = await deploymentsWithValues(context, files);
   const wishes = await loadDesiredLabels(context, files, { deployment });
+  // Of several entries that fit one definition, one has to stay.
   const used = new Set(
-    wishes.map((wish) => labelKey(lock, wish.wanted, '', lockPlaceOf(context, wish).file)),
+    wishes.flatMap((wish) => {
+      const fitting = labelKeys(lock, wish.wanted, '', lockPlaceOf(context, wish).file);
+      return fitting.every((key) => keys.includes(key)) ? fitting : [];
+    }),
   );
   const problems = keys.flatMap((key) => {
     if (lock.labels[key] === undefined)

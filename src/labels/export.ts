@@ -8,7 +8,7 @@ import {
   pathPart,
   uniqueFileName,
 } from '../core/file-name.ts';
-import { AppError } from '../core/problem.ts';
+import { AppError, problem, usageError } from '../core/problem.ts';
 import { type Result, rowsResult } from '../core/result.ts';
 import { yamlText } from '../core/yaml.ts';
 import { containedPath } from '../platform/trust.ts';
@@ -213,20 +213,43 @@ const namesIn = async (context: EngineContext, directory: string): Promise<Set<s
   const names = await context.host.files.list(path).catch(() => []);
   return new Set([...names, LOCK_FILE, LINT_FILE, SCHEMA_FILE].map(fileNameKey));
 };
-const knownFor = (
-  known: readonly Known[],
-  { live }: Exported,
-  lock: LockFile | undefined,
-  deployment: string,
-): Known | undefined => {
-  const file = Object.values(lock?.labels ?? {}).find(
-    (one) => one.deployments[deployment]?.id === live.id,
-  )?.file;
-  return (
-    known.find((one) => one.definition.id === live.id) ??
-    known.find((one) => file !== undefined && one.file === file) ??
-    known.find(({ definition }) => definition.id === undefined && definition.title === live.title)
-  );
+/** Two files of one label, or a file that two labels fit: an export would lose one of them. */
+const refuseShared = (
+  { live: { id, title } }: Exported,
+  fitting: readonly Known[],
+  written: ReadonlySet<string>,
+) => {
+  const files = fitting.map(({ file }) => file);
+  const other = files.find((file) => written.has(file));
+  if (files.length < 2 && other === undefined) return;
+  const why =
+    other === undefined
+      ? `${files.join(' and ')} both define ${JSON.stringify(title)} (labels/${id})`
+      : `${other} also defines another label with the title ${JSON.stringify(title)}`;
+  throw usageError(`cannot export labels/${id}: ${why}`, [
+    problem('--directory', 'rule', why, 'write the `id:` of its label into each of the files'),
+  ]);
+};
+const knownFor = ({ known, lock, deployment, written }: Target, one: Exported): Known | undefined => {
+  const { live } = one;
+  const owners = Object.values(lock?.labels ?? {}).flatMap(({ file, deployments }) => {
+    const id = deployments[deployment]?.id;
+    return file === undefined || id === undefined ? [] : [{ file, id }];
+  });
+  const isOf = (file: string, id: string): boolean =>
+    owners.some((one) => one.file === file && one.id === id);
+  const isFree = (file: string): boolean => owners.every((one) => one.file !== file);
+  const candidates = [
+    known.filter(({ definition }) => definition.id === live.id),
+    known.filter(({ file }) => isOf(file, live.id)),
+    known.filter(
+      ({ file, definition }) =>
+        definition.id === undefined && definition.title === live.title && isFree(file),
+    ),
+  ];
+  const fitting = candidates.find((found) => found.length > 0) ?? [];
+  refuseShared(one, fitting, written);
+  return fitting[0];
 };
 /** `Project phase` → `project-phase.yaml`; two equal names get the id as well. */
 const newName = ({ id, title }: LiveLabel, taken: ReadonlySet<string>): FileName => {
@@ -289,10 +312,13 @@ type Target = {
   readonly deployment: string;
   /** Keys of the names of all files in the directory: an export never replaces the file of something else. */
   readonly taken: Set<string>;
+  /** Existing files that a label of this run has replaced. */
+  readonly written: Set<string>;
 };
 const writeOne = async (target: Target, found: Exported): Promise<{ written: Written; one: Exported }> => {
   const { context, directory, taken } = target;
-  const before = knownFor(target.known, found, target.lock, target.deployment);
+  const before = knownFor(target, found);
+  if (before !== undefined) target.written.add(before.file);
   if (before !== undefined) taken.delete(fileNameKey(before.file));
   const file = nameFor(found.live, before, target);
   taken.add(fileNameKey(file));
@@ -320,6 +346,19 @@ type Noted = {
   readonly file: string;
   readonly record: DeploymentRecord;
 };
+/** The entry of an exported label. Its ID is of this deployment: an entry with another ID here is another label. */
+const entryKey = (
+  lock: LockFile,
+  wanted: Noted['wanted'],
+  deployment: string,
+  file: string,
+): string | undefined => {
+  const possible = Object.entries(lock.labels).filter(([, { deployments }]) => {
+    const here = deployments[deployment];
+    return here === undefined || here.id === wanted.id;
+  });
+  return labelKey({ labels: Object.fromEntries(possible) }, wanted, deployment, file);
+};
 const notedFrom = (
   { deployment }: Target,
   lock: LockFile,
@@ -328,7 +367,7 @@ const notedFrom = (
 ): Noted => {
   const { key, id, title, permissions } = definition;
   const wanted = present({ key, id, title });
-  const known = labelKey(lock, wanted, deployment, file);
+  const known = entryKey(lock, wanted, deployment, file);
   const before = known === undefined ? undefined : lock.labels[known];
   return { wanted, file, record: recordFrom(definition, live, before, deployment, permissions) };
 };
@@ -338,7 +377,7 @@ const recordAll = async (
 ): Promise<void> => {
   await changeLock(context, absolute(context, directory), (lock) =>
     all.reduce((now, { wanted, file, record }) => {
-      const key = labelKey(now, wanted, deployment, file) ?? newLabelKey(now, wanted, new Set());
+      const key = entryKey(now, wanted, deployment, file) ?? newLabelKey(now, wanted, new Set());
       return withRecord(now, key, file, deployment, record);
     }, lock),
   );
@@ -368,6 +407,7 @@ async function* exportToDirectory(
     lock,
     deployment,
     taken: await namesIn(context, directory),
+    written: new Set<string>(),
   };
   const recorded: Noted[] = [];
   // Only after the service has responded: a rejected export leaves no files behind.

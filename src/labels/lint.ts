@@ -5,7 +5,7 @@ import { type Problem, problem, problemText, usageError } from '../core/problem.
 import { nearest } from '../core/text.ts';
 import { type LabelDef, principalName } from './definition.ts';
 import { lockPlaceOf, loadDesiredLabels, type DesiredLabel } from './desired.ts';
-import { labelKey } from './lock-entries.ts';
+import { ambiguousEntry, labelKeys } from './lock-entries.ts';
 import { directoryOf, readLock } from './lock-file.ts';
 import { LINT_FILE, readSingleDocument, placeProblems, textOf } from './read-files.ts';
 import { isPlain } from './read-values.ts';
@@ -175,14 +175,18 @@ const orphans = async (
 ): Promise<Finding[]> => {
   const lock = directory === undefined ? undefined : await readLock(context, directory);
   if (lock === undefined) return [];
-  const keys = wishes.map((wish) => labelKey(lock, wish.wanted, '', lockPlaceOf(context, wish).file));
-  const unknown = wishes.flatMap((wish, i) =>
-    keys[i] === undefined || lock.labels[keys[i]] === undefined
+  const found = wishes.map((wish) => labelKeys(lock, wish.wanted, '', lockPlaceOf(context, wish).file));
+  const keys = found.flat();
+  const unknown = wishes.flatMap((wish, i) => {
+    const [first, ...more] = found[i] ?? [];
+    if (first !== undefined && more.length > 0)
+      return placeProblems(wish.document, [ambiguousEntry([first, ...more])]);
+    return first === undefined || lock.labels[first] === undefined
       ? placeProblems(wish.document, [
           problem('title', 'rule', 'is not in the lock file', 'opsctl labels adopt'),
         ])
-      : [],
-  );
+      : [];
+  });
   const forgotten = Object.entries(lock.labels)
     .filter(([key]) => !keys.includes(key))
     .map(([key, { file }]) =>

@@ -79,34 +79,43 @@ type Identified = {
 };
 type Recorded = { readonly name: string; readonly id: string };
 type RecordMap = Readonly<Record<string, Recorded>>;
-/** Entries of all deployments under one key, this deployment's first. */
-const entriesFor = (maps: readonly RecordMap[]): [string, Recorded][] =>
-  maps.flatMap((map) => Object.entries(map));
 /**
- * The key of a part of a file: its own `key`, else the key under which some deployment knows its id, else the one under
- * which some deployment knows its name (or the name that it had). Pure.
+ * The keys that a part of a file may mean: its own `key`, else the keys under which a deployment knows its ID, else
+ * its name, else the name that it had. This deployment comes before the others. Pure.
  */
+const keysOf = (part: Identified, maps: readonly RecordMap[]): readonly string[] => {
+  if (part.key !== undefined) return [part.key];
+  const [here = {}] = maps;
+  const keysIn = (entries: readonly [string, Recorded][], is: (one: Recorded) => boolean): string[] => [
+    ...new Set(entries.flatMap(([key, one]) => (is(one) ? [key] : []))),
+  ];
+  const find = (is: (one: Recorded) => boolean): string[] => {
+    const own = keysIn(Object.entries(here), is);
+    return own.length > 0
+      ? own
+      : keysIn(
+          maps.flatMap((map) => Object.entries(map)),
+          is,
+        );
+  };
+  const byId = part.id === undefined ? [] : find((one) => one.id === part.id);
+  if (byId.length > 0) return byId;
+  const byName = find((one) => one.name === part.name);
+  if (byName.length > 0) return byName;
+  return part.was === undefined ? [] : find((one) => one.name === part.was);
+};
+/** Of several keys none is chosen: then the name decides, and the service reports two parts with one name. Pure. */
 const keyOf = (part: Identified, maps: readonly RecordMap[]): string | undefined => {
-  if (part.key !== undefined) return part.key;
-  const entries = entriesFor(maps);
-  const find = (is: (one: Recorded) => boolean): string | undefined =>
-    entries.find(([, one]) => is(one))?.[0];
-  return (
-    (part.id === undefined ? undefined : find((one) => one.id === part.id)) ??
-    find((one) => one.name === part.name) ??
-    (part.was === undefined ? undefined : find((one) => one.name === part.was))
-  );
+  const keys = keysOf(part, maps);
+  return keys.length > 1 ? undefined : keys[0];
 };
 type Deployments = LabelRecord['deployments'];
 const fieldMaps = (deployments: Deployments, deployment: string): Readonly<Record<string, FieldRecord>>[] => {
   const { [deployment]: here, ...others } = deployments;
-  return [here, ...Object.values(others)].flatMap((one) => (one?.fields ? [one.fields] : []));
+  return [here?.fields ?? {}, ...Object.values(others).map((one) => one.fields)];
 };
 const choiceMaps = (fields: readonly Readonly<Record<string, FieldRecord>>[], key: string): RecordMap[] =>
-  fields.flatMap((map) => {
-    const choices = map[key]?.choices;
-    return choices === undefined ? [] : [choices];
-  });
+  fields.map((map) => map[key]?.choices ?? {});
 const withId = <T extends { readonly id?: string }>(part: T, id: string | undefined): T =>
   id === undefined || id === part.id ? part : { ...part, id };
 const choicesHere = (
@@ -138,27 +147,85 @@ export const inDeployment = (
   });
   return { ...wanted, id: here.id, ...(fields === undefined ? {} : { fields }) };
 };
-/** The key of a definition in a lock file: its own, by an id, by a title, by its file. Undefined: it is new there. Pure. */
+/**
+ * Fields that the lock file knows under several keys, and the label under no unique name: an apply would add a field
+ * and disable the field that was meant. Pure.
+ */
+export const ambiguousFields = (
+  wanted: LabelDef,
+  live: LiveLabel,
+  record: LabelRecord | undefined,
+  deployment: string,
+): Problem[] => {
+  const maps = fieldMaps(record?.deployments ?? {}, deployment);
+  return (wanted.fields ?? []).flatMap((field, i) => {
+    const keys = keysOf(field, maps);
+    const isNamed = live.fields.some(({ id, name }) => id === field.id || name === field.name);
+    if (keys.length < 2 || isNamed) return [];
+    const text = `fits ${keys.length} entries of ${LOCK_FILE}: ${keys.join(', ')}`;
+    return [problem(`fields[${i}].name`, 'rule', text, `add \`key: ${keys[0]}\` to the field`)];
+  });
+};
+type Keyed = Pick<LabelDef, 'key' | 'id' | 'title' | 'was'>;
+/**
+ * The keys that a definition may mean in a lock file: its own, else those with its ID, its title, its old title, or its
+ * file. Entries of this deployment come before entries of others. Of several, the one that records the file is meant. Pure.
+ */
+export const labelKeys = (
+  lock: LockFile,
+  wanted: Keyed,
+  deployment: string,
+  file: string | undefined,
+): readonly string[] => {
+  if (wanted.key !== undefined) return [wanted.key];
+  const keys = Object.keys(lock.labels);
+  const ofFile = (found: readonly string[]): readonly string[] => {
+    const own = file === undefined ? [] : found.filter((key) => lock.labels[key]?.file === file);
+    return own.length === 1 ? own : found;
+  };
+  const find = (is: (one: DeploymentRecord) => boolean): readonly string[] => {
+    const here = keys.filter((key) => {
+      const record = lock.labels[key]?.deployments[deployment];
+      return record !== undefined && is(record);
+    });
+    return ofFile(
+      here.length > 0
+        ? here
+        : keys.filter((key) => Object.values(lock.labels[key]?.deployments ?? {}).some(is)),
+    );
+  };
+  const byId = wanted.id === undefined ? [] : find(({ id }) => id === wanted.id);
+  if (byId.length > 0) return byId;
+  const byTitle = find(({ title }) => title === wanted.title);
+  if (byTitle.length > 0) return byTitle;
+  const byOldTitle = wanted.was === undefined ? [] : find(({ title }) => title === wanted.was);
+  if (byOldTitle.length > 0) return byOldTitle;
+  return file === undefined ? [] : keys.filter((key) => lock.labels[key]?.file === file);
+};
+/** Two entries that fit one definition equally well: which of them it means, only its author knows. */
+export const ambiguousEntry = (keys: readonly string[]): Problem =>
+  problem(
+    'title',
+    'rule',
+    `fits ${keys.length} entries of ${LOCK_FILE}: ${keys.join(', ')}`,
+    `write \`key: ${keys[0]}\` in the definition, or run opsctl labels adopt --forget with the entry that is out of date`,
+  );
+/** The one key of `labelKeys`. Undefined: the definition is new in this lock file. Several entries are refused. Pure. */
 export const labelKey = (
   lock: LockFile,
-  wanted: Pick<LabelDef, 'key' | 'id' | 'title' | 'was'>,
+  wanted: Keyed,
   deployment: string,
   file: string | undefined,
 ): string | undefined => {
-  if (wanted.key !== undefined) return wanted.key;
-  const keys = Object.keys(lock.labels);
-  const hereAt = (key: string): DeploymentRecord | undefined => lock.labels[key]?.deployments[deployment];
-  const anyAt = (key: string): DeploymentRecord[] => Object.values(lock.labels[key]?.deployments ?? {});
-  const find = (is: (one: DeploymentRecord) => boolean): string | undefined =>
-    keys.find((key) => {
-      const here = hereAt(key);
-      return here !== undefined && is(here);
-    }) ?? keys.find((key) => anyAt(key).some(is));
-  return (
-    (wanted.id === undefined ? undefined : find(({ id }) => id === wanted.id)) ??
-    find(({ title }) => title === wanted.title) ??
-    (wanted.was === undefined ? undefined : find(({ title }) => title === wanted.was)) ??
-    (file === undefined ? undefined : keys.find((key) => lock.labels[key]?.file === file))
+  const keys = labelKeys(lock, wanted, deployment, file);
+  if (keys.length < 2) return keys[0];
+  throw new AppError(
+    'usage',
+    `${JSON.stringify(wanted.title)}: a lock entry is ambiguous; no request was sent`,
+    {
+      code: 'AMBIGUOUS_LOCK_ENTRY',
+      problems: [{ ...ambiguousEntry(keys), ...(file === undefined ? {} : { file }) }],
+    },
   );
 };
 export const newLabelKey = (

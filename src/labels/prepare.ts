@@ -6,6 +6,7 @@ import { limitProblems, lockPlaceOf, lockProblems, rightProblems, type DesiredLa
 import { type Base, baseFromRecord, baseFromRevision, type Drift, driftOf, makesRevision } from './drift.ts';
 import { liveFrom } from './from-label.ts';
 import {
+  ambiguousFields,
   contentDigest,
   deploymentOf,
   inDeployment,
@@ -14,7 +15,14 @@ import {
   unorderedDigest,
   protectionProblems,
 } from './lock-entries.ts';
-import { type DeploymentRecord, emptyLock, type LabelRecord, type LockFile, readLock } from './lock-file.ts';
+import {
+  type DeploymentRecord,
+  emptyLock,
+  type LabelRecord,
+  LOCK_FILE,
+  type LockFile,
+  readLock,
+} from './lock-file.ts';
 import { permissionPlan, type PermissionPlan } from './definition.ts';
 import { isIdle, type Plan, planFrom } from './plan.ts';
 import { placeProblems } from './read-files.ts';
@@ -112,8 +120,12 @@ const recordHere = ({ deployment }: Session, entry: LockEntry | undefined) =>
   entry?.record?.deployments[deployment];
 const seekOf = (session: Session, { wish, entry }: Sought) => {
   const { wanted } = wish;
-  const ids = [recordHere(session, entry)?.id, wanted.id].flatMap((id) => (id === undefined ? [] : [id]));
-  return { ids, titles: [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])] };
+  const own = recordHere(session, entry)?.id;
+  const known = Object.values(entry?.record?.deployments ?? {});
+  // The file may name the label of another deployment of its lock entry.
+  const isElsewhere = own !== undefined && known.some(({ id }) => id === wanted.id);
+  const ids = new Set([own, isElsewhere ? undefined : wanted.id].flatMap((id) => id ?? []));
+  return { ids: [...ids], titles: [wanted.title, ...(wanted.was === undefined ? [] : [wanted.was])] };
 };
 /**
  * Labels to which definitions are bound. A definition must not claim a bound label because of an equal title.
@@ -148,6 +160,17 @@ const refuseSimilar = (
     },
   );
 };
+/** The file and the lock file may name two labels of one deployment: neither is more right than the other. */
+const refuseTwoIds = ({ wish }: Sought, found: readonly LiveLabel[]): void => {
+  const [first, second] = found;
+  if (first === undefined || second === undefined || first.id === second.id) return;
+  const text = `is labels/${second.id}, and ${LOCK_FILE} names labels/${first.id} for this definition`;
+  const hint = `remove \`id:\`, or run opsctl labels adopt --forget with the lock entry`;
+  throw usageError(
+    'a definition means two labels; no request was sent',
+    placeProblems(wish.document, [problem('id', 'rule', text, hint)]),
+  );
+};
 /** By the lock file's id, by the file's, else by title or by the old title in `was`. */
 const liveOf = (
   session: Session,
@@ -157,10 +180,9 @@ const liveOf = (
 ): LiveLabel | undefined => {
   const { ids, titles } = seekOf(session, sought);
   const own = recordHere(session, sought.entry)?.id;
-  for (const id of ids) {
-    const label = labels.withId(id);
-    if (label !== undefined) return liveFrom(label);
-  }
+  const known = ids.flatMap((id) => labels.withId(id) ?? []).map(liveFrom);
+  refuseTwoIds(sought, known);
+  if (known[0] !== undefined) return known[0];
   for (const title of titles) {
     const found = labels.withTitle(title).filter(({ id = '' }) => id === own || !owned.has(id));
     if (found.length > 1) {
@@ -233,12 +255,12 @@ const withDrift = async (
 type Known = { readonly limits: LimitsJson; readonly user: () => Promise<UserCapabilitiesJson> };
 /** What the service would refuse, found before anything is sent; asked only about labels that change. */
 const problemsOf = async (
-  { context }: Session,
+  { context, deployment }: Session,
   wanted: LabelDef,
   live: LiveLabel | undefined,
   plan: PlannedLabel['plan'],
   known: Known,
-  record: DeploymentRecord | undefined,
+  record: LabelRecord | undefined,
 ) => {
   if (isIdle(plan) && plan.problems.length === 0) return [];
   const locks = live === undefined ? [] : await listLocks(context, `labels/${live.id}`);
@@ -248,7 +270,8 @@ const problemsOf = async (
     ...limitProblems(wanted, live, known.limits),
     ...lockProblems(plan, locks),
     ...rightProblems(plan, live, user),
-    ...protectionProblems(plan, wanted, live, record),
+    ...protectionProblems(plan, wanted, live, record?.deployments[deployment]),
+    ...(live === undefined ? [] : ambiguousFields(wanted, live, record, deployment)),
   ];
 };
 const permissionsOf = async (
@@ -273,7 +296,7 @@ const prepareOne = async (
   const made = planFrom(wanted, live, { prune: options.prune, publish: options.publish });
   const planned = await permissionsOf(session, wanted, live);
   const drift = await withDrift(session, sought, wanted, live, planned);
-  const problems = await problemsOf(session, wanted, live, made, known, recordHere(session, entry));
+  const problems = await problemsOf(session, wanted, live, made, known, entry?.record);
   return {
     wish,
     wanted,

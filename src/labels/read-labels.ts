@@ -377,10 +377,14 @@ export const readLive = async (
 ): Promise<LiveLabels> => {
   const hasIds = seeks.every((seek) => seek.ids.length > 0);
   if (!hasIds || seeks.length > fewReads) return fromPages(context, seeks, asking);
-  const found = await inParallel(seeks, async ({ ids: [id = ''] }) => readById(context, id, asking));
+  const found = await inParallel(
+    seeks.flatMap(({ ids }) => ids),
+    async (id) => readById(context, id, asking),
+  );
+  const labels = indexOf(found.flatMap((label) => label ?? []));
   // An id of another deployment: the title decides.
-  if (found.includes(undefined)) return fromPages(context, seeks, asking);
-  return indexOf(found.flatMap((label) => (label === undefined ? [] : [label])));
+  const isFound = seeks.every(({ ids }) => ids.some((id) => labels.withId(id) !== undefined));
+  return isFound ? labels : fromPages(context, seeks, asking);
 };
 
 /** The name under which shell completion finds titles of labels; `label` is used for the tracker's labels. */

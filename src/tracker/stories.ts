@@ -64,13 +64,25 @@ const typeWords: Readonly<Record<string, string>> = {
 };
 const fold = (text: string): string => text.trim().toLowerCase().replaceAll(/[_-]+/g, ' ');
 /**
- * Finds the state for a word: its ID, its name, or otherwise the first state of the type that the word names.
+ * Finds the state for a word: its ID, its name, or otherwise the first state of the type that the word names. Of
+ * several states with this name, none is chosen.
  */
 export const findState = (states: readonly State[], word: string, path: string): State => {
-  const found =
-    states.find(({ id, name }) => String(id) === word || name === word) ??
-    states.find(({ name }) => fold(name) === fold(word)) ??
-    states.find(({ type }) => type === typeWords[fold(word)]);
+  const [byId] = states.filter(({ id }) => String(id) === word);
+  const exact = states.filter(({ name }) => name === word);
+  const named = exact.length > 0 ? exact : states.filter(({ name }) => fold(name) === fold(word));
+  if (byId === undefined && named.length > 1) {
+    const ids = named.map(({ id, name }) => `${id} (${name})`).join(', ');
+    throw invalidArguments([
+      problem(
+        path,
+        'rule',
+        `${JSON.stringify(word)} is the name of ${named.length} states: ${ids}`,
+        'give the id',
+      ),
+    ]);
+  }
+  const found = byId ?? named[0] ?? states.find(({ type }) => type === typeWords[fold(word)]);
   if (found !== undefined) return found;
   const names = states.map(({ name }) => name);
   const close = nearest(word, names);

@@ -93,6 +93,13 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Run the unchanged file with --resume, or send every row again.',
     example: 'opsctl tracker bulk -f rows.csv --restart',
   },
+  AMBIGUOUS_LOCK_ENTRY: {
+    category: 'usage',
+    meaning: 'A label definition fits more than one entry of labels.lock.yaml. No request was sent.',
+    causes: ['Two entries have the same title or ID.', 'A merge kept the entries of both branches.'],
+    fix: 'Write the key of the entry into the definition, or remove the entry that is out of date.',
+    example: 'opsctl labels adopt -f labels --forget old-key',
+  },
   AMBIGUOUS_RUN: {
     category: 'usage',
     meaning: 'Several bulk runs started in the same millisecond.',

@@ -210,6 +210,7 @@ const changesOf = (
 type Part = { actions: Action[]; kept: number; refused: Problem[]; extra: { kind: string; name: string }[] };
 /** Everything that planning one list needs, and where it puts what it finds. */
 type Planning = {
+  readonly current: Current;
   readonly lookup: RecordLookup;
   readonly options: PlanOptions;
   readonly names: ReadonlyMap<string, Names>;
@@ -249,7 +250,30 @@ const planRest = (
       });
   }
 };
-const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, part: Part): void => {
+/** The service finds labels and categories by their names, which are unique. */
+const FOUND_BY_SERVICE: ReadonlySet<string> = new Set(['labels', 'categories']);
+/** Records that a changed field names. Of two with one name, only the author of the file knows which one it means. */
+const ambiguousNames = (
+  kindName: string,
+  name: string,
+  changes: Readonly<Record<string, FieldChange>>,
+  { lookup, current }: Planning,
+): Problem[] =>
+  Object.entries(references[kindName] ?? {}).flatMap(([path, { kind, key }]) => {
+    const [field = ''] = path.split('.');
+    if (FOUND_BY_SERVICE.has(kind) || changes[field] === undefined) return [];
+    const { templates, ...own } = lookup;
+    const lists: Current = { ...current, ...own, ...templates };
+    return namesAt({ [field]: changes[field].to }, path).flatMap((wanted) => {
+      const ids = (lists[kind] ?? []).flatMap((row) => (row[key] === wanted ? [row.id] : []));
+      const text = `${path} names ${JSON.stringify(wanted)}, which ${ids.length} ${kind} have: ${ids.join(', ')}`;
+      return ids.length < 2
+        ? []
+        : [problem(`${kindName}: ${name}`, 'rule', text, 'rename all but one of them')];
+    });
+  });
+const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, planning: Planning): void => {
+  const { part } = planning;
   const name = String(entry.name);
   if (kind.create === undefined) {
     part.refused.push(
@@ -258,6 +282,7 @@ const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, part: Part):
     return;
   }
   const changes = Object.fromEntries(Object.entries(entry).map(([field, to]) => [field, { from: null, to }]));
+  part.refused.push(...ambiguousNames(kindName, name, changes, planning));
   part.actions.push({ action: 'create', kind: kindName, name, changes });
 };
 const planKind = (
@@ -273,7 +298,7 @@ const planKind = (
   for (const entry of wanted) {
     const row = records.take(entry);
     if (row === undefined) {
-      planNew(kindName, kind, entry, part);
+      planNew(kindName, kind, entry, planning);
       continue;
     }
     const changes = changesOf(
@@ -282,6 +307,7 @@ const planKind = (
       afterRenames(kindName, kind.show(row, lookup), names),
       options.prune,
     );
+    part.refused.push(...ambiguousNames(kindName, String(row.name), changes, planning));
     if (Object.keys(changes).length === 0) part.kept += 1;
     else part.actions.push({ action: 'update', kind: kindName, name: String(row.name), id: row.id, changes });
   }
@@ -317,7 +343,8 @@ export const planWorkspace = (
   const part: Part = { actions: [], kept: 0, refused: [], extra: [] };
   for (const kind of kindNames) {
     const wanted = workspace[kind];
-    if (wanted !== undefined) planKind(kind, wanted, current[kind] ?? [], { lookup, options, names, part });
+    if (wanted !== undefined)
+      planKind(kind, wanted, current[kind] ?? [], { current, lookup, options, names, part });
   }
   const removals = part.actions.filter(({ action }) => action === 'delete').reverse();
   return { ...part, actions: [...part.actions.filter(({ action }) => action !== 'delete'), ...removals] };
