@@ -455,6 +455,25 @@ const startFault = (bytes: Uint8Array): Utf8Fault | undefined => {
       }
     : undefined;
 };
+/**
+ * A byte order mark inside the text of a file from a person: files that were joined, or a character that nobody sees.
+ * The escape `\uFEFF` of JSON and YAML is visible, and stays allowed. `from` is 1 for the start of a file. Pure.
+ */
+export const innerMark = (text: string, from: 0 | 1 = 1): Utf8Fault | undefined => {
+  const at = text.indexOf('\uFEFF', from);
+  if (at === -1) return undefined;
+  return {
+    byte: Buffer.byteLength(text.slice(0, at)),
+    line: text.slice(0, at).split('\n').length,
+    what: 'a byte order mark (U+FEFF) is inside the text; only the start of a file may have it',
+    remedy: 'remove the mark; two files that were joined have a mark and a header each',
+  };
+};
+/** Refuses `innerMark` in the complete text of a file. */
+export const refuseInnerMark = (text: string, name: string): void => {
+  const mark = innerMark(text);
+  if (mark !== undefined) throw notUtf8(name, mark, 'usage');
+};
 /** The text of bytes, or the first byte that is not UTF-8. A byte order mark stays in the text. Pure. */
 export const utf8Text = (
   bytes: Uint8Array,
@@ -496,17 +515,25 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
     const joined = Buffer.concat([tail, bytes]);
     throw notUtf8(name, faultOf(joined, { byte: before - tail.length, line }), category);
   };
+  const refuseMark = (text: string): void => {
+    const mark = innerMark(text, before === 0 ? 1 : 0);
+    if (mark === undefined) return;
+    const place = { byte: before - tail.length + mark.byte, line: line + mark.line - 1 };
+    throw notUtf8(name, { ...mark, ...place }, category);
+  };
   return {
     push(bytes: Uint8Array): string {
       const fault = before === 0 ? startFault(bytes) : undefined;
       if (fault !== undefined) throw notUtf8(name, fault, category);
       try {
         const text = decoder.decode(bytes, { stream: true });
+        refuseMark(text);
         tail = openSequence(bytes.length < 3 ? Buffer.concat([tail, bytes]) : bytes);
         before += bytes.length;
         for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) line += 1;
         return text;
-      } catch {
+      } catch (error) {
+        if (error instanceof AppError) throw error;
         return fail(bytes);
       }
     },

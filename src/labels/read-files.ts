@@ -4,7 +4,14 @@ import type { EngineContext, Runtime } from '../api/context.ts';
 import { wholeInput } from '../api/input.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { AppError, type Problem, problem, usageError } from '../core/problem.ts';
-import { decodeUtf8, nulFound, nulRemedy, placeOfNul, refuseForeignText } from '../core/text.ts';
+import {
+  decodeUtf8,
+  nulFound,
+  nulRemedy,
+  placeOfNul,
+  refuseForeignText,
+  refuseInnerMark,
+} from '../core/text.ts';
 import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
 import {
   faultPhrase,
@@ -159,6 +166,7 @@ const decodeFile = (bytes: Uint8Array, name: string): string => {
     throw usageError(`${name} contains a NUL character; no request was sent`, [
       { ...problem('', 'format', nulFound, nulRemedy), file: name, ...place },
     ]);
+  refuseInnerMark(text, name);
   return text.replace(/^\uFEFF/, '');
 };
 export const textOf = async (context: EngineContext, file: string): Promise<string> => {

@@ -208,6 +208,23 @@ describe.each(readers.map(named))('%s', (_, reader) => {
       hints: expect.arrayContaining([expect.stringContaining('mark')]),
     });
   });
+  test('rejects a byte order mark inside the text, with its line, and accepts its escape', async () => {
+    const line = text.slice(0, text.indexOf('X')).split('\n').length;
+    for (const given of ['a\uFEFFb', '\uFEFFb', 'b\uFEFF']) {
+      // The start of a file may have the mark.
+      if (text.startsWith('X') && given.startsWith('\uFEFF')) continue;
+      const ran = await run(reader, text.replace('X', given));
+      expect([given, ran.code, ran.writes]).toEqual([given, 2, []]);
+      expect(ran.error()).toMatchObject({
+        problems: [{ file, line }],
+        hints: [expect.stringContaining('mark')],
+      });
+    }
+    const isJson = text.startsWith('{');
+    if (!reader.isYaml && !isJson) return;
+    const escaped = text.replace('X', isJson ? 'a\\uFEFFb' : '"a\\uFEFFb"');
+    expect([0, 20]).toContain((await run(reader, escaped)).code);
+  });
   test('rejects the escape of half a character', async () => {
     const isJson = text.startsWith('{');
     if (!reader.isYaml && !isJson) return;

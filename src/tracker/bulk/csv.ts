@@ -145,7 +145,7 @@ const ndjson = (name: string, { emptyRemedy }: ReadOptions): Reader => {
     take(given, bytes) {
       line += 1;
       refuseConflict(name, line, given);
-      const bare = given.charCodeAt(0) === 0xfeff ? given.slice(1) : given;
+      const bare = line === 1 && given.charCodeAt(0) === 0xfeff ? given.slice(1) : given;
       const text = bare.endsWith('\r') ? bare.slice(0, -1) : bare;
       if (text.trim() === '') return undefined;
       isEmpty = false;
@@ -436,12 +436,6 @@ const rowFault = (
   // One column may have its own name as a value; a whole header as values is a second header.
   if (names.length > 1 && names.every((name, i) => name === cells[i]?.trim()))
     return { what: 'the row repeats the header', hint: 'remove this line: a table has one header' };
-  const marked = cells.findIndex((cell) => cell.includes('\uFEFF'));
-  if (marked !== -1)
-    return {
-      what: `column ${marked + 1} contains a byte order mark (U+FEFF)`,
-      hint: 'remove the mark; two files that were joined have a header each',
-    };
   const nameless = cells.findIndex((cell, i) => cell !== '' && names[i] === '');
   return nameless === -1
     ? undefined
