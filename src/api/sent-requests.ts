@@ -20,6 +20,7 @@ import {
   type RequestGuard,
   type RequestNotes,
   recordsFailedText,
+  serviceText,
   targetMark,
 } from './audit.ts';
 import type { Target } from './context.ts';
@@ -47,6 +48,8 @@ const UPLOAD_MS = 60 * 60_000;
 type Outcome = AuditEntry['outcome'];
 type Sent = {
   readonly digest: string;
+  /** The mark of its account. Undefined for an opaque token: then opsctl cannot know whose it is. */
+  readonly account?: string;
   /** `at` is the start of the attempt. */
   readonly entry: Draft;
   /** The attempt cannot take longer. */
@@ -66,6 +69,7 @@ type CommandFile = {
 type Line = {
   readonly by?: ProcessIdentity;
   readonly sent?: string;
+  readonly account?: string;
   readonly entry?: Draft;
   readonly longest_ms?: number;
   readonly answered?: string;
@@ -80,8 +84,9 @@ const change = (sent: Sent[], digest: string, fits: (one: Sent) => boolean, more
   if (known !== undefined) sent[at] = { ...known, ...more };
 };
 const addLine = (sent: Sent[], line: Line): void => {
-  const { sent: digest, entry, longest_ms: longestMs = UPLOAD_MS, answered, outcome, again } = line;
-  if (digest !== undefined && entry !== undefined) sent.push({ digest, entry, longestMs });
+  const { sent: digest, account, entry, longest_ms: longestMs = UPLOAD_MS, answered, outcome, again } = line;
+  if (digest !== undefined && entry !== undefined)
+    sent.push({ digest, entry, longestMs, ...(account === undefined ? {} : { account }) });
   if (answered !== undefined && outcome !== undefined)
     change(sent, answered, (one) => one.outcome === undefined, { outcome });
   if (again !== undefined) change(sent, again, (one) => one.isSentAgain !== true, { isSentAgain: true });
@@ -173,15 +178,30 @@ const canRepeat = ({ method, url }: HttpRequest): boolean => {
   const [path = ''] = url.split(/[?#]/);
   return method !== 'POST' || isSearch(path) || /:(?!delta$)[a-z]\w*$/i.test(path);
 };
-/** The same body for the same account of the same deployment. Undefined for a body that is not known. */
-const digestOf = (request: HttpRequest, target: Target): string | undefined => {
+/** What tells requests apart: the request at its deployment, and the account, if it is known without a request. */
+type Mark = { readonly digest: string; readonly earlierForms: readonly string[]; readonly account?: string };
+/** Undefined for a body that is not known. */
+const markOf = (request: HttpRequest, target: Target): Mark | undefined => {
   const { method, url, headers = {}, body = '', contentDigest } = request;
   if (typeof body !== 'string' && !(body instanceof Uint8Array) && contentDigest === undefined)
     return undefined;
   const type = contentDigest === undefined ? headers['content-type'] : 'multipart/form-data';
   const content = contentDigest ?? hash('sha256', body as string | Uint8Array);
-  return hash('sha256', JSON.stringify([targetMark(target), method, url, type, content]));
+  const digestFor = (mark: string): string =>
+    hash('sha256', JSON.stringify([mark, method, url, type, content]));
+  const { account, ...byToken } = target;
+  return {
+    digest: digestFor(serviceText(target)),
+    // Records of earlier versions contain the account or the token in the digest.
+    earlierForms: [digestFor(targetMark(target)), digestFor(targetMark(byToken))],
+    ...(account === undefined ? {} : { account: hash('sha256', account).slice(0, 16) }),
+  };
 };
+/** Two accounts differ only if both are known: an opaque token may be the renewed token of the same account. */
+const mayBeSame = (sent: Sent, { digest, earlierForms, account }: Mark): boolean =>
+  earlierForms.includes(sent.digest) ||
+  (sent.digest === digest &&
+    (sent.account === undefined || account === undefined || sent.account === account));
 /**
  * The embedded mock server, whose data can be reset at any time. Its URL in `OPSCTL_MOCK_URL` is what `mock run` and
  * `mock env` set.
@@ -306,7 +326,7 @@ class CommandGuard implements RequestGuard {
     return made;
   }
   /** Requests of other commands that may have been applied, those that are refused first. */
-  async #findEarlier(digest: string): Promise<readonly Found[]> {
+  async #findEarlier(mark: Mark): Promise<readonly Found[]> {
     const host = this.#host;
     try {
       const read = await readFiles(host, this.#settings);
@@ -315,7 +335,7 @@ class CommandGuard implements RequestGuard {
       await removeOld(host, read);
       return read.files
         .flatMap((file) => file.sent.map((sent) => ({ file, sent })))
-        .filter(({ sent: one }) => one.digest === digest && one.outcome !== 'rejected' && !one.isSentAgain)
+        .filter(({ sent: one }) => mayBeSame(one, mark) && one.outcome !== 'rejected' && !one.isSentAgain)
         .filter(({ file, sent }) => isOver(host, file, sent));
     } catch (error) {
       this.#report(error);
@@ -347,7 +367,12 @@ class CommandGuard implements RequestGuard {
     if (contentDigest !== undefined) return UPLOAD_MS;
     return CONNECT_MS + (this.#decision.timeoutMs ?? timeoutMs ?? TIMEOUT_MS) * limits.replyTimeouts;
   }
-  #notesOf(digest: string, entry: Draft, longestMs: number, earlier: readonly Found[]): RequestNotes {
+  #notesOf(
+    { digest, account }: Mark,
+    entry: Draft,
+    longestMs: number,
+    earlier: readonly Found[],
+  ): RequestNotes {
     const key = Symbol();
     let isOpen = false;
     return {
@@ -356,7 +381,8 @@ class CommandGuard implements RequestGuard {
           this.#own ??= this.#create();
           const { file } = await this.#own;
           const at = new Date(Math.floor(this.#host.now())).toISOString();
-          this.#write(file, { sent: digest, entry: { ...entry, at }, longest_ms: longestMs });
+          const known = account === undefined ? {} : { account };
+          this.#write(file, { sent: digest, ...known, entry: { ...entry, at }, longest_ms: longestMs });
           isOpen = true;
           this.#outcomes.set(key, undefined);
         } catch (error) {
@@ -376,21 +402,21 @@ class CommandGuard implements RequestGuard {
       },
     };
   }
-  #digestOf(request: HttpRequest, target: Target): string | undefined {
-    return canRepeat(request) || isMockServer(this.#host, target) ? undefined : digestOf(request, target);
+  #markOf(request: HttpRequest, target: Target): Mark | undefined {
+    return canRepeat(request) || isMockServer(this.#host, target) ? undefined : markOf(request, target);
   }
   async describeEarlier(request: HttpRequest, target: Target): Promise<string | undefined> {
-    const digest = this.#digestOf(request, target);
-    if (digest === undefined || this.#decision.sendsAgain) return undefined;
-    const found = (await this.#findEarlier(digest)).find((one) => this.#isRefused(one));
+    const mark = this.#markOf(request, target);
+    if (mark === undefined || this.#decision.sendsAgain) return undefined;
+    const found = (await this.#findEarlier(mark)).find((one) => this.#isRefused(one));
     return found === undefined ? undefined : stateText(this.#host, found);
   }
   async admit(request: HttpRequest, entry: Draft, target: Target): Promise<RequestNotes | undefined> {
-    const digest = this.#digestOf(request, target);
-    if (digest === undefined) return undefined;
-    const earlier = await this.#findEarlier(digest);
+    const mark = this.#markOf(request, target);
+    if (mark === undefined) return undefined;
+    const earlier = await this.#findEarlier(mark);
     await this.#decide(earlier, request.contentDigest !== undefined);
-    return this.#notesOf(digest, entry, this.#longestMs(request), earlier);
+    return this.#notesOf(mark, entry, this.#longestMs(request), earlier);
   }
   async end(failure: unknown): Promise<void> {
     if (this.#own === undefined) return;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Host, type HttpRequest, NetworkError } from '../../src/platform/host.ts';
-import { type InMemory, type RunOptions, trackerInMemory } from '../support/in-memory.ts';
+import { type InMemory, labelsInMemory, type RunOptions, trackerInMemory } from '../support/in-memory.ts';
 import { naming } from '../support/facts.ts';
 
 const DIRECTORY = '/home/user/opsctl/state/mock/sent';
@@ -241,14 +241,33 @@ describe('a note of an earlier command', () => {
       expect((await at.run(create)).code).toBe(code);
     },
   );
-  test('does not hold up another account', async () => {
+  test('refuses the request with another opaque token, which may be of the same account', async () => {
     const at = trackerInMemory();
     await at.run(create, losing(at));
     const change = (host: Host): Host => ({
       ...host,
       env: { ...host.env, OPSCTL_TRACKER_TOKEN: 'other-token' },
     });
-    expect((await at.run(create, { change })).code).toBe(0);
+    expect((await at.run(create, { change })).code).toBe(10);
+  });
+  test('refuses a renewed token of one account, and does not hold up an account that is another one', async () => {
+    const tokenOf = (claims: object): string =>
+      ['{"alg":"none"}', JSON.stringify(claims), 'x']
+        .map((part) => Buffer.from(part).toString('base64url'))
+        .join('.');
+    const as =
+      (claims: object) =>
+      (host: Host): Host => ({ ...host, env: { ...host.env, OPSCTL_LABELS_TOKEN: tokenOf(claims) } });
+    const ada = { iss: 'https://a.example', sub: 'ada' };
+    const label = ['create', '--title', 'A'];
+    for (const [second, code] of [
+      [{ ...ada, exp: 2 }, 10],
+      [{ ...ada, sub: 'bob' }, 0],
+    ] as const) {
+      const at = labelsInMemory();
+      await at.run(label, { ...losing(at), change: as({ ...ada, exp: 1 }) });
+      expect((await at.run(label, { change: as(second) })).code).toBe(code);
+    }
   });
   test('is not made for a mock server, whose data can be reset', async () => {
     const at = trackerInMemory();

@@ -448,7 +448,10 @@ const refuseOtherTarget = async (context: EngineContext, run: UndoRun): Promise<
       : `run ${run.id} was made on another service or account (${run.about.service}); no changes were made`,
     {
       code: 'OTHER_SERVICE',
-      tryThis: ['select the service of the run with --profile or OPSCTL_TRACKER_URL'],
+      tryThis: [
+        'select the service of the run with --profile or OPSCTL_TRACKER_URL',
+        'use the token of the run: opsctl cannot know whether another token is of the same account',
+      ],
     },
   );
 };
