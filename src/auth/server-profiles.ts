@@ -43,12 +43,6 @@ const chosenAccount = (
   }
   const fitting = data.accounts.filter((account) => server === undefined || account.server === server);
   const found = fitting.find(({ name }) => name === data.current) ?? fitting[0];
-  const names = fitting.map(({ name }) => name);
-  if (names.length > 1 && found?.name !== data.current)
-    throw makeSignedOutError(
-      `${names.length} accounts are signed in at ${server}: ${names.join(', ')}`,
-      names[0],
-    );
   if (found !== undefined) return found;
   throw makeSignedOutError(server === undefined ? 'not signed in' : `not signed in at ${server}`);
 };

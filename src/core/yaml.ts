@@ -293,8 +293,10 @@ const repeatedIn = (items: readonly unknown[]): number[] => {
   return items.flatMap((item) => {
     const { key } = (item ?? {}) as { readonly key?: unknown };
     if (!isScalar(key)) return [];
-    if (seen.has(key.value)) return [key.range?.[0] ?? 0];
-    seen.add(key.value);
+    // The package makes another symbol for each merge key.
+    const name = typeof key.value === 'symbol' ? '<<' : key.value;
+    if (seen.has(name)) return [key.range?.[0] ?? 0];
+    seen.add(name);
     return [];
   });
 };
@@ -385,6 +387,24 @@ const unknownTags = (warnings: readonly YamlFault[] = []): { readonly at: number
       at,
       why: 'a tag is unknown; remove the tag and write the value that it stands for, or quote text that starts with !',
     }));
+type Place = { readonly range?: readonly number[] | null };
+/** Positions of aliases without an anchor before them, which the package reports without a place. */
+const unresolvedAliases = (text: string, root: unknown): number[] => {
+  if (!/(?:^|[\s[{,])\*[^\s]/.test(text)) return [];
+  const anchors = new Map<unknown, number>();
+  const aliases: { readonly source: unknown; readonly at: number }[] = [];
+  for (const node of nodesOf(root)) {
+    if (typeof node !== 'object' || node === null) continue;
+    const { anchor, source, range } = node as Place & {
+      readonly anchor?: unknown;
+      readonly source?: unknown;
+    };
+    const at = range?.[0] ?? 0;
+    if (anchor !== undefined) anchors.set(anchor, Math.min(at, anchors.get(anchor) ?? at));
+    if ('source' in node && !('value' in node) && typeof source === 'string') aliases.push({ source, at });
+  }
+  return aliases.flatMap(({ source, at }) => ((anchors.get(source) ?? at) < at ? [] : [at]));
+};
 /** Adds the errors that the package does not report, and the place of each error. */
 const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
   text: string,
@@ -396,6 +416,8 @@ const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
     errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
   for (const at of repeatedKeys(contents))
     errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
+  for (const at of unresolvedAliases(text, contents))
+    errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', 'an alias has no anchor before it'));
   for (const { at, why } of mayHaveNul ? [] : hiddenTexts(text, contents))
     errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', why));
   if (!mayHaveNul) errors.push(...blockErrors(text, contents, YamlError));

@@ -259,7 +259,7 @@ describe('a note of an earlier command', () => {
       (claims: object) =>
       (host: Host): Host => ({ ...host, env: { ...host.env, OPSCTL_LABELS_TOKEN: tokenOf(claims) } });
     const ada = { iss: 'https://a.example', sub: 'ada' };
-    const label = ['create', '--title', 'A'];
+    const label = ['create', '--label-type', 'SHARED', '--title', 'A', '-o', 'json'];
     for (const [second, code] of [
       [{ ...ada, exp: 2 }, 10],
       [{ ...ada, sub: 'bob' }, 0],

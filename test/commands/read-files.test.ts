@@ -225,6 +225,17 @@ describe.each(readers.map(named))('%s', (_, reader) => {
     const escaped = text.replace('X', isJson ? 'a\\uFEFFb' : '"a\\uFEFFb"');
     expect([0, 20]).toContain((await run(reader, escaped)).code);
   });
+  test('rejects a repeated merge key and an alias without an anchor, with the line', async () => {
+    if (!reader.isYaml) return;
+    const before = text.slice(0, text.indexOf('X'));
+    const line = before.split('\n').length;
+    const alias = await run(reader, text.replace('X', '*nowhere'));
+    expect([alias.code, alias.writes, alias.error().problems[0]]).toMatchObject([2, [], { line }]);
+    const merged = `x-a: &a {q: 1}\n<<: *a\n<<: *a\n${text}`;
+    const twice = await run(reader, merged);
+    expect([twice.code, twice.writes]).toEqual([2, []]);
+    expect(twice.error().problems).toContainEqual(expect.objectContaining({ line: 3 }));
+  });
   test('rejects the escape of half a character', async () => {
     const isJson = text.startsWith('{');
     if (!reader.isYaml && !isJson) return;

@@ -253,3 +253,21 @@ test('a group that --prune archived is active again when its entry returns', () 
   ]);
   expect(lines({ groups: [{ ...entry, archived: true }] }, { groups: [archived] })).toEqual([]);
 });
+
+test('a name that two records have is rejected in a changed field, and kept in an unchanged one', () => {
+  const objectives = [
+    { id: 5, name: 'o', external_id: 'a' },
+    { id: 6, name: 'o', external_id: 'b' },
+  ];
+  const epic = { id: 7, name: 'e', objective_ids: [5] };
+  const lookup = { groups: [], epics: [epic], objectives, epicStates: [] };
+  const refusedFor = (epics: readonly object[], now: readonly object[]) =>
+    planWorkspace({ epics } as never, { epics: now, objectives } as never, lookup, {
+      prune: false,
+      force: false,
+    }).refused;
+  expect(refusedFor([{ name: 'e', objectives: ['o'] }], [epic])).toEqual([]);
+  expect(refusedFor([{ name: 'new', objectives: ['o'] }], [epic])).toMatchObject([
+    { path: 'epics: new', message: expect.stringContaining('5, 6') },
+  ]);
+});
