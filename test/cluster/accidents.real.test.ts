@@ -49,7 +49,7 @@ const addVoter = async (): Promise<readonly [client: string, peer: string]> => {
   const [client, peer] = (await freePorts(2)).map((port) => `http://127.0.0.1:${port}`) as [string, string];
   const add = () => call(`${cluster.urls[0]}/v3/cluster/member/add`, { peerURLs: [peer] });
   // The servers reject a change while they do not know that all members are connected.
-  await expect.poll(async () => (await add()).status, { timeout: 60_000 }).toBe(200);
+  await expect.poll(async () => (await add()).status).toBe(200);
   return [client, peer];
 };
 const startVoter = async (client: string, peer: string): Promise<void> => {
@@ -63,7 +63,7 @@ const startVoter = async (client: string, peer: string): Promise<void> => {
   ];
   fourth = spawn(first.old_binary, words, { stdio: 'ignore' });
   const health = () => call(`${client}/health`).then(({ status }) => status);
-  await expect.poll(() => health().catch(() => 0), { timeout: 60_000 }).toBe(200);
+  await expect.poll(() => health().catch(() => 0)).toBe(200);
 };
 
 describe.runIf(hasBinaries('3.4', '3.5'))('accidents on real servers', () => {
