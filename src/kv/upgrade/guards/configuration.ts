@@ -6,6 +6,7 @@ import { cutText } from '../../../core/problem.ts';
 import { argvOf, shellLine, unlistedParts } from '../../../core/shell.ts';
 import {
   flagsOf,
+  isServer,
   lintEnvironment,
   lintFile,
   lintFlags,
@@ -153,6 +154,11 @@ export const isStartedByPlan = (
   { to, kind }: Pick<GuardInput, 'to' | 'kind'>,
   { server_version }: Pick<MemberStatus, 'server_version'>,
 ): boolean => kind === 'restart' || minorOf(server_version) !== to;
+/** A script may add flags to its arguments, so a setting that is not there may still be set. */
+export const mayAddFlags = (member: MemberSpec, host: MemberHost, isLocal: boolean): boolean => {
+  const [program = ''] = startOf(member, host, isLocal)?.words ?? [];
+  return host?.config === undefined && program !== '' && !isServer(program);
+};
 /**
  * Who may connect must not change with the start of a member. The version reads its settings as before, but the
  * command, the variables or the file of the next start may not contain them.
@@ -172,8 +178,9 @@ const checkKeptAccess = (member: MemberSpec, seen: MemberStatus, { to, isLocal }
   const running = readSettings({ ...start, file: path === undefined ? undefined : start.file });
   const read = readNextStart(member, seen.host, { to, isLocal });
   if (running === undefined || read === undefined) return;
+  const level = mayAddFlags(member, seen.host, isLocal) ? 'noteUnknown' : 'fail';
   for (const { key, message, hint } of droppedAccess(running, read, start.minor))
-    log.fail({ member: member.name, message: `${member.name}: ${key} ${message}`, hint });
+    log[level]({ member: member.name, message: `${member.name}: ${key} ${message}`, hint });
 };
 
 const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => {

@@ -7,7 +7,7 @@ import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
 import { compareHashes, contradictions } from '../observe/observe.ts';
 import { defaultQuota, quotaFor } from '../observe/see-member.ts';
-import { isStartedByPlan, isStartedHere, readNextStart } from './configuration.ts';
+import { isStartedByPlan, isStartedHere, mayAddFlags, readNextStart } from './configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
 
@@ -173,8 +173,11 @@ const nextQuota = (input: GuardInput, member: MemberStatus): number | undefined 
   const { cluster, to } = input;
   const spec = cluster.members.find((one) => one.name === member.name);
   if (spec === undefined || to === undefined || !isStartedByPlan(input, member)) return member.quota_bytes;
-  const read = readNextStart(spec, member.host, { to, isLocal: isStartedHere(cluster) });
-  return read === undefined ? undefined : quotaFor(read('quota-backend-bytes'));
+  const isLocal = isStartedHere(cluster);
+  const value = readNextStart(spec, member.host, { to, isLocal });
+  const given = value?.('quota-backend-bytes');
+  const isUnread = value === undefined || (given === undefined && mayAddFlags(spec, member.host, isLocal));
+  return isUnread ? undefined : quotaFor(given);
 };
 /** A new start with a smaller quota than the database raises the alarm NOSPACE. */
 const quotaFinding = (

@@ -88,7 +88,7 @@ describe('a guard passes at its limit, and fails beyond it', () => {
       const changed = members.map((member) => ({ ...member, ...more }));
       return said(quota, { ...one({ ...base, ...patch }), cluster: { ...others, members: changed } });
     };
-    const inFlag = (...flags: string[]) => withCommand({ new_command: ['new', '--name=n', ...flags] });
+    const inFlag = (...flags: string[]) => withCommand({ new_command: ['/opt/etcd', '--name=n', ...flags] });
     const name = 'ETCD_QUOTA_BACKEND_BYTES';
     const inVariable = (bytes: number) => withCommand({ env: { [name]: `${bytes}` } });
     const running = (env: Record<string, string>) => ({ host: { ...seen('n2').host, environment: env } });
@@ -116,6 +116,7 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     // A script may contain any quota; a database below the default quota fits every usual start.
     const script = { new_command: ['/srv/start.sh'] };
     expect(withCommand(script)).toEqual(['unknown n2']);
+    expect(withCommand({ new_command: ['/srv/start.sh', '--name=n'] })).toEqual(['unknown n2']);
     expect(withCommand(script, { db_size_bytes: 1024 ** 3 })).toEqual(['pass']);
   });
   it('the lag of a member', () => {

@@ -166,7 +166,7 @@ describe('a next start that drops a setting about access', () => {
     ['simple tokens', ['--auth-token=simple'], start(), []],
     ['signed tokens', ['--auth-token=jwt,x=y'], start(), [naming('n2', 'auth-token')]],
     ['the names of peers', ['--peer-cert-allowed-cn=a'], start(), [naming('n2', 'peer-cert-allowed-cn')]],
-    ['a service', tls, {}, dropped],
+    ['the default command', tls, { new_command: ['etcd', '--name=n2'] }, dropped],
   ] as const)('%s', (_, running, next, found) => {
     expect(looked(running, next, {}, { from: '3.4', to: '3.5' })).toEqual(found);
   });
@@ -188,6 +188,10 @@ describe('a next start that drops a setting about access', () => {
     expect(only(said('configuration-fits', finished)).join()).not.toContain('next start');
     const restarted = said('configuration-fits', finished, { from: '3.4', to: '3.4', kind: 'restart' });
     expect(only(restarted).join()).toContain('client-cert-auth is not');
+  });
+  it('a script may add the setting to its arguments, so its start is unknown', () => {
+    const found = looked(tls, { new_command: ['/srv/start.sh', '--name=n2'] });
+    expect(found.map((one) => one.split(' ')[0])).toEqual(['unknown']);
   });
   it('two different files are unknown', () => {
     const from = (path: string) =>
