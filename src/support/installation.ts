@@ -19,6 +19,8 @@ type Files = {
   readonly changed: readonly string[];
   readonly missing: readonly string[];
   readonly added: readonly string[];
+  /** Links in place of files or directories. A package contains none, and the target can change after the verification. */
+  readonly linked: readonly string[];
   /** SHA-256 of the list itself: two installations of one release have the same. */
   readonly sha256: string;
   /** Packages that this program loads and that npm installs separately: the list has no checksum of them. */
@@ -42,17 +44,14 @@ const rowsOf = (list: string): Row[] =>
 const failure = (message: string, tryThis: readonly string[], code = 'NOT_VERIFIABLE'): AppError =>
   new AppError('config', message, { code, tryThis });
 
-/** Files below a directory, as paths from the package. */
-const filesBelow = async (files: Host['files'], root: string, at: string): Promise<string[]> => {
-  const names = await files.list(join(root, at));
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const path = `${at}/${name}`;
-      const info = await files.info(join(root, path));
-      return info?.kind === 'directory' ? filesBelow(files, root, path) : [path];
-    }),
-  );
-  return found.flat();
+type Entry = { readonly path: string; readonly isLink: boolean };
+/** The files and links at a path of the package and below it. opsctl reads no directory through a link. */
+const entriesAt = async (files: Host['files'], root: string, path: string): Promise<Entry[]> => {
+  const info = await files.info(join(root, path));
+  if (info === undefined) return [];
+  if (info.kind !== 'directory') return [{ path, isLink: info.kind === 'link' }];
+  const names = await files.list(join(root, path));
+  return (await Promise.all(names.map((name) => entriesAt(files, root, `${path}/${name}`)))).flat();
 };
 
 const PACKAGE = 'opsctl';
@@ -203,13 +202,18 @@ export const billText = ({ components }: BillOfMaterials): string => {
   ].join('\n');
 };
 
-const PARTS: readonly string[] = ['bin', 'dist', 'completions'];
+const PARTS: readonly string[] = ['bin', 'dist', 'completions', 'docs'];
+/** The texts at the top of a package, such as README.md and LICENSE. */
+const TEXT = /^[A-Z]+(\.md)?$/;
 /** True for a path that the list of a package can contain. Another path leads to a file that is not part of the package. */
 const isListed = (path: string): boolean => {
   const [part = '', ...rest] = path.split('/');
   const isBelow = PARTS.includes(part) && rest.length > 0;
-  return path === 'package.json' || (isBelow && rest.every((one) => !['', '.', '..'].includes(one)));
+  const isTop = path === 'package.json' || TEXT.test(path);
+  return isTop || (isBelow && rest.every((one) => !['', '.', '..'].includes(one)));
 };
+/** True for a document for people. The packages for Debian, Red Hat and Alpine contain none of them. */
+const isDocument = (path: string): boolean => path.startsWith('docs/') || TEXT.test(path);
 /** The rows of the list in a package. Every line must be a row, because a skipped line would not be verified. */
 const readRows = (list: string, directory: string): Row[] =>
   list.split('\n').flatMap((line, i, lines) => {
@@ -222,19 +226,95 @@ const readRows = (list: string, directory: string): Row[] =>
   });
 
 const KEYCHAIN = '@napi-rs/keyring';
+type Manifest = { readonly version: string; readonly optional: Readonly<Record<string, unknown>> };
+/** Reads the package.json of a package that a package manager installed; undefined if the file does not exist. */
+const readManifest = async (files: Host['files'], directory: string): Promise<Manifest | undefined> => {
+  const text = await files.read(join(directory, 'package.json')).catch(() => undefined);
+  if (text === undefined) return undefined;
+  const page = readJsonText(text, () =>
+    failure(`${directory}/package.json is damaged`, ['install opsctl again']),
+  );
+  const { version, optionalDependencies } = isRecord(page) ? page : {};
+  return {
+    version: typeof version === 'string' ? version : 'unknown',
+    optional: isRecord(optionalDependencies) ? optionalDependencies : {},
+  };
+};
 /** Returns the optional package as Node finds it: in the nearest node_modules above the program. */
 const findOptional = async (files: Host['files'], from: string): Promise<OptionalPackage | undefined> => {
   const directory = join(from, 'node_modules', KEYCHAIN);
-  const text = await files.read(join(directory, 'package.json')).catch(() => undefined);
-  if (text !== undefined) {
-    const page = readJsonText(text, () =>
-      failure(`${directory}/package.json is damaged`, ['install opsctl again']),
-    );
-    const version = isRecord(page) && typeof page.version === 'string' ? page.version : 'unknown';
-    return { name: KEYCHAIN, version, directory };
-  }
+  const manifest = await readManifest(files, directory);
+  if (manifest !== undefined) return { name: KEYCHAIN, version: manifest.version, directory };
   const parent = dirname(from);
   return parent === from ? undefined : findOptional(files, parent);
+};
+const NESTED = 'node_modules';
+/** pnpm writes the links of the commands of a package there. The name of a package cannot start with a dot. */
+const COMMANDS = '.bin';
+/** The entries of a node_modules directory as paths from the package; a scope such as `@name` is a directory of packages. */
+const namesIn = async (files: Host['files'], root: string, path: string): Promise<string[]> => {
+  const names = await files.list(join(root, path));
+  const found = names.map(async (name) => {
+    const isScope = name.startsWith('@') && (await files.info(join(root, path, name)))?.kind === 'directory';
+    return isScope ? (await files.list(join(root, path, name))).map((one) => `${name}/${one}`) : [name];
+  });
+  return (await Promise.all(found)).flat();
+};
+/**
+ * The entries of node_modules inside the package that opsctl did not ask for. npm places the optional packages there in
+ * a global installation: the ones that package.json lists, and next to them or below them the ones that these list in
+ * turn. `listed` has the required version of each package. Node would load a package with any other name or version
+ * before the one that was verified.
+ */
+const unlistedPackages = async (
+  files: Host['files'],
+  root: string,
+  at: string,
+  listed: Readonly<Record<string, unknown>>,
+): Promise<string[]> => {
+  const path = `${at}${NESTED}`;
+  const info = await files.info(join(root, path));
+  if (info === undefined) return [];
+  if (info.kind !== 'directory') return [path];
+  const own = await Promise.all(
+    Object.keys(listed).map(async (name) => (await readManifest(files, join(root, path, name)))?.optional),
+  );
+  const known: Readonly<Record<string, unknown>> = Object.assign({}, ...own, listed);
+  const names = (await namesIn(files, root, path)).filter((name) => name !== COMMANDS);
+  const found = names.map(async (name) => {
+    const one = `${path}/${name}`;
+    const isDirectory = (await files.info(join(root, one)))?.kind === 'directory';
+    const isKnown = isDirectory && Object.hasOwn(known, name);
+    const manifest = isKnown ? await readManifest(files, join(root, one)) : undefined;
+    if (manifest === undefined || manifest.version !== known[name]) return [one];
+    return unlistedPackages(files, root, `${one}/`, manifest.optional);
+  });
+  return (await Promise.all(found)).flat();
+};
+
+type Compared = Pick<Files, 'changed' | 'missing' | 'added' | 'linked' | 'files'>;
+/** Compares the rows of the list with the entries of the package. */
+const compareRows = async (
+  files: Host['files'],
+  directory: string,
+  rows: readonly Row[],
+  entries: readonly Entry[],
+): Promise<Compared> => {
+  const links = new Set(entries.flatMap(({ path, isLink }) => (isLink ? [path] : [])));
+  const present = new Set(entries.map(({ path }) => path));
+  const documents = rows.filter(({ path }) => isDocument(path));
+  const hasDocuments = documents.some(({ path }) => present.has(path));
+  const expected = hasDocuments ? rows : rows.filter((row) => !documents.includes(row));
+  const [changed, missing]: [string[], string[]] = [[], []];
+  for (const { sum, path } of expected) {
+    if (links.has(path)) continue;
+    const data = present.has(path) ? await files.readBytes(join(directory, path)) : undefined;
+    if (data === undefined) missing.push(path);
+    else if (hash('sha256', data) !== sum) changed.push(path);
+  }
+  const listed = new Set([LIST, ...rows.map(({ path }) => path)]);
+  const added = [...present].filter((path) => !listed.has(path) && !links.has(path));
+  return { files: expected.length, changed, missing, added, linked: [...links].sort() };
 };
 
 /** Compares the files of this installation with the checksums that its package contains. */
@@ -247,26 +327,20 @@ const verifyFiles = async (host: Host, program: string): Promise<Files> => {
       'install a package: only `npm pack` and `npm run release` write the checksums',
     ]);
   const rows = readRows(list, directory);
-  const expected = new Set(rows.map(({ path }) => path));
-  const [changed, missing]: [string[], string[]] = [[], []];
-  for (const { sum, path } of rows) {
-    const data = await files.readBytes(join(directory, path));
-    if (data === undefined) missing.push(path);
-    else if (hash('sha256', data) !== sum) changed.push(path);
-  }
-  const parts = PARTS.map((part) => filesBelow(files, directory, part));
-  const present = (await Promise.all(parts)).flat();
-  const added = present.filter((path) => path !== LIST && !expected.has(path)).sort();
-  const optional = await findOptional(files, directory);
-  const not_verified = optional === undefined ? [] : [optional];
+  const tops = rows.map(({ path }) => path).filter((path) => !path.includes('/'));
+  const entries = await Promise.all([...PARTS, ...tops].map((part) => entriesAt(files, directory, part)));
+  const compared = await compareRows(files, directory, rows, entries.flat());
+  // A package.json that differs from the list proves nothing about the packages.
+  const isProven = tops.includes('package.json') && !compared.changed.includes('package.json');
+  const optional = isProven ? (await readManifest(files, directory))?.optional : undefined;
+  const packages = await unlistedPackages(files, directory, '', optional ?? {});
+  const own = await findOptional(files, directory);
   return {
     directory,
-    files: rows.length,
-    changed,
-    missing,
-    added,
+    ...compared,
+    added: [...compared.added, ...packages].sort(),
     sha256: hash('sha256', list),
-    not_verified,
+    not_verified: own === undefined ? [] : [own],
   };
 };
 
@@ -462,12 +536,18 @@ export const verifyInstallation = async (
 };
 
 /** True if no file differs and the signed checksums, if given, contain this installation. */
-export const isIntact = ({ changed = [], missing = [], added = [], signature }: Verification): boolean =>
-  changed.length + missing.length + added.length === 0 && signature?.is_of_release !== false;
+export const isIntact = ({
+  changed = [],
+  missing = [],
+  added = [],
+  linked = [],
+  signature,
+}: Verification): boolean =>
+  changed.length + missing.length + added.length + linked.length === 0 && signature?.is_of_release !== false;
 
 /** The verification for a terminal: one line, or one line for each file that differs. */
 export const verificationText = (version: string, found: Verification): string => {
-  const rows = (['changed', 'missing', 'added'] as const).flatMap((state) =>
+  const rows = (['changed', 'missing', 'added', 'linked'] as const).flatMap((state) =>
     (found[state] ?? []).map((path) => `${state.padEnd(8)} ${printable(path)}`),
   );
   const { signature, files, not_verified = [] } = found;

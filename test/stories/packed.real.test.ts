@@ -119,6 +119,8 @@ test('version --verify finds changed, missing and added files of an installation
   const directory = dirname(dirname(program));
   const at = (name: string) => join(directory, name);
   const kept = readFileSync(at('dist/help.txt'));
+  const listed = readFileSync(at('dist/SHA256SUMS'), 'utf8').match(/(?<= {2}).+$/gm) ?? [];
+  expect([...listed, 'dist/SHA256SUMS'].sort()).toEqual(packed.files.toSorted());
   writeFileSync(at('dist/help.txt'), 'changed');
   renameSync(at('completions/_opsctl'), at('completions/gone'));
   writeFileSync(at('dist/chunks/new.js'), '');

@@ -1,7 +1,7 @@
 /** Signatures and checksums of a release: what the signer writes, what `version --verify` accepts, and which keys the release script refuses. */
 import { hash, sign } from 'node:crypto';
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { reportCrash } from '../../src/crash.ts';
 import type { Host } from '../../src/platform/host.ts';
@@ -179,15 +179,27 @@ describe('readSigningKey', () => {
 
 describe('the checksums in a package', () => {
   const root = join(makeDirectory(), 'package');
-  const contents = { 'bin/opsctl.js': 'run', 'dist/main.js': 'main', 'package.json': '{}' };
+  const keyring = '@napi-rs/keyring';
+  const contents = {
+    'bin/opsctl.js': 'run',
+    'dist/main.js': 'main',
+    'package.json': JSON.stringify({ optionalDependencies: { [keyring]: '2.1.2' } }),
+    'docs/page.md': 'page',
+    'README.md': 'read',
+  };
   const list = Object.entries(contents)
     .map(([path, text]) => `${hash('sha256', text)}  ${path}\n`)
     .join('');
-  const verifyWith = async (text: string) => {
-    for (const part of ['bin', 'dist', 'completions']) mkdirSync(join(root, part), { recursive: true });
-    for (const [path, content] of Object.entries(contents)) writeFileSync(join(root, path), content);
+  const put = (path: string, content: string): void => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  };
+  const verifyWith = async (text: string, change = (): void => undefined) => {
+    rmSync(root, { recursive: true, force: true });
+    for (const [path, content] of Object.entries(contents)) put(path, content);
     writeFileSync(join(root, 'dist/SHA256SUMS'), text);
     writeFileSync(join(root, '../outside'), 'outside');
+    change();
     const real = await realHost();
     const host: Host = { ...real.host, self: ['node', join(root, 'bin/opsctl.js')] };
     return verifyInstallation(host, '1.2.3').finally(() => real.close());
@@ -209,11 +221,88 @@ describe('the checksums in a package', () => {
     rmSync(join(root, '../node_modules'), { recursive: true });
     expect(await verifyWith(list)).toMatchObject({ not_verified: [] });
   });
+  test.each(['README.md', 'docs/page.md', 'package.json', 'dist/main.js'])(
+    'find a change of %s',
+    async (path) => {
+      const found = await verifyWith(list, () => put(path, 'other'));
+      expect([isIntact(found), found.changed]).toEqual([false, [path]]);
+    },
+  );
+  test('accept a package without documents, but not with a part of them', async () => {
+    const remove = (...paths: string[]) => {
+      for (const path of paths) rmSync(join(root, path), { recursive: true });
+    };
+    const without = await verifyWith(list, () => remove('docs', 'README.md'));
+    expect([isIntact(without), without.files]).toEqual([true, 3]);
+    const part = await verifyWith(list, () => remove('docs'));
+    expect([isIntact(part), part.missing]).toEqual([false, ['docs/page.md']]);
+  });
+  test.each(['dist/main.js', 'dist/SHA256SUMS', 'package.json', 'dist', 'docs', 'README.md'])(
+    'reject a link in place of %s, although its target has the same content',
+    async (path) => {
+      const kept = join(root, '../kept');
+      rmSync(kept, { recursive: true, force: true });
+      const found = await verifyWith(list, () => {
+        renameSync(join(root, path), kept);
+        symlinkSync(kept, join(root, path));
+      });
+      expect([isIntact(found), found.linked]).toEqual([false, [path]]);
+      expect(verificationText('1.2.3', found)).toContain(path);
+    },
+  );
+  const manifest = (version: string, optional = {}): string =>
+    JSON.stringify({ version, optionalDependencies: optional });
+  const native = `${keyring}-linux-x64-gnu`;
+  const own = () => put(`node_modules/${keyring}/package.json`, manifest('2.1.2', { [native]: '2.1.2' }));
+  test.each([
+    ['next to the optional package', `node_modules/${native}`],
+    ['below the optional package', `node_modules/${keyring}/node_modules/${native}`],
+  ])('accept the listed packages %s', async (_, place) => {
+    const found = await verifyWith(list, () => {
+      own();
+      put(`${place}/package.json`, manifest('2.1.2'));
+      put('node_modules/.bin/opsctl', '');
+    });
+    expect([found.added, found.not_verified?.[0]?.name]).toEqual([[], keyring]);
+  });
+  test.each([
+    ['another package', () => put('node_modules/evil/index.js', ''), 'evil'],
+    ['another package of the scope', () => put('node_modules/@napi-rs/evil/index.js', ''), '@napi-rs/evil'],
+    ['a file', () => put('node_modules/evil.js', ''), 'evil.js'],
+    ['another version', () => put(`node_modules/${native}/package.json`, manifest('2.1.1')), native],
+    ['no package.json', () => put(`node_modules/${native}/index.js`, ''), native],
+    [
+      'a package that the nested one does not list',
+      () => put(`node_modules/${keyring}/node_modules/evil/package.json`, manifest('1.0.0')),
+      `${keyring}/node_modules/evil`,
+    ],
+    [
+      'a link',
+      () => {
+        mkdirSync(join(root, '../far'), { recursive: true });
+        symlinkSync(join(root, '../far'), join(root, 'node_modules', native));
+      },
+      native,
+    ],
+  ])('reject a node_modules directory with %s', async (_, change, name) => {
+    const found = await verifyWith(list, () => {
+      own();
+      change();
+    });
+    expect([isIntact(found), found.added]).toEqual([false, [`node_modules/${name}`]]);
+  });
+  test('reject the packages that a changed package.json lists', async () => {
+    const found = await verifyWith(list, () => {
+      put('package.json', JSON.stringify({ optionalDependencies: { evil: '1.0.0' } }));
+      put('node_modules/evil/package.json', manifest('1.0.0'));
+    });
+    expect(found).toMatchObject({ changed: ['package.json'], added: ['node_modules/evil'] });
+  });
   test.each([
     ['a path above the package', `${outside}  ../outside`],
     ['a path that leads above the package', `${outside}  dist/../../outside`],
     ['an absolute path', `${outside}  ${join(root, '../outside')}`],
-    ['a path outside of the program', `${outside}  README.md`],
+    ['a path outside of the package parts', `${outside}  src/main.ts`],
     ['a short checksum', `${outside.slice(1)}  dist/main.js`],
     ['a checksum in capital letters', `${outside.toUpperCase()}  dist/main.js`],
     ['no path', `${outside}  `],
@@ -222,7 +311,7 @@ describe('the checksums in a package', () => {
     ['another text', 'x'.repeat(100_000)],
   ])('with %s are invalid, and the error names the line', async (_, line) => {
     for (const [text, number] of [
-      [`${list}${line}\n`, 4],
+      [`${list}${line}\n`, Object.keys(contents).length + 1],
       [`${line}\n${list}`, 1],
     ] as const)
       await expect(verifyWith(text)).rejects.toThrow(`line ${number} of dist/SHA256SUMS is invalid`);
