@@ -4,6 +4,7 @@ import { hexId } from '../client/messages.ts';
 import type { Finding, MemberStatus, MemberStep, Observation, Plan, Step, StepId } from '../engine/model.ts';
 import { hasFreshSnapshot, type Progress } from '../engine/progress.ts';
 import { memberOfStep, stepId } from '../engine/steps.ts';
+import { connectionFinding } from './guards/hosts.ts';
 import { isGood, stopFinding } from './guards/membership.ts';
 import { alarmMessages } from './guards/store.ts';
 import { crosses, isSwitched, kindOf } from './plan-kind.ts';
@@ -202,7 +203,8 @@ const nextOld = (
     return refusal('no-alarms', alarm.member, alarm.message, after(`${alarm.hint}; then`, ['kv', 'resume']));
   const sick = sickMember(plan, observation);
   if (sick !== undefined) return sick;
-  const finding = stopFinding(observation, name, plan.options.accept);
+  const { accept } = plan.options;
+  const finding = stopFinding(observation, name, accept) ?? connectionFinding(observation, accept);
   if (finding !== undefined) return { kind: 'refuse', findings: [finding] };
   const isLast = oldCount === 1;
   const { hold_last, hold_after = Number.POSITIVE_INFINITY } = plan.options;

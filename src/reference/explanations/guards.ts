@@ -235,7 +235,8 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
   },
   'peer-links': {
     meaning: 'Every member reaches every other member.',
-    reason: 'A member that cannot reach the others cannot join the quorum after its restart.',
+    reason:
+      'A member that cannot reach the others cannot join the quorum after its restart. An upgrade checks the connections again before each stop.',
     causes: ['A firewall or a wrong peer URL blocks a connection.', 'A member is stopped.'],
     fix: 'Restore the connection between the peer URLs of the members.',
     example: 'opsctl kv member list',

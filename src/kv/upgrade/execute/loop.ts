@@ -121,8 +121,7 @@ const observeAndDecide = async (run: Run): Promise<Decided> => {
     const decision = decide(run.plan, progressOf(run.journal.entries), observation);
     const waited = run.host.elapsed() - began;
     const mayPass =
-      decision.kind === 'refuse' &&
-      decision.findings.every(({ guard }) => guard === 'all-members-healthy' || guard === 'quorum-survives');
+      decision.kind === 'refuse' && decision.findings.every(({ guard }) => transient.has(guard));
     const hasFallen =
       (decision.kind === 'revert' && decision.hasFallen === true) || decision.kind === 'restart';
     const limit = mayPass ? electionGraceMs : hasFallen ? fallenMs : 0;

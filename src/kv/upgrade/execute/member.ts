@@ -19,6 +19,7 @@ import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { memberHookValues } from '../cluster/drivers.ts';
 import { fillWords } from '../../../core/shell.ts';
 import { memberRoomProblem } from '../guards/disk-space.ts';
+import { connectionFinding } from '../guards/hosts.ts';
 import { laggingFollowers, stopFinding } from '../guards/membership.ts';
 import { alarmError, alarmMessages } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
@@ -166,7 +167,8 @@ export const safeToStop = async (run: Run, name: string): Promise<MemberStatus> 
     const observation = await observe({ host, cluster, access });
     const [alarm] = alarmMessages(observation);
     if (alarm !== undefined) throw alarmError(alarm, `: ${name} was not stopped`);
-    const finding = stopFinding(observation, name, plan.options.accept);
+    const { accept } = plan.options;
+    const finding = stopFinding(observation, name, accept) ?? connectionFinding(observation, accept);
     if (finding !== undefined) {
       // An election, including the transfer before this stop, makes members unhealthy for a moment.
       if (host.elapsed() > patientUntil || (await hasGone(run, observation)))

@@ -4,11 +4,13 @@ import { dirname } from 'node:path';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import type {
   ClusterFile,
+  Finding,
   HostFacts,
   MemberSpec,
   PlanKind,
   CertificateStatus,
   MemberStatus,
+  Observation,
 } from '../../engine/model.ts';
 import { type LaterPrograms, namesProgram } from '../plan-kind.ts';
 import { guard, hintForHost, type Log, memberFacts, type GuardInput } from './guard.ts';
@@ -243,18 +245,40 @@ export const restorePossible = guard(
   },
 );
 
+/** Every member that reports a missing connection to another member that responds. Pure. */
+export const missingConnections = ({
+  members,
+}: Pick<Observation, 'members'>): readonly Omit<Finding, 'guard' | 'level'>[] =>
+  members.flatMap(({ name, unreached = [] }) =>
+    unreached.length === 0
+      ? []
+      : [
+          {
+            member: name,
+            message: `${name} has no connection to ${unreached.join(', ')}: the cluster loses its majority if the wrong member stops`,
+            hint: `read the log of ${name} for errors about its peers (certificates, firewall, peer URLs)`,
+          },
+        ],
+  );
+/**
+ * Returns why no member must be stopped now. A firewall may block a direction after the plan and after the last
+ * health check. The majority survives a stop through the other direction, but the health check of the member at
+ * the other end would fail later, and after the point of no return that member cannot return to its old version.
+ */
+export const connectionFinding = (
+  observation: Pick<Observation, 'members'>,
+  accept: readonly string[],
+): Finding | undefined => {
+  const [missing] = accept.includes('peer-links') ? [] : missingConnections(observation);
+  return missing && { guard: 'peer-links', level: 'fail', ...missing };
+};
 /** A member that reaches no other member still serves its clients while another member reaches it. */
 export const peerLinks = guard(
   'peer-links',
   'every member reaches every other member',
-  ({ observation: { members } }, log) => {
-    for (const { name, unreached = [] } of members)
-      if (unreached.length > 0)
-        log.fail({
-          member: name,
-          message: `${name} has no connection to ${unreached.join(', ')}: the cluster loses its majority if the wrong member stops`,
-          hint: `read the log of ${name} for errors about its peers (certificates, firewall, peer URLs)`,
-        });
+  ({ observation }, log) => {
+    const { members } = observation;
+    for (const missing of missingConnections(observation)) log.fail(missing);
     const unseen = members.filter(({ is_reachable, unreached }) => is_reachable && unreached === undefined);
     if (members.length > 1 && unseen.length > 0)
       log.noteUnknown({

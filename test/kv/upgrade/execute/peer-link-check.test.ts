@@ -372,6 +372,36 @@ describe('a member that the leader cannot reach', () => {
   });
 });
 
+describe('a direction that is blocked after the health check', () => {
+  /** The leader loses its connections to the first member when the journal contains the end of this step. */
+  const blockedAfter = async (step: 'gate' | 'snapshot', accept: readonly string[] = []) => {
+    const small = smallCluster();
+    const plan = await small.plan({ accept });
+    const [first = '', second = '', leader = ''] = plan.order;
+    const at = step === 'gate' ? `${first}.gate` : `${second}.snapshot`;
+    const { ending } = await conducted(small, plan, {
+      sink: (event) => {
+        if (event.event === 'step-finished' && event.step.id === at)
+          Object.assign(small.members(leader), { reachesNot: [first] });
+      },
+    });
+    const stops = small.done.filter((one) => one.startsWith('stop '));
+    return { ending, stops, first, second, leader };
+  };
+  it.each(['gate', 'snapshot'] as const)('stops no other member, and the run names it: %s', async (step) => {
+    const { ending, stops, first, leader } = await blockedAfter(step);
+    expect(ending).toMatchObject({
+      outcome: 'stopped',
+      message: naming(`${leader} has no connection to ${first}`),
+    });
+    expect(stops).toEqual([`stop ${first}`]);
+  });
+  it('does not end the run if the operator accepted missing connections', async () => {
+    const { stops, first, second } = await blockedAfter('gate', ['peer-links']);
+    expect(stops.slice(0, 2)).toEqual([`stop ${first}`, `stop ${second}`]);
+  });
+});
+
 describe('a member that reaches no peer', () => {
   it('gets its old version back, and no other member is stopped', async () => {
     const small = smallCluster();

@@ -148,6 +148,16 @@ describe('the last look at a member', () => {
     expect(unknown.ms).toBeGreaterThan(10_000);
     expect((await looked('n2', { prepare })).ms).toBeLessThan(5000);
   });
+  it('the last check waits for a missing connection, and then does not stop the member', async () => {
+    const prepare = (small: SmallCluster): void => {
+      small.members('n1').reachesNot = ['n3'];
+    };
+    const late = await looked('n2', { prepare });
+    expect(late.seen).toMatchObject({ category: 'stopped', message: naming('n1 has no connection to n3') });
+    expect([late.ms > 10_000, late.ms < 20_000]).toEqual([true, true]);
+    const accepted = await looked('n2', { prepare, options: { accept: ['peer-links'] } });
+    expect(accepted.seen).toMatchObject({ name: 'n2' });
+  });
   it('the last check names the members that did not catch up within ten seconds, and does not wait for a follower', async () => {
     const prepare = (small: SmallCluster): void => {
       for (const name of ['n2', 'n3']) small.members(name).entriesBehind = 100_000;
