@@ -217,20 +217,26 @@ const namesIn = async (context: EngineContext, directory: string): Promise<Set<s
 const refuseShared = (
   { live: { id, title } }: Exported,
   fitting: readonly Known[],
-  written: ReadonlySet<string>,
+  matched: ReadonlySet<string>,
 ) => {
   const files = fitting.map(({ file }) => file);
-  const other = files.find((file) => written.has(file));
+  const other = files.find((file) => matched.has(file));
   if (files.length < 2 && other === undefined) return;
   const why =
     other === undefined
       ? `${files.join(' and ')} both define ${JSON.stringify(title)} (labels/${id})`
       : `${other} also defines another label with the title ${JSON.stringify(title)}`;
-  throw usageError(`cannot export labels/${id}: ${why}`, [
+  throw usageError(`cannot export labels/${id}: ${why}; no file was written`, [
     problem('--directory', 'rule', why, 'write the `id:` of its label into each of the files'),
   ]);
 };
-const knownFor = ({ known, lock, deployment, written }: Target, one: Exported): Known | undefined => {
+/** The second file of a label would have another name, and `labels apply` rejects two definitions of one label. */
+const refuseRepeated = ({ live: { id } }: Exported, exported: ReadonlySet<string>): void => {
+  if (!exported.has(id)) return;
+  const why = `labels/${id} is named more than once`;
+  throw usageError(`${why}; no file was written`, [problem('<label>', 'rule', why, 'name each label once')]);
+};
+const knownFor = ({ known, lock, deployment, matched }: Target, one: Exported): Known | undefined => {
   const { live } = one;
   const owners = Object.values(lock?.labels ?? {}).flatMap(({ file, deployments }) => {
     const id = deployments[deployment]?.id;
@@ -248,7 +254,7 @@ const knownFor = ({ known, lock, deployment, written }: Target, one: Exported): 
     ),
   ];
   const fitting = candidates.find((found) => found.length > 0) ?? [];
-  refuseShared(one, fitting, written);
+  refuseShared(one, fitting, matched);
   return fitting[0];
 };
 /** `Project phase` → `project-phase.yaml`; two equal names get the id as well. */
@@ -312,35 +318,12 @@ type Target = {
   readonly deployment: string;
   /** Keys of the names of all files in the directory: an export never replaces the file of something else. */
   readonly taken: Set<string>;
-  /** Existing files that a label of this run has replaced. */
-  readonly written: Set<string>;
+  /** Existing files that a label of this run replaces. */
+  readonly matched: Set<string>;
+  /** IDs of the labels of this run. */
+  readonly exported: Set<string>;
 };
-const writeOne = async (target: Target, found: Exported): Promise<{ written: Written; one: Exported }> => {
-  const { context, directory, taken } = target;
-  const before = knownFor(target, found);
-  if (before !== undefined) target.written.add(before.file);
-  if (before !== undefined) taken.delete(fileNameKey(before.file));
-  const file = nameFor(found.live, before, target);
-  taken.add(fileNameKey(file));
-  const one = withKeys(found, before?.definition);
-  const isMoved = before !== undefined && before.file !== file;
-  const path = absolute(context, directory);
-  const place = await containedPath(context.host.files, path, file);
-  if (!context.isDryRun) {
-    await context.host.files.replace(place, fileText(one));
-    if (isMoved) await context.host.files.remove(childPath(path, before.file));
-  }
-  const { id, title, revisionId } = one.live;
-  const written = {
-    id,
-    title,
-    revision: revisionId,
-    file: childPath(directory, file),
-    ...(isMoved ? { moved_from: childPath(directory, before.file) } : {}),
-  };
-  return { written, one };
-};
-/** What the lock file gets of a label that was written: the label itself need not be kept until the end. */
+/** What the lock file gets of a label: the label itself need not be kept until the end. */
 type Noted = {
   readonly wanted: Pick<LabelDef, 'key' | 'id' | 'title'>;
   readonly file: string;
@@ -371,6 +354,64 @@ const notedFrom = (
   const before = known === undefined ? undefined : lock.labels[known];
   return { wanted, file, record: recordFrom(definition, live, before, deployment, permissions) };
 };
+/** A file that the export will write. */
+type Planned = {
+  readonly row: Written;
+  readonly file: FileName;
+  readonly text: string;
+  readonly before: FileName | undefined;
+  readonly noted: Noted | undefined;
+};
+/** Chooses the file of one label. Reads and writes no file, so that all labels have their files before the first write. */
+const planOne = (target: Target, found: Exported): Planned => {
+  const { directory, taken, lock } = target;
+  refuseWrongId(found);
+  refuseRepeated(found, target.exported);
+  target.exported.add(found.live.id);
+  const before = knownFor(target, found);
+  if (before !== undefined) {
+    target.matched.add(before.file);
+    taken.delete(fileNameKey(before.file));
+  }
+  const file = nameFor(found.live, before, target);
+  taken.add(fileNameKey(file));
+  const one = withKeys(found, before?.definition);
+  const isMoved = before !== undefined && before.file !== file;
+  const { id, title, revisionId } = one.live;
+  const row = {
+    id,
+    title,
+    revision: revisionId,
+    file: childPath(directory, file),
+    ...(isMoved ? { moved_from: childPath(directory, before.file) } : {}),
+  };
+  return {
+    row,
+    file,
+    text: fileText(one),
+    before: isMoved ? before.file : undefined,
+    noted: lock && notedFrom(target, lock, one, file),
+  };
+};
+const planAll = async (target: Target, labels: AsyncIterable<Exported>): Promise<Planned[]> => {
+  const planned: Planned[] = [];
+  for await (const found of labels) planned.push(planOne(target, found));
+  return planned;
+};
+/** Writes the files in their order. A link that leads out of the directory is refused before the first write. */
+async function* writeAll({ context, directory }: Target, all: readonly Planned[]): AsyncGenerator<Written> {
+  const { files } = context.host;
+  const path = absolute(context, directory);
+  for (const { file } of all) await containedPath(files, path, file);
+  await writeSchema(context, directory);
+  for (const { row, file, text, before } of all) {
+    if (!context.isDryRun) {
+      await files.replace(await containedPath(files, path, file), text);
+      if (before !== undefined) await files.remove(childPath(path, before));
+    }
+    yield row;
+  }
+}
 const recordAll = async (
   { context, directory, deployment }: Target,
   all: readonly Noted[],
@@ -407,25 +448,17 @@ async function* exportToDirectory(
     lock,
     deployment,
     taken: await namesIn(context, directory),
-    written: new Set<string>(),
+    matched: new Set<string>(),
+    exported: new Set<string>(),
   };
-  const recorded: Noted[] = [];
-  // Only after the service has responded: a rejected export leaves no files behind.
-  let hasSchema = false;
-  const schemaOnce = async (): Promise<void> => {
-    if (!hasSchema) await writeSchema(context, directory);
-    hasSchema = true;
-  };
-  for await (const found of labels) {
-    refuseWrongId(found);
-    await schemaOnce();
-    const { written, one } = await writeOne(target, found);
-    if (lock !== undefined)
-      recorded.push(notedFrom(target, lock, one, written.file.slice(join(directory, '/').length)));
-    yield written;
-  }
-  await schemaOnce();
-  if (lock !== undefined && !context.isDryRun) await recordAll(target, recorded);
+  // Only after the service has responded for all labels: a rejected export leaves no files behind.
+  const planned = await planAll(target, labels);
+  yield* writeAll(target, planned);
+  if (lock !== undefined && !context.isDryRun)
+    await recordAll(
+      target,
+      planned.flatMap(({ noted }) => noted ?? []),
+    );
 }
 /** All of them as the documents of one file. */
 async function* exportToFile(

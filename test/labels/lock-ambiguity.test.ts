@@ -128,16 +128,31 @@ test('an export that fits one file to two labels, or two files to one label, is 
   const two = labelsInMemory({ 'labels/a.yaml': 'title: Phase\n' });
   for (let n = 0; n < 2; n += 1)
     two.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'Phase' } });
-  const shared = await two.run(['export', '--all', '-f', 'labels', '-o', 'json']);
-  expect([shared.code, shared.error().problems]).toMatchObject([
-    2,
-    [{ path: '--directory', message: expect.stringContaining('a.yaml') }],
-  ]);
+  // A refused export changes nothing, so the same command is refused again.
+  for (let n = 0; n < 2; n += 1) {
+    const shared = await two.run(['export', '--all', '-f', 'labels', '-o', 'json']);
+    expect([shared.code, shared.written, two.read('labels/a.yaml')]).toEqual([2, [], 'title: Phase\n']);
+    expect(shared.error().problems).toMatchObject([
+      { path: '--directory', message: expect.stringContaining('a.yaml') },
+    ]);
+  }
   const one = labelsInMemory({});
   one.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'Phase' } });
   for (const name of ['a', 'b'])
     await one.write(`labels/${name}.yaml`, `title: Phase\nid: ${one.id('Phase')}\n`);
   const doubled = await one.run(['export', '--all', '-f', 'labels', '-o', 'json']);
-  expect([doubled.code, doubled.written.filter((file) => /[ab]\.yaml/.test(file))]).toEqual([2, []]);
+  expect([doubled.code, doubled.written]).toEqual([2, []]);
   expect(doubled.err).toContain('a.yaml and b.yaml');
+});
+
+test('an export that a later label makes impossible writes no file', async () => {
+  const at = labelsInMemory({ 'labels/b.yaml': 'title: Z\n', 'labels/c.yaml': 'title: Z\n' });
+  for (const title of ['A', 'Z']) at.send('POST', '/labels', { labelType: 'SHARED', properties: { title } });
+  const ambiguous = await at.run(['export', '--all', '-f', 'labels']);
+  expect([ambiguous.code, ambiguous.written]).toEqual([2, []]);
+  const missing = await at.run(['export', 'A', 'missing', '-f', 'new']);
+  expect([missing.code, missing.written]).toEqual([6, []]);
+  const repeated = await at.run(['export', 'A', at.id('A'), '-f', 'new', '-o', 'json']);
+  expect([repeated.code, repeated.written]).toEqual([2, []]);
+  expect(repeated.error().problems).toMatchObject([{ path: '<label>', rule: 'rule' }]);
 });
