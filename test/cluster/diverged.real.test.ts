@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   base64,
+  type Binaries,
+  binariesOf,
   call,
   gatewayPut,
   hasBinaries,
@@ -98,6 +100,38 @@ describe.each(slice(ways, 1))('a member of %s that applied entries twice', (from
     const again = await kv('endpoint', 'hashkv');
     expect([again.code, again.stderr]).toEqual([0, '']);
     expect((await kv('plan')).code).toBe(0);
+  });
+});
+
+describe.each(slice(ways, 1))('two members of %s with different data', (from, to) => {
+  it('no command decides which member is right until the operator does', async () => {
+    const settings = { ctl_binary: (binariesOf(from) as Binaries).ctl };
+    cluster = await startCluster({ size: 2, from, to, settings });
+    const [kept, other] = cluster.members as [RealMember, RealMember];
+    await diverge(other);
+    const before = cluster.members.map((one) => cluster.pid(one));
+    for (const [words, code] of [
+      [['check'], 20],
+      [['status'], 20],
+      [['endpoint', 'hashkv'], 20],
+      [['plan'], 10],
+      [['upgrade', '--yes', '--accept', 'quorum-survives'], 10],
+      [['replace-member', kept.name, '--yes'], 10],
+      [['replace-member', other.name, '--yes'], 10],
+    ] as const) {
+      const ran = await kv(...words);
+      expect([words, ran.code]).toEqual([words, code]);
+    }
+    expect(cluster.members.map((one) => cluster.pid(one))).toEqual(before);
+    // One of two members is no majority, so no member can be removed: a restore keeps the data of one.
+    const replaced = await kv('replace-member', other.name, '--yes', '--accept', 'others-agree-on-data');
+    expect([replaced.code, replaced.stderr]).toEqual([10, expect.stringContaining('OTHERS_ARE_MAJORITY')]);
+    expect(cluster.members.map((one) => cluster.pid(one))).toEqual(before);
+    const snapshot = join(home, 'kept.db');
+    expect((await kv('snapshot', 'save', snapshot, '--member', kept.name)).code).toBe(0);
+    const restored = await kv('restore', '--snapshot', snapshot, '--to', from, '--yes');
+    expect([restored.code, restored.code === 0 ? '' : restored.stderr]).toEqual([0, '']);
+    expect((await kv('endpoint', 'hashkv')).code).toBe(0);
   });
 });
 

@@ -162,6 +162,14 @@ describe.runIf(hasBinaries('3.4', '3.5'))('the tokens of a real server', () => {
       writeFileSync(file, 'open sesame\n', { mode: 0o600 });
       cluster.write({ user: { name: 'root', password_file: file } });
       expect(await checked('auth-and-leases')).toEqual([expect.stringMatching(finding)]);
+      const { code, stdout } = await kv('status', '-o', 'json');
+      expect([code, JSON.parse(stdout).leader]).toEqual([0, 'n1']);
+      expect((await kv('plan', '--accept', 'quorum-survives')).code).toBe(0);
+      // Without a user the observation is incomplete, so no plan is made.
+      cluster.write({});
+      const anonymous = [];
+      for (const verb of ['status', 'check', 'plan']) anonymous.push((await kv(verb)).code);
+      expect(anonymous).toEqual([0, 20, 10]);
     },
   );
 });
