@@ -2,6 +2,7 @@ import { readJsonText } from '../core/json.ts';
 import { similar } from '../core/text.ts';
 import type { JsonFault } from '../core/json-scan.ts';
 import { dirname } from 'node:path';
+import { pathParts } from '../core/file-name.ts';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/result.ts';
 import { AppError, problem } from '../core/problem.ts';
@@ -50,33 +51,53 @@ export const readProfiles = (host: Host): Profiles => {
   const text = host.files.readNow(file);
   return text === undefined ? { profiles: {} } : parseProfiles(text, file);
 };
+/** As with git, root trusts the user who ran sudo. The owner of the root directory can replace everything. */
+const trustedOwners = async ({ files, env, uid }: Host): Promise<readonly number[]> => {
+  const caller = uid === 0 ? Number(env['SUDO_UID'] ?? 0) : 0;
+  return [0, uid, caller, (await files.info('/'))?.uid ?? 0];
+};
+type PlantedDirectory = { readonly path: string; readonly parent: string; readonly uid: number };
 /**
- * The outermost directory of another user on the way to a directory of opsctl, if every user could create it there. Whoever did
- * chose the settings and the records of changes. A mounted directory of another user has a parent that only root can write to.
+ * The first directory or link of another user on the way to a directory of opsctl, if every user could create it there. Whoever did
+ * can replace the settings and the records of changes, also those in directories that opsctl creates later. A mounted directory of
+ * another user has a parent that only root can write to.
  */
 const findPlantedDirectory = async (
   { files }: Host,
   directory: string,
-  trusted: readonly number[],
-): Promise<string | undefined> => {
-  let planted: string | undefined;
-  for (let at = (await files.realPath(directory)) ?? '/'; ; at = dirname(at)) {
-    const info = await files.info(at);
-    if (info === undefined || at === '/') return undefined;
-    if (!trusted.includes(info.uid)) planted = at;
-    else return planted !== undefined && (info.mode & 0o002) !== 0 ? planted : undefined;
+  owners: readonly number[],
+  exceptions: readonly string[],
+): Promise<PlantedDirectory | undefined> => {
+  for await (const [path, { uid }] of pathParts(files, directory)) {
+    if (path === '/' || owners.includes(uid) || exceptions.includes(path)) continue;
+    const parent = dirname(path);
+    if ((((await files.info(parent))?.mode ?? 0) & 0o002) !== 0) return { path, parent, uid };
   }
+  return undefined;
 };
-const refusePlantedDirectories = async (host: Host, sudo: number): Promise<void> => {
-  const trusted = [0, host.uid, sudo, (await host.files.info('/'))?.uid ?? 0];
+const TRUSTED_DIRECTORIES = 'OPSCTL_TRUSTED_DIRECTORIES';
+/** Refuses directories for settings and records that another user created in a directory in which every user can create files. */
+export const refusePlantedDirectories = async (host: Host): Promise<void> => {
+  if (host.platform === 'win32') return;
+  const owners = await trustedOwners(host);
+  const exceptions = (host.env[TRUSTED_DIRECTORIES] ?? '').split(':').map((path) => path.replace(/\/$/, ''));
   const state = dirname(directoriesOf(host, MOCK_PROFILE).clusters);
   for (const directory of new Set([dirname(configFile(host)), state])) {
-    const planted = await findPlantedDirectory(host, directory, trusted);
+    const planted = await findPlantedDirectory(host, directory, owners, exceptions);
     if (planted === undefined) continue;
+    const { path, parent, uid } = planted;
+    const { userText } = await import('../platform/trust.ts');
+    const owner = userText(host, uid);
     throw new AppError(
       'config',
-      `${planted} is not used: another user created it in a directory in which every user can create files`,
-      { code: 'CONFIG_UNTRUSTED', tryThis: ['OPSCTL_HOME=DIRECTORY that only you can write to'] },
+      `refused to use ${path}: it belongs to ${owner}, and every user can create files in ${parent}`,
+      {
+        code: 'CONFIG_UNTRUSTED',
+        tryThis: [
+          'OPSCTL_HOME=DIRECTORY that only you can write to',
+          `${TRUSTED_DIRECTORIES}=${path} if you trust its owner, ${owner}, with your settings and tokens`,
+        ],
+      },
     );
   }
 };
@@ -87,12 +108,11 @@ const refusePlantedDirectories = async (host: Host, sudo: number): Promise<void>
 export const refuseForeignConfiguration = async (host: Host): Promise<void> => {
   const { files } = host;
   if (host.platform === 'win32') return;
-  const sudo = host.uid === 0 ? Number(host.env['SUDO_UID'] ?? 0) : 0;
-  await refusePlantedDirectories(host, sudo);
+  await refusePlantedDirectories(host);
   const file = await files.realPath(configFile(host));
   const info = file === undefined ? undefined : await files.info(file);
   if (file === undefined || info === undefined) return;
-  const owners = [0, host.uid, sudo, (await files.info(dirname(file)))?.uid];
+  const owners = [...(await trustedOwners(host)), (await files.info(dirname(file)))?.uid];
   const isForeign = !owners.includes(info.uid);
   if (!isForeign && (info.mode & 0o002) === 0) return;
   const { shellLine } = await import('../core/shell.ts');
@@ -187,6 +207,7 @@ export const secretsOf = (settings: Settings): string[] =>
 const others: readonly (readonly [string, string])[] = [
   ['OPSCTL_PROFILE', 'Profile to use'],
   ['OPSCTL_HOME', 'One directory for configuration, state and cache; else the XDG directories'],
+  [TRUSTED_DIRECTORIES, 'Directories of other users that opsctl may use, separated by colons'],
   ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'Proxies; requests to this machine never use one'],
   ['OPSCTL_PLAIN_HTTP_HOSTS', 'Hosts that may get secrets over plain HTTP, separated by commas (insecure)'],
   ['NODE_EXTRA_CA_CERTS', 'File with certificate authorities that Node trusts in addition to its own'],

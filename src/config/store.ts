@@ -16,7 +16,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import { type Key, findSettingKey, keys, configFile, type Settings } from './settings.ts';
-import { MOCK_PROFILE, profileNames, type Profiles, readProfiles } from './load.ts';
+import { MOCK_PROFILE, profileNames, type Profiles, readProfiles, refusePlantedDirectories } from './load.ts';
 import { faultOf } from './resolve-target.ts';
 
 const patienceMs = 15_000;
@@ -127,6 +127,7 @@ const withLock = async <T>(host: Host, path: string, act: () => Promise<T>): Pro
 /** Performs a change of the files next to the configuration (settings, aliases, extensions) while no other command changes one. */
 export const withConfigLock = async <T>(host: Host, act: () => Promise<T>): Promise<T> => {
   const file = configFile(host);
+  await refusePlantedDirectories(host);
   await host.files.makeDirectory(dirname(file), 0o700);
   return withLock(host, `${file}.lock`, act);
 };

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { limits } from './limits.ts';
 import { AppError } from './problem.ts';
 
@@ -112,3 +112,32 @@ export const pathPart = (text: string): FileName => {
 
 /** The only way from a name that this program did not choose to a path. */
 export const childPath = (directory: string, name: FileName): string => join(directory, name);
+
+const mostLinks = 40;
+const segmentsOf = (path: string): string[] => path.split('/').filter(Boolean);
+/** Every directory and link on the way to a path, and its end. Stops at the first that does not exist. */
+export const pathParts = async function* <Info extends { readonly kind: string; readonly target?: string }>(
+  files: { readonly info: (path: string) => Promise<Info | undefined> },
+  path: string,
+): AsyncGenerator<readonly [path: string, info: Info]> {
+  const root = await files.info('/');
+  // A simulated machine may have no root directory.
+  if (root !== undefined) yield ['/', root];
+  let at = '/';
+  let left = segmentsOf(path);
+  for (let links = 0; left.length > 0 && links <= mostLinks; ) {
+    const [name = '', ...rest] = left;
+    left = rest;
+    const next = name === '..' ? dirname(at) : join(at, name);
+    const info = await files.info(next);
+    if (info === undefined) return;
+    yield [next, info];
+    const target = info.kind === 'link' ? info.target : undefined;
+    if (target === undefined) at = next;
+    else {
+      links += 1;
+      at = isAbsolute(target) ? '/' : at;
+      left = [...segmentsOf(target), ...left];
+    }
+  }
+};

@@ -1,5 +1,5 @@
-import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
-import { childPath, type FileName } from '../core/file-name.ts';
+import { dirname, join, resolve, sep } from 'node:path';
+import { childPath, type FileName, pathParts } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
 import { type RunnableWord, runnableWords, shellLine } from '../core/shell.ts';
 import type { FileInfo, Files, Host, Incoming } from './host.ts';
@@ -78,34 +78,6 @@ const judge = async (
     fix: shellLine(['chmod', by === 'its group' ? 'g-w' : 'go-w', path]),
   };
 };
-const mostLinks = 40;
-const segmentsOf = (path: string): string[] => path.split('/').filter(Boolean);
-/** Every directory and link on the way to a path, and its end. Stops at the first that does not exist. */
-const partsOf = async function* (
-  files: Looking['files'],
-  path: string,
-): AsyncGenerator<readonly [path: string, info: FileInfo]> {
-  const root = await files.info('/');
-  // A simulated machine may have no root directory.
-  if (root !== undefined) yield ['/', root];
-  let at = '/';
-  let left = segmentsOf(path);
-  for (let links = 0; left.length > 0 && links <= mostLinks; ) {
-    const [name = '', ...rest] = left;
-    left = rest;
-    const next = name === '..' ? dirname(at) : join(at, name);
-    const info = await files.info(next);
-    if (info === undefined) return;
-    yield [next, info];
-    const target = info.kind === 'link' ? info.target : undefined;
-    if (target === undefined) at = next;
-    else {
-      links += 1;
-      at = isAbsolute(target) ? '/' : at;
-      left = [...segmentsOf(target), ...left];
-    }
-  }
-};
 /**
  * Returns why other users could replace the object at this path, or undefined. A path that does not exist is judged by its directories.
  * `more`: users who may own it too. `write`: this user only writes to it, so a group may (Ubuntu gives /var/log to the group syslog).
@@ -118,7 +90,7 @@ export const findTrustProblem = async (
 ): Promise<TrustProblem | undefined> => {
   if (host.platform === 'win32') return undefined;
   const rule = { users: await trustedUsers(host), more, use };
-  for await (const [part, info] of partsOf(host.files, path)) {
+  for await (const [part, info] of pathParts(host.files, path)) {
     const found = await judge(host, rule, part, info);
     if (found !== undefined) return found;
   }

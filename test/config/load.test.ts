@@ -204,7 +204,12 @@ test('the help text names every variable', () => {
 });
 
 describe('the owner of the configuration file', () => {
-  type Facts = { readonly uid: number; readonly mode?: number };
+  type Facts = {
+    readonly uid: number;
+    readonly mode?: number;
+    readonly kind?: 'link';
+    readonly target?: string;
+  };
   const check = (user: { uid: number; SUDO_UID?: string }, file: Facts, directory: Facts = { uid: 0 }) => {
     const { uid, ...env } = user;
     const host = fakeHost({ env: { OPSCTL_HOME: '/h', ...env }, files: { [FILE]: '{}' } });
@@ -253,47 +258,57 @@ describe('the owner of the configuration file', () => {
   });
 
   /** Facts of the directories; root owns the others, and only root can write to them. */
-  const checkAt = (home: Readonly<Record<string, string>>, facts: Readonly<Record<string, Facts>>) => {
+  const checkAt = (
+    home: Readonly<Record<string, string>>,
+    facts: Readonly<Record<string, Facts | undefined>>,
+  ) => {
     const host = fakeHost({ env: home });
     const files = {
       ...host.files,
-      realPath: async (path: string) => path,
-      info: async (path: string) =>
-        ({
-          kind: 'directory',
-          sizeBytes: 0,
-          modifiedMs: 0,
-          uid: 0,
-          gid: 0,
-          mode: 0o755,
-          ...facts[path],
-        }) as const,
+      realPath: async (path: string) => (path in facts && facts[path] === undefined ? undefined : path),
+      info: async (path: string) => {
+        const one = { kind: 'directory', sizeBytes: 0, modifiedMs: 0, uid: 0, gid: 0, mode: 0o755 } as const;
+        return path in facts && facts[path] === undefined ? undefined : { ...one, ...facts[path] };
+      },
     };
     return refuseForeignConfiguration({ ...host, uid: 7, files });
   };
   const open = { uid: 0, mode: 0o1777 };
   const theirs = { uid: 8, mode: 0o755 };
-  test.each([
-    ['XDG_CONFIG_HOME', '/tmp', '/tmp/opsctl'],
-    ['XDG_STATE_HOME', '/tmp', '/tmp/opsctl'],
-    ['XDG_STATE_HOME', '/tmp/shared', '/tmp/shared'],
-    ['OPSCTL_HOME', '/tmp/x', '/tmp/x'],
-  ])('another user cannot choose the content of %s=%s', async (name, value, planted) => {
-    const within = {
-      '/tmp': open,
-      [planted]: theirs,
-      [`${planted}/opsctl`]: theirs,
-      '/tmp/x/config': theirs,
-    };
+  const own = { uid: 7, mode: 0o755 };
+  test.each<[string, string, string, Readonly<Record<string, Facts | undefined>>]>([
+    ['XDG_CONFIG_HOME', '/tmp', '/tmp/opsctl', { '/tmp/opsctl': theirs }],
+    ['XDG_STATE_HOME', '/tmp', '/tmp/opsctl', { '/tmp/opsctl': theirs }],
+    ['XDG_STATE_HOME', '/tmp/shared', '/tmp/shared', { '/tmp/shared': theirs, '/tmp/shared/opsctl': theirs }],
+    ['OPSCTL_HOME', '/tmp/x', '/tmp/x', { '/tmp/x': theirs, '/tmp/x/config': theirs }],
+    ['OPSCTL_HOME', '/tmp/x', '/tmp/x', { '/tmp/x': theirs, '/tmp/x/config': undefined }],
+    ['OPSCTL_HOME', '/tmp/x', '/tmp/x', { '/tmp/x': theirs, '/tmp/x/config': own, '/tmp/x/state': own }],
+    ['OPSCTL_HOME', '/tmp/x', '/tmp/x', { '/tmp/x': { ...theirs, kind: 'link', target: '/home/eve' } }],
+    ['OPSCTL_HOME', '/tmp/a/b', '/tmp/a/b', { '/tmp/a': { uid: 7, mode: 0o777 }, '/tmp/a/b': theirs }],
+  ])('another user cannot choose the content of %s=%s: %s in %j', async (name, value, planted, facts) => {
+    const within = { '/tmp': open, '/home/eve': theirs, ...facts };
     await expect(checkAt({ [name]: value }, within)).rejects.toMatchObject({
       ...refused,
-      advice: naming(planted),
+      advice: naming(planted, '8'),
+      detail: { tryThis: expect.arrayContaining([expect.stringContaining(planted)]) },
     });
+    await expect(
+      checkAt({ [name]: value, OPSCTL_TRUSTED_DIRECTORIES: `/other:${planted}/` }, within),
+    ).resolves.toBeUndefined();
+    await expect(
+      checkAt({ [name]: value, OPSCTL_TRUSTED_DIRECTORIES: '/tmp' }, within),
+    ).rejects.toMatchObject(refused);
   });
   test('a mounted directory of another user may have the files of that user', async () => {
     const mounted = { '/home/a': theirs, '/home/a/config': theirs, '/home/a/config/config.json': theirs };
     await expect(checkAt({ OPSCTL_HOME: '/home/a' }, mounted)).resolves.toBeUndefined();
-    await expect(checkAt({ OPSCTL_HOME: '/tmp/x' }, { '/tmp': open })).resolves.toBeUndefined();
+    const empty = { '/home/a': theirs, '/home/a/config': undefined, '/home/a/state': undefined };
+    await expect(checkAt({ OPSCTL_HOME: '/home/a' }, empty)).resolves.toBeUndefined();
+    const shared = { '/tmp': open, '/tmp/x': own, '/tmp/x/config': undefined };
+    await expect(checkAt({ OPSCTL_HOME: '/tmp/x' }, shared)).resolves.toBeUndefined();
+    await expect(
+      checkAt({ OPSCTL_HOME: '/tmp/x' }, { '/tmp': open, '/tmp/x': undefined }),
+    ).resolves.toBeUndefined();
   });
 
   test.each([

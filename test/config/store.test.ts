@@ -72,6 +72,21 @@ describe('the file', () => {
     expect(await real.host.files.read(configFile(real.host))).toBe(text);
   });
 
+  test('a directory that another user planted receives no settings', async () => {
+    const { host, directory } = real;
+    const info = async (path: string) => {
+      const found = (await host.files.info(path)) ?? (await host.files.info('/'));
+      if (found === undefined) return undefined;
+      if (path === `${directory}/opsctl`) return { ...found, uid: host.uid + 1 };
+      return path === directory ? { ...found, mode: 0o777 } : found;
+    };
+    const planted = { ...host, files: { ...host.files, info } };
+    await expect(
+      changeProfiles(planted, (stored) => withSetting(stored, 'work', timeout, '1s')),
+    ).rejects.toMatchObject({ detail: { code: 'CONFIG_UNTRUSTED' } });
+    expect(readProfiles(host)).toEqual({ profiles: {} });
+  });
+
   test('a lock of a killed command is replaced', async () => {
     await changeProfiles(real.host, (stored) => stored);
     const lock = `${configFile(real.host)}.lock`;
