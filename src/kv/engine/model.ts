@@ -504,13 +504,14 @@ export type JournalEntry =
   | { readonly kind: 'placed'; readonly at: string; readonly placement: Placement }
   /**
    * Written before a member starts: the last line of its log. Later lines belong to this start. Null for an
-   * empty log.
+   * empty log, and for a log that could not be read.
    */
   | {
       readonly kind: 'log-marked';
       readonly at: string;
       readonly member: string;
       readonly line: string | null;
+      readonly is_unread?: boolean;
     }
   | { readonly kind: 'snapshot'; readonly at: string; readonly snapshot: SnapshotRecord }
   | { readonly kind: 'crossing-confirmed'; readonly at: string; readonly confirmed_by: string }

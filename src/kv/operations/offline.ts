@@ -3,11 +3,11 @@ import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, awaitAll, messageOf } from '../../core/problem.ts';
 import type { Detail, MemberSpec, MemberStatus, Placement } from '../engine/model.ts';
 import { migrateConfig } from '../upgrade/configuration/migrate.ts';
-import { gateMs, type LogEnd } from '../upgrade/execute/connection-checks.ts';
+import { gateMs } from '../upgrade/execute/connection-checks.ts';
 import { openGate, passGate } from '../upgrade/execute/health-check.ts';
 import { logExcerpt } from '../upgrade/execute/member.ts';
 import { sizeText } from '../../core/format.ts';
-import { memberOf, MemberFailure, runningProcess } from '../upgrade/run.ts';
+import { type LogEnd, memberOf, MemberFailure, runningProcess } from '../upgrade/run.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
 import {
   endedSteps,
@@ -120,7 +120,10 @@ const checkMember =
   async (operation, step) => {
     const { to } = wayOf(operation);
     const name = memberStep(step);
-    const state = { logMark: (member: string) => marks.get(member) };
+    const state = {
+      logMark: (member: string) => marks.get(member),
+      isStarted: (member: string) => marks.has(member),
+    };
     const checking = { ...operation.checking, state };
     // A member that exited after its start, for example in a resumed upgrade, is started again.
     const spec = memberOf(checking, name);

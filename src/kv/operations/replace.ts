@@ -193,7 +193,7 @@ const lookAt = async (operation: Operation, name: string, id: string): Promise<S
 };
 const [pollMs, silenceMs] = [200, 120_000];
 const makeProcessEndedError = async (operation: Operation, name: string): Promise<AppError> => {
-  const log = await operation.checking.driver.logTail(specOf(operation, name), 3);
+  const log = await operation.checking.driver.logTail(specOf(operation, name), 3).catch(() => []);
   return new AppError(
     'stopped',
     `the process of ${name} exited while it was catching up${log.length === 0 ? '' : `: ${log.join(' | ')}`}`,

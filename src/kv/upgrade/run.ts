@@ -20,6 +20,9 @@ import type {
   Detail,
 } from '../engine/model.ts';
 
+/** The last line of a log; empty if the log was empty, undefined if it could not be read. */
+export type LogEnd = readonly string[] | undefined;
+
 /** `proved`: the member has passed its health check, and its soak time runs. */
 export type Replacing = 'changing' | 'proved';
 
@@ -33,7 +36,7 @@ export class RunState {
   readonly #admitted = new Set<string>();
   readonly #replacing = new Map<string, Replacing>();
   readonly #downSince = new Map<string, number>();
-  readonly #logMarks: Map<string, readonly string[]>;
+  readonly #logMarks: Map<string, LogEnd>;
   constructor({ areGuardsPending = false, logMarks = new Map() }: InitialState = {}) {
     this.#areGuardsPending = areGuardsPending;
     this.#logMarks = new Map(logMarks);
@@ -83,18 +86,22 @@ export class RunState {
     this.#downSince.delete(member);
     return since;
   }
-  /** Stores the last lines of the member's log before its start; empty if the log was empty. */
-  markLog(member: string, lines: readonly string[]): void {
-    this.#logMarks.set(member, lines);
+  /** Stores the end of the member's log before its start. */
+  markLog(member: string, end: LogEnd): void {
+    this.#logMarks.set(member, end);
   }
-  /** Undefined if this run did not start the member. */
-  logMark(member: string): readonly string[] | undefined {
+  /** Undefined if this run did not start the member, or could not read its log before the start. */
+  logMark(member: string): LogEnd {
     return this.#logMarks.get(member);
+  }
+  /** Returns whether this run started the member. */
+  isStarted(member: string): boolean {
+    return this.#logMarks.has(member);
   }
 }
 type InitialState = {
   readonly areGuardsPending?: boolean;
-  readonly logMarks?: ReadonlyMap<string, readonly string[]>;
+  readonly logMarks?: ReadonlyMap<string, LogEnd>;
 };
 
 /** The parts of a run that every step needs. */
@@ -131,7 +138,7 @@ export type Run = {
 export type Checking = Pick<Run, 'id' | 'host' | 'cluster' | 'driver' | 'access' | 'emit'> & {
   readonly plan: Pick<Plan, 'observation' | 'to'>;
   readonly journal: Pick<Journal, 'entries'>;
-  readonly state?: Pick<RunState, 'logMark'>;
+  readonly state?: Pick<RunState, 'logMark' | 'isStarted'>;
 };
 
 export const memberOf = ({ cluster }: Pick<Run, 'cluster'>, name: string): MemberSpec =>

@@ -14,7 +14,14 @@ import {
   readPeerMetrics,
 } from '../observe/see-member.ts';
 import { kindOf } from '../plan-kind.ts';
-import { type Checking, type Run, type StartedProcess, memberOf, getMemberStatus } from '../run.ts';
+import {
+  type Checking,
+  type LogEnd,
+  type Run,
+  type StartedProcess,
+  memberOf,
+  getMemberStatus,
+} from '../run.ts';
 import { newLines } from '../watch/log-lines.ts';
 
 const gibibyte = 1024 ** 3;
@@ -104,8 +111,6 @@ export const unknownVerdict = (why: string): Verdict => ({
   isUnknown: true,
 });
 export const failCheck = (detail: string): Verdict => ({ ok: false, detail, isFinal: true });
-/** The last line of a log; empty if the log was empty, undefined if it could not be read. */
-export type LogEnd = readonly string[] | undefined;
 export type Gate = {
   readonly run: Checking;
   readonly member: MemberSpec;
@@ -281,7 +286,9 @@ const logOf = async ({ run, member, marks }: Gate, name: string): Promise<Log> =
   const stored = name === member.name ? mark : undefined;
   const atStart = marks === undefined ? stored : marks.get(name);
   const sinceStart = atStart === undefined ? [] : newLines(atStart, tail);
-  if (mark === undefined) return { lines: tail, isComplete: false, sinceStart };
+  // If the log was unreadable before the start, each line may be of the previous process.
+  if (mark === undefined)
+    return { lines: run.state?.isStarted(name) === true ? [] : tail, isComplete: false, sinceStart };
   const lines = newLines(mark, tail);
   return { lines, isComplete: lines.length < tail.length || tail.length < tailLines, sinceStart };
 };
@@ -299,7 +306,7 @@ type Page = { readonly metrics: PeerMetrics | undefined; readonly log: Log };
 type Pages = ReadonlyMap<string, Page>;
 /** A direction that was blocked before this run was noticed long ago, so only a start is a reason to wait. */
 const hasStarted = ({ run, member, exited, isStarted }: Gate, name: string): boolean =>
-  run.state?.logMark(name) !== undefined ||
+  run.state?.isStarted(name) === true ||
   (name === member.name && (exited !== undefined || isStarted === true));
 /**
  * What the round trips of `from` show; undefined if nothing. A start is followed by new connections, so a started

@@ -29,6 +29,7 @@ import {
   type StepHandler,
   type Checking,
   identityOf,
+  type LogEnd,
   MemberFailure,
   runningProcess,
   type StartedProcess,
@@ -38,7 +39,7 @@ import {
 } from '../run.ts';
 import { mayBeDown, type Which } from '../supervisors/driver.ts';
 import { classify, killedText, newLines, withoutTokens } from '../watch/log-lines.ts';
-import { type Gate, type LogEnd, electionGraceMs, gateMs, recordAccess } from './connection-checks.ts';
+import { type Gate, electionGraceMs, gateMs, recordAccess } from './connection-checks.ts';
 import { openGate, passGate, stayStable } from './health-check.ts';
 
 const hookMs = 600_000;
@@ -289,25 +290,33 @@ export const stopMember: StepHandler = async (run, step) => {
 
 const tailLines = 400;
 const mostCharacters = 300;
-type Logged = Pick<Run, 'driver' | 'cluster'> & { readonly state: Pick<Run['state'], 'logMark'> };
+type Logged = Pick<Run, 'driver' | 'cluster'> & {
+  readonly state: Pick<Run['state'], 'logMark' | 'isStarted'>;
+};
 const tailOf = (run: Pick<Run, 'driver' | 'cluster'>, name: string): Promise<readonly string[]> =>
   run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
-const endOf = (run: Pick<Run, 'driver' | 'cluster'>, name: string): Promise<LogEnd> =>
-  run.driver.logTail(memberOf(run, name), tailLines).then(
+const endOf = (run: Pick<Run, 'driver' | 'cluster'>, name: string, timeoutMs?: number): Promise<LogEnd> =>
+  run.driver.logTail(memberOf(run, name), tailLines, timeoutMs).then(
     (lines) => lines.slice(-1),
     () => undefined,
   );
 /** Marks the end of the log before a start: older lines were not written by the process that starts now. */
 export const markLog = async (run: Run, name: string): Promise<LogEnd> => {
   const mark = await endOf(run, name);
-  run.state.markLog(name, mark ?? []);
-  run.journal.tell({ kind: 'log-marked', member: name, line: mark?.[0] ?? null }, 'with-next');
+  run.state.markLog(name, mark);
+  const line = mark?.[0] ?? null;
+  run.journal.tell(
+    { kind: 'log-marked', member: name, line, ...(mark === undefined ? { is_unread: true } : {}) },
+    'with-next',
+  );
   return mark;
 };
+/** The member is stopped while this run reads the other logs, and an unread log only makes a check slower. */
+const otherLogsMs = 2000;
 /** Marks all logs: the next lines of the other members show their connections to the process that starts now. */
 const markLogs = async (run: Run, { member, others }: Gate): Promise<ReadonlyMap<string, LogEnd>> => {
   const mark = async (name: string) =>
-    [name, await (name === member.name ? markLog(run, name) : endOf(run, name))] as const;
+    [name, await (name === member.name ? markLog(run, name) : endOf(run, name, otherLogsMs))] as const;
   return new Map(await Promise.all([member, ...others].map(({ name }) => mark(name))));
 };
 /** A line of a Go stack trace shows the position, not the cause. */
@@ -321,11 +330,13 @@ const isError = (line: string): boolean => {
 export const tellingLine = (lines: readonly string[]): string | undefined =>
   lines.findLast(isError) ?? lines.at(-1);
 /** Marks of the starts that the journal of an interrupted run contains. Pure. */
-export const storedMarks = (entries: Run['journal']['entries']): Map<string, readonly string[]> =>
+export const storedMarks = (entries: Run['journal']['entries']): Map<string, LogEnd> =>
   new Map(
-    entries.flatMap((entry) =>
-      entry.kind === 'log-marked' ? [[entry.member, entry.line === null ? [] : [entry.line]] as const] : [],
-    ),
+    entries.flatMap((entry): [string, LogEnd][] => {
+      if (entry.kind !== 'log-marked') return [];
+      if (entry.is_unread === true) return [[entry.member, undefined]];
+      return [[entry.member, entry.line === null ? [] : [entry.line]]];
+    }),
   );
 /**
  * Quotes the log of the last started process, which usually contains the reason. The log of the previous
@@ -339,7 +350,9 @@ export const logExcerpt = async (run: Logged, name: string, started: StartedProc
   const shown = cutText(withoutTokens(line ?? ''), mostCharacters);
   const mayBeKilled = started.hasEnded && started.exitCode === undefined;
   if (line !== undefined && (isError(line) || mark === undefined || !mayBeKilled))
-    return ` (the end of its log: ${shown})`;
+    return run.state.isStarted(name) && mark === undefined
+      ? ` (the end of its log, perhaps from before this start: ${shown})`
+      : ` (the end of its log: ${shown})`;
   // A server that exits or panics logs it. Without such a line and without an exit code, another cause ended
   // the process.
   if (line !== undefined)
@@ -352,8 +365,10 @@ const olderThanCluster = /cannot be downgraded|invalid downgrade/;
  * member responds.
  */
 export const refusedDowngrade = async (run: Run, name: string): Promise<boolean> => {
+  const mark = run.state.logMark(name);
   const lines = await tailOf(run, name);
-  return newLines(run.state.logMark(name) ?? [], lines).some((line) => olderThanCluster.test(line));
+  // Without a mark a line may be from before this start, so it proves nothing.
+  return mark !== undefined && newLines(mark, lines).some((line) => olderThanCluster.test(line));
 };
 
 /** A restart may change the patch version, which the minor version does not show. */

@@ -90,8 +90,11 @@ export type Driver = {
   readFile(member: MemberSpec, path: string): Promise<string | undefined>;
   /** Writes the whole file or fails without a change; mode and owner stay. */
   writeFile(member: MemberSpec, path: string, text: string): Promise<void>;
-  /** Returns the newest lines of the member's log, oldest first. */
-  logTail(member: MemberSpec, lines: number): Promise<readonly string[]>;
+  /**
+   * Returns the newest lines of the member's log, oldest first; no line if the member has no log. Throws if the
+   * log cannot be read, because an unread log is not an empty log.
+   */
+  logTail(member: MemberSpec, lines: number, timeoutMs?: number): Promise<readonly string[]>;
   /** The commands of a step, for the user. */
   describe(kind: StepKind, member: MemberSpec, which: Which): readonly string[];
 };

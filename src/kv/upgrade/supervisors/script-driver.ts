@@ -263,12 +263,9 @@ export const scriptDriver = (
     ...work,
     ...placementWork(service, must),
     ...fileWork(must),
-    logTail: async (member, lines) => {
-      const done = await shellFor(member)
-        .run(service.logTail(member, lines))
-        .catch(() => undefined);
-      const text = done?.stdout ?? '';
-      return text
+    logTail: async (member, lines, timeoutMs) => {
+      const { stdout } = await must(member, 'reading its log', service.logTail(member, lines), timeoutMs);
+      return stdout
         .split('\n')
         .filter((line) => line !== '')
         .slice(-lines);

@@ -212,9 +212,12 @@ export const watchLogs = async (run: Run): Promise<LogWatch> => {
   const lines = collapseLines(run);
   const look = async (isSilent: boolean): Promise<void> => {
     for (const name of names) {
-      const tail = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => []);
-      const fresh = newLines(seen.get(name) ?? [], tail);
-      if (tail.length > 0) seen.set(name, tail.slice(-1));
+      const tail = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => undefined);
+      if (tail === undefined) continue;
+      const before = seen.get(name);
+      // After an unread log the lines may be older than the run.
+      const fresh = before === undefined ? [] : newLines(before, tail);
+      if (before === undefined || tail.length > 0) seen.set(name, tail.slice(-1));
       if (!isSilent) for (const line of fresh) lines.add(name, line);
     }
   };

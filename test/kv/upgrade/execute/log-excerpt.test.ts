@@ -97,6 +97,23 @@ it('four hundred log lines are read, and an unreadable log yields no line', asyn
   expect(asked).toEqual([400, 400, 400]);
 });
 
+it('a log that was unreadable before the start proves nothing about the start', async () => {
+  let isAway = true;
+  const driver = {
+    logTail: async () => {
+      if (isAway) throw new Error('no ssh');
+      return ['panic: cluster cannot be downgraded'];
+    },
+  };
+  const run = runOn(fakeHost(), {}, driver);
+  await markLog(run, 'n2');
+  expect([run.state.logMark('n2'), run.state.isStarted('n2')]).toEqual([undefined, true]);
+  expect(run.written).toMatchObject([{ kind: 'log-marked', member: 'n2', line: null, is_unread: true }]);
+  isAway = false;
+  expect(await refusedDowngrade(run, 'n2')).toBe(false);
+  expect(await logExcerpt(run, 'n2', endedProcess())).toEqual(naming('before', 'start', 'downgraded'));
+});
+
 it('the marks of starts are read from the journal of an interrupted run', () => {
   const at = '';
   expect([
@@ -104,9 +121,11 @@ it('the marks of starts are read from the journal of an interrupted run', () => 
       { kind: 'log-marked', at, member: 'n1', line: 'a' },
       { kind: 'log-marked', at, member: 'n2', line: null },
       { kind: 'log-marked', at, member: 'n1', line: 'b' },
+      { kind: 'log-marked', at, member: 'n3', line: null, is_unread: true },
     ]),
   ]).toEqual([
     ['n1', ['b']],
     ['n2', []],
+    ['n3', undefined],
   ]);
 });

@@ -2,10 +2,16 @@
  * A member is healthy only if every connection to it and from it works. An unknown connection is not a pass.
  */
 import { describe, expect, it } from 'vitest';
+import { sh } from '../../../../src/core/shell.ts';
+import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { openGate, passGate } from '../../../../src/kv/upgrade/execute/health-check.ts';
 import { peerLinksWork } from '../../../../src/kv/upgrade/execute/connection-checks.ts';
+import { startMember } from '../../../../src/kv/upgrade/execute/member.ts';
 import { linksIn, linksInLog, peerErrors } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
+import type { Service, Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
+import { scriptDriver } from '../../../../src/kv/upgrade/supervisors/script-driver.ts';
+import { partlyMade } from '../../../support/context.ts';
 import { conducted, smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
@@ -115,6 +121,40 @@ describe('the connections of a member', () => {
     // The other members notice after their read timeout that the previous process has exited.
     small.state.log = [...all, opened('3ea', 'lost the'), opened('3ea', 'established a', 'writer')];
     expect(await peerLinksWork(gate)).toMatchObject({ ok: false, detail: naming('n1 to n2') });
+  });
+  it('lines before the start prove no connection if the shell of a host failed at the start', async () => {
+    const { run } = await gateOn();
+    let code = 1;
+    const stdout = ['3e9', '3ea', '3eb'].map((id) => opened(id)).join('\n');
+    const finished = { signal: null, stderr: '', timedOut: false };
+    const shell = partlyMade<Shell>({ run: async () => ({ ...finished, code, stdout }) });
+    const limits: (number | undefined)[] = [];
+    const service = partlyMade<Service>({ logTail: () => sh`tail` });
+    const { logTail } = scriptDriver(run.host, run.cluster, () => shell, service);
+    Object.assign(run.driver, {
+      logTail: (member: MemberSpec, lines: number, timeoutMs?: number) => {
+        limits.push(timeoutMs);
+        return logTail(member, lines, timeoutMs);
+      },
+    });
+    const gate = await startMember(run, 'n2', 'new');
+    // The member is stopped while the logs of the other members are read.
+    expect(limits).toEqual([undefined, 2000, 2000]);
+    code = 0;
+    expect(await peerLinksWork(gate)).toMatchObject({
+      isPending: true,
+      detail: naming('n1 to n2', 'n3 to n2'),
+    });
+  });
+  it('errors before the start are not errors of the started member if its log was unreadable then', async () => {
+    const line =
+      '2026 W | rafthttp: health check for peer 3e9 could not connect: x509: certificate has expired';
+    const { gate, run } = await gateOn([line, line, line]);
+    expect(await peerLinksWork(gate)).toMatchObject({ ok: false });
+    run.state.markLog('n2', undefined);
+    await peerLinksWork(gate);
+    await run.host.sleep(6100);
+    expect(await peerLinksWork(gate)).toMatchObject({ ok: true });
   });
   it('lines of the member do not prove its connections if an earlier process started it without a mark', async () => {
     const { gate } = await withOldLog(...['3e9', '3ea', '3eb'].map((id) => opened(id)));

@@ -222,11 +222,19 @@ mv -f "$F.incoming" "$F"`,
 });
 
 describe('description of a member', () => {
-  it('its newest lines are shown without empty ones; none if they are not readable', async () => {
-    const tail = (answer: Answer) => driven(() => answer).driver.logTail(member, 2);
-    expect(await tail({ stdout: 'a\n\nb\nc\n' })).toEqual(['b', 'c']);
-    expect(await tail(new Error('away'))).toEqual([]);
+  it('its newest lines are shown without empty ones, within the time limit of the caller', async () => {
+    const some = driven(() => ({ stdout: 'a\n\nb\nc\n' }));
+    expect(await some.driver.logTail(member, 2, 2000)).toEqual(['b', 'c']);
+    expect(some.ran).toEqual([['tail 2', 2000]]);
+    expect(await driven(() => undefined).driver.logTail(member, 2)).toEqual([]);
   });
+  it.each<[string, Answer]>([
+    ['the connection fails', new Error('away')],
+    ['the command fails', { code: 1, stdout: 'no such container\n' }],
+    ['the command does not end in time', { code: null, timedOut: true, stdout: 'a\n' }],
+  ])('a log is not empty, but unread, if %s', (_, answer) =>
+    expect(driven(() => answer).driver.logTail(member, 2)).rejects.toThrow(),
+  );
   it('the commands of a step, as a person would run them', () =>
     expect(driven(() => undefined).driver.describe('stop', member, 'old')).toEqual([
       ...['on h1: do stop', 'on h1: and more'],

@@ -58,6 +58,22 @@ test('a line is reported with its meaning, without its tokens, and with at most 
   expect(new Set(asked)).toEqual(new Set([400]));
 });
 
+test('lines before the first successful read of a log are not reported as lines of the run', async () => {
+  let isAway = true;
+  const log: string[] = [panic(1)];
+  const logTail = async ({ name }: { readonly name: string }) => {
+    if (isAway) throw new Error('no ssh');
+    return name === 'n1' ? log : [];
+  };
+  const run = runOn(fakeHost(), {}, { logTail });
+  const watch = await watchLogs(run);
+  isAway = false;
+  for (let i = 0; i < 3; i += 1) await run.host.turn();
+  log.push(panic(2));
+  await watch.finish();
+  expect(run.told).toMatchObject([{ line: panic(2) }]);
+});
+
 test('a log that is temporarily unreadable continues at its position', async () => {
   let isAway = false;
   const log: string[] = [panic(1)];
