@@ -1,5 +1,5 @@
 import { next } from '../../core/next.ts';
-import { dirname, posix, relative, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, str } from '../../core/field.ts';
@@ -8,11 +8,12 @@ import type { ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import { AppError, type Category, invalidArguments, problem } from '../../core/problem.ts';
 import { rawResult, type Result, rowsResult } from '../../core/result.ts';
-import type { ClusterFile, MemberSpec } from '../../kv/engine/model.ts';
+import type { MemberSpec } from '../../kv/engine/model.ts';
 import { isBucketUrl } from '../../kv/snapshots/catalog.ts';
 import {
   type Calendar,
   calendarOf,
+  containerDirectory,
   containerFiles,
   everyProblem,
   type Scheduler,
@@ -113,7 +114,7 @@ const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean):
   const path = (value: string): string => resolve(host.cwd, value);
   const mountPath = (name: (typeof pathFlags)[number], value: string): string => {
     if (!isInImage) return path(value);
-    return name === 'cluster' ? '/etc/opsctl/cluster.yaml' : `${containerFiles}/${name}`;
+    return name === 'cluster' ? `${containerDirectory}/cluster.yaml` : `${containerFiles}/${name}`;
   };
   const where = isBucketUrl(values.destination) ? values.destination : path(values.destination);
   return [
@@ -124,23 +125,30 @@ const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean):
     ...plainFlags.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, String(values[name])])),
   ];
 };
-/** The files that a cluster file names. In a container, a relative path starts at the place of the cluster file. */
-const filesOfCluster = (file: string, { tls, user }: ClusterFile) => {
-  const named = { ...tls, password_file: user?.password_file };
-  return (['ca_file', 'cert_file', 'key_file', 'password_file'] as const).flatMap((name) => {
-    const path = named[name];
-    if (path === undefined) return [];
-    const inside = relative(dirname(file), path);
-    const isBeside = !inside.startsWith('..');
-    return [{ name, path, mountPath: isBeside ? posix.join('/etc/opsctl', inside) : path }];
-  });
+/** The flags that replace a file of the cluster file. `--user` names another user, whose password is elsewhere. */
+const replacedBy = {
+  ca_file: ['cacert'],
+  cert_file: ['cert'],
+  key_file: ['key'],
+  password_file: ['password-file', 'user'],
+} as const;
+/** The files that a cluster file names, and where the container reads them. */
+const filesOfCluster = async ({ host }: Context, file: string, values: ScheduleValues) => {
+  const { readAccessFiles } = await import('../../kv/upgrade/cluster/cluster-file.ts');
+  const files = (await readAccessFiles(host, file, containerDirectory)).filter(
+    ({ name }) => !replacedBy[name].some((flag) => values[flag] !== undefined),
+  );
+  // Kubernetes rejects two mounts at one path: a certificate and its key may be in one file.
+  const byPath = new Map(files.map(({ name, path, pathOfCopy }) => [pathOfCopy, { name, path }]));
+  return [...byPath].map(([mountPath, one]) => ({ ...one, mountPath }));
 };
 const clusterOf = async (context: Context, values: ScheduleValues) => {
   const { name, cluster: file } = values;
   if (name !== undefined && (file === undefined || values.emit !== 'kubernetes')) return { cluster: name };
   const { openCluster } = await import('./prepare.ts');
   const { cluster } = await openCluster(context, values);
-  const clusterFiles = file === undefined ? [] : filesOfCluster(resolve(context.host.cwd, file), cluster);
+  const clusterFiles =
+    file === undefined ? [] : await filesOfCluster(context, resolve(context.host.cwd, file), values);
   return { cluster: name ?? cluster.name, clusterFiles };
 };
 const emitSchedule = async (

@@ -213,16 +213,18 @@ ${plistValue(list, '')}</plist>
 /** Returns an RFC 1123 label of at most 52 characters, because a CronJob appends eleven characters. */
 const objectName = ({ cluster }: Job): string =>
   `opsctl-snapshot-${cluster.toLowerCase().replace(/[^a-z0-9-]/g, '-')}`.slice(0, 52).replace(/-+$/, '');
+/** Where a container finds the cluster file. */
+export const containerDirectory = '/etc/opsctl';
 /** Where a container finds the certificates and the password file of the command. */
 export const containerFiles = '/etc/opsctl-files';
 /** A directory that is a volume cannot contain the mount points of other files, so each file is mounted alone. */
 const clusterMounts = ({ clusterFiles = [] }: Job) =>
   clusterFiles.length === 0
-    ? [{ name: 'cluster', mountPath: '/etc/opsctl', readOnly: true }]
+    ? [{ name: 'cluster', mountPath: containerDirectory, readOnly: true }]
     : [
         {
           name: 'cluster',
-          mountPath: '/etc/opsctl/cluster.yaml',
+          mountPath: `${containerDirectory}/cluster.yaml`,
           subPath: 'cluster.yaml',
           readOnly: true,
         },

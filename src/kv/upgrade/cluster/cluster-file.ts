@@ -1,5 +1,5 @@
 import { next } from '../../../core/next.ts';
-import { isAbsolute, join, resolve } from 'node:path';
+import { isAbsolute, join, posix, resolve } from 'node:path';
 import { nextMinor, versionRows } from '../../../api-specs/etcd/versions.ts';
 import { checkFields } from '../../../core/check.ts';
 import {
@@ -444,6 +444,7 @@ const absoluteTable = (
   });
   return Object.fromEntries(rows) as Versions;
 };
+const tlsFiles = ['ca_file', 'cert_file', 'key_file'] as const;
 /**
  * Resolves the paths in the file relative to the file. Paths on other hosts, bare program names and arguments
  * of commands stay as they are.
@@ -483,7 +484,7 @@ const withAbsolutePaths = (cluster: ClusterFile, directory: string): ClusterFile
     ...(ctl_binary === undefined ? {} : { ctl_binary: absolute(ctl_binary) }),
     ...(utl_binary === undefined ? {} : { utl_binary: absolute(utl_binary) }),
     ...(cluster.versions === undefined ? {} : { versions: tableAt(cluster.versions) }),
-    ...(tls === undefined ? {} : { tls: within(tls, ['ca_file', 'cert_file', 'key_file']) }),
+    ...(tls === undefined ? {} : { tls: within(tls, tlsFiles) }),
     ...(user === undefined ? {} : { user: within(user, ['password_file']) }),
   };
 };
@@ -497,11 +498,8 @@ const snapshotPlace = (
   isBucketUrl(where)
     ? { snapshot_url: where.replace(/\/+$/, '') }
     : { snapshot_dir: resolve(directory, where) };
-export const readCluster = async (
-  host: Host,
-  path: string,
-  purpose: Purpose = 'read',
-): Promise<ClusterFile> => {
+/** Returns the valid content of a cluster file, with its paths as they are written. */
+const readWritten = async (host: Host, path: string, purpose: Purpose): Promise<ClusterFile> => {
   const absolute = resolve(host.cwd, path);
   if ((await host.files.info(absolute))?.kind === 'directory')
     throw new AppError('config', `${path} is a directory, not a cluster file`, {
@@ -518,8 +516,39 @@ export const readCluster = async (
     throw new AppError('config', `cluster file not found: ${path}`, { code: 'NO_CLUSTER_FILE', tryThis });
   const problems = (content: unknown): Problem[] => clusterProblems(content, purpose);
   const content = await contentOf(text, { what: path, code: 'CLUSTER_FILE', problems, asTyped: ['to'] });
-  const cluster = content as ClusterFile;
-  const absoluteCluster = withAbsolutePaths(cluster, resolve(absolute, '..'));
+  return content as ClusterFile;
+};
+export type AccessFile = {
+  readonly name: (typeof tlsFiles)[number] | 'password_file';
+  readonly path: string;
+  /** The path that a copy of the cluster file names. */
+  readonly pathOfCopy: string;
+};
+/**
+ * Returns the certificates and the password file that a cluster file names. A relative path in a copy of the
+ * cluster file names a file below the directory of the copy, an absolute path the same file.
+ */
+export const readAccessFiles = async (
+  host: Host,
+  path: string,
+  directoryOfCopy: string,
+): Promise<readonly AccessFile[]> => {
+  const { tls, user } = await readWritten(host, path, 'read');
+  const files = { ...tls, password_file: user?.password_file };
+  return ([...tlsFiles, 'password_file'] as const).flatMap((name) => {
+    const written = files[name];
+    if (written === undefined) return [];
+    const absolute = resolve(host.cwd, path, '..', written);
+    return [{ name, path: absolute, pathOfCopy: posix.resolve(directoryOfCopy, written) }];
+  });
+};
+export const readCluster = async (
+  host: Host,
+  path: string,
+  purpose: Purpose = 'read',
+): Promise<ClusterFile> => {
+  const cluster = await readWritten(host, path, purpose);
+  const absoluteCluster = withAbsolutePaths(cluster, resolve(host.cwd, path, '..'));
   for (const { name, words } of hookCommands(absoluteCluster))
     await assertTrustedProgram(host, `the hook ${name}`, words);
   return absoluteCluster;
