@@ -210,29 +210,29 @@ export const watchLogs = async (run: Run): Promise<LogWatch> => {
   const seen = new Map<string, readonly string[]>();
   const over = new AbortController();
   const lines = collapseLines(run);
-  const look = async (isSilent: boolean): Promise<void> => {
-    for (const name of names) {
-      const tail = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => undefined);
-      if (tail === undefined) continue;
-      const before = seen.get(name);
-      // After an unread log the lines may be older than the run.
-      const fresh = before === undefined ? [] : newLines(before, tail);
-      if (before === undefined || tail.length > 0) seen.set(name, tail.slice(-1));
-      if (!isSilent) for (const line of fresh) lines.add(name, line);
-    }
+  /** The first lines that can be read may be older than the run. */
+  const fresh = async (name: string): Promise<readonly string[]> => {
+    const tail = await run.driver.logTail(memberOf(run, name), tailLines).catch(() => undefined);
+    if (tail === undefined) return [];
+    const before = seen.get(name);
+    if (before === undefined || tail.length > 0) seen.set(name, tail.slice(-1));
+    return before === undefined ? [] : newLines(before, tail);
   };
-  await look(true);
+  const look = async (): Promise<void> => {
+    for (const name of names) for (const line of await fresh(name)) lines.add(name, line);
+  };
+  await look();
   const watching = (async () => {
     while (!over.signal.aborted) {
       await run.host.sleep(everyMs, over.signal).catch(() => {});
-      if (!over.signal.aborted) await look(false).catch(() => {});
+      if (!over.signal.aborted) await look().catch(() => {});
     }
   })();
   return {
     finish: async () => {
       over.abort();
       await watching;
-      await look(false).catch(() => {});
+      await look().catch(() => {});
       lines.finish();
     },
   };
