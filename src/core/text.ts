@@ -215,9 +215,14 @@ export const similar = (typed: string, known: readonly string[], limit: number):
   }
   return best;
 };
-/** The known name that a mistyped one most likely meant, if any is close. */
+const digitsOf = (text: string): string => text.replaceAll(/\D/g, '');
+/**
+ * The known name that a mistyped one most likely meant, if any is close. Another number is another choice and not a
+ * mistyped letter: `3.7` does not mean `3.2`, but `3,4` means `3.4`.
+ */
 export const nearest = (typed: string, names: Iterable<string>): string | undefined => {
-  const known = [...names];
+  const isNumber = /^[^\p{L}]*\d[^\p{L}]*$/u.test(typed);
+  const known = [...names].filter((name) => !isNumber || digitsOf(name) === digitsOf(typed));
   const limit = typed.length < 5 ? 1 : typed.length < 9 ? 2 : 3;
   return similar(typed, known, limit) ?? findByStart(typed, known);
 };
@@ -516,7 +521,8 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
     throw notUtf8(name, faultOf(joined, { byte: before - tail.length, line }), category);
   };
   const refuseMark = (text: string): void => {
-    const mark = innerMark(text, before === 0 ? 1 : 0);
+    // The first character may have arrived in several pieces.
+    const mark = innerMark(text, before === tail.length ? 1 : 0);
     if (mark === undefined) return;
     const place = { byte: before - tail.length + mark.byte, line: line + mark.line - 1 };
     throw notUtf8(name, { ...mark, ...place }, category);

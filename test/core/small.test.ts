@@ -68,6 +68,16 @@ test.each([
   expect(nearest(typed, ['labels', 'create', 'delete', 'member_ids'])).toBe(expected);
 });
 
+test.each([
+  ['3.7', undefined],
+  ['3.66', undefined],
+  ['4', undefined],
+  ['3,6', '3.6'],
+  ['35', '3.5'],
+])('nearest of the number %s has the same digits', (typed, expected) => {
+  expect(nearest(typed, ['3.2', '3.3', '3.4', '3.5', '3.6'])).toBe(expected);
+});
+
 /** spec/program#exit-codes, transcribed. */
 test.each([
   ['done', 0],

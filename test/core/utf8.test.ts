@@ -26,6 +26,17 @@ const thrownBy = (act: () => unknown): AppError => {
 };
 
 describe('the decoder of text input', () => {
+  test.each([1, 2, 3, 4])('accepts a first mark in pieces of %i bytes, and refuses a second one', (size) => {
+    const read = (text: string): string => {
+      const [decoder, given] = [utf8Decoder('x'), Buffer.from(text)];
+      let read = '';
+      for (let i = 0; i < given.length; i += size) read += decoder.push(given.subarray(i, i + size));
+      return read + decoder.end();
+    };
+    expect(read('\uFEFFé,b\n')).toBe('\uFEFFé,b\n');
+    expect(thrownBy(() => read('\uFEFFé\n\uFEFFa')).detail.data).toEqual({ file: 'x', line: 2, byte: 6 });
+  });
+
   test('accepts the same bytes as the platform, whole and in pieces, and reports the same place', () => {
     fc.assert(
       fc.property(bytes, fc.integer({ min: 1, max: 5 }), (parts, size) => {
