@@ -26,6 +26,46 @@ test('each turn comes once in as many seeds as there are turns, and a soak has a
   expect([1, 2, 3].every((turn) => isTurn(turn, 3, { seed: 10, isWhole: true }))).toBe(true);
 });
 
+/** Returns whether a document names one cell of a matrix: the title with a value where the source has a placeholder. */
+const isCellOf = (written: string, named: string): boolean => {
+  const [pattern] = namedTests([`test\nx > ${written}`]).map((one) => one.pattern.source);
+  return !written.includes(named) && new RegExp(`^${pattern}$`).test(named);
+};
+
+test('a named cell of a matrix differs from the title of the matrix and from other tests', () => {
+  const written = '%s to $to ($how)';
+  expect(isCellOf(written, '3.2 to 3.3 (slowly)')).toBe(true);
+  expect(isCellOf(written, written)).toBe(false);
+  expect(isCellOf(written, '3.2 to 3.3 (slowly), and back')).toBe(false);
+});
+
+test('no cell that only some runs try is named by a document', () => {
+  const named = namedTests(
+    ['sentences', 'rows'].map((table) => readFileSync(join(root, `test/spec/${table}.tsv`), 'utf8')),
+  );
+  const sampled = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.test.ts'))
+    .flatMap((path) => {
+      const text = readFileSync(join(root, 'test', path), 'utf8');
+      const found = text.matchAll(
+        /\.(?:each|for)\(\s*slice\((?:.(?!\.(?:each|for)\()){0,900}?\)\(\s*['"`](?<title>[^\n]+?)['"`],/gs,
+      );
+      return [...found].map(({ groups }) => ({ file: `test/${path}`, title: groups?.['title'] ?? '' }));
+    });
+  expect(sampled.map(({ file }) => file)).toEqual(
+    expect.arrayContaining([
+      'test/simulator/simulator.real.test.ts',
+      'test/real/readme.real.test.ts',
+      'test/cluster/simulated.real.test.ts',
+    ]),
+  );
+  // Some cell of a matrix runs each time, so a document may name the title, but not with the values of one cell.
+  const only = sampled.filter(({ file, title }) =>
+    named.some((one) => one.file === file && isCellOf(title, one.mark.split(' > ').slice(1).join(' > '))),
+  );
+  expect(only).toEqual([]);
+});
+
 test('no test that only some runs try is named by a document or in its title by a statement', () => {
   const named = namedTests(
     ['sentences', 'rows'].map((table) => readFileSync(join(root, `test/spec/${table}.tsv`), 'utf8')),
