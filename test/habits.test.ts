@@ -34,9 +34,17 @@ test.each([
   ],
   [
     'waits that assume a speed',
-    /\{ timeout: \d{1,2}_000 \}|; \w+ < [\d_]+[^;]*; \w+ \+= 1\) await pause\(/g,
+    // Options before a function belong to a test, and all others to a poll.
+    /\{(?: interval: [\d_]+,)? timeout: \d[\d_]{3,8}(?:, interval: [\d_]+)? \}(?!,\s+(?:async )?[(\w])|; \w+ < [^;\n]+; \w+ \+= 1\) (?:\{[^}]{0,300}?)?await pause\(/g,
     0,
-    'a poll needs no limit, and test/support/hang.ts has the limit of other waits',
+    'a poll needs no limit, and hangTimer() of test/support/hang.ts has the limit of other waits',
+  ],
+  [
+    'waits without an end',
+    // Files of one process share it, so such a loop continues after the limit of its test.
+    /\bwhile \([^\n]*\) await /g,
+    33,
+    'expect.poll ends before its test',
   ],
   ['casts to never or any', /\bas (?:never|any)\b/g, 220, 'a helper in test/support can check the parts'],
 ])('%s do not become more', (_, pattern, limit, instead) => {

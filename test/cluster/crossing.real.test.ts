@@ -18,7 +18,7 @@ import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
-import { looksEvery } from '../support/hang.ts';
+import { hangTimer } from '../support/hang.ts';
 
 const { from, to } = pair;
 let cluster: RealCluster;
@@ -217,7 +217,7 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
       cluster = await startCluster({ size: 3, from, to });
       const running = kv('upgrade', [toTheEnd, '--stable-before-last', '600']);
       let upgraded: RealMember[] = [];
-      for (let i = 0; i < looksEvery(100) && upgraded.length < 2; i += 1) {
+      for (const isHung = hangTimer(); !isHung() && upgraded.length < 2; ) {
         await pause(100);
         const now = await versionsOf('etcdserver');
         upgraded = cluster.members.filter((_, at) => now[at] === to);

@@ -9,7 +9,7 @@ import { type Binaries, binariesOf, hasBinaries, pair, pause } from '../support/
 import { type SshHost, type SshHosts, startSshHosts } from '../support/ssh-hosts.ts';
 import { realAnsible } from '../real/services.mjs';
 import { makeDirectory } from '../support/directory.ts';
-import { looksEvery } from '../support/hang.ts';
+import { hangTimer } from '../support/hang.ts';
 import { testInTurn } from '../support/slice.ts';
 
 const { from, to } = pair;
@@ -112,7 +112,7 @@ const onHost = (
   });
 };
 const healthy = async (host: SshHost, file: string): Promise<void> => {
-  for (let i = 0; i < looksEvery(500); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     if (onHost(host, 'kv', 'status', '--cluster', file, '-o', 'json').status === 0) return;
     await pause(500);
   }
@@ -123,7 +123,7 @@ const healthy = async (host: SshHost, file: string): Promise<void> => {
  * late.
  */
 const versionsOf = async (host: SshHost, file: string): Promise<string[]> => {
-  for (let i = 0; i < looksEvery(500); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     const { members } = JSON.parse(onHost(host, 'kv', 'status', '--cluster', file, '-o', 'json').stdout);
     const versions: (string | undefined)[] = members.map(({ server_version }: { server_version?: string }) =>
       server_version?.slice(0, 3),

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { program, type Program } from '../support/built-program.ts';
 import { pause } from '../support/cluster.ts';
 import { complaint, simulated, type Simulated } from '../support/simulated.ts';
-import { looksEvery } from '../support/hang.ts';
+import { hangTimer } from '../support/hang.ts';
 
 let home: Program;
 const clusters: Simulated[] = [];
@@ -17,7 +17,7 @@ afterEach(async () => {
 
 /** Waits until a file below a directory contains the pattern and returns its text. */
 const when = async (directory: string, name: string, wanted: RegExp): Promise<string> => {
-  for (let i = 0; i < looksEvery(50); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     const paths = existsSync(directory)
       ? (readdirSync(directory, { recursive: true }) as string[]).filter((path) => path.endsWith(name))
       : [];

@@ -14,7 +14,7 @@ import { opsctl } from '../support/program.ts';
 import { post, simulated, text64 } from '../support/simulated.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
-import { looksEvery } from '../support/hang.ts';
+import { hangTimer } from '../support/hang.ts';
 
 let cluster: RealCluster;
 let home: string;
@@ -31,7 +31,7 @@ const put = (url: string, key: string, value: string) =>
 const chunk = 'x'.repeat(256 * 1024);
 /** Only the NOSPACE error ends this loop, because a starting or busy server also returns other errors. */
 const fillUp = async (url: string): Promise<void> => {
-  for (let tries = 0; tries < looksEvery(25); tries += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     const reply = await put(url, 'big', chunk).catch(() => undefined);
     if (reply?.text.includes('database space exceeded') === true) return;
     if (reply?.status !== 200) await pause(25);

@@ -12,7 +12,7 @@ import { stringify } from 'yaml';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { realServers } from '../real/etcd.mjs';
 import { type CertificateFiles, certificateFiles, type CertificateOptions } from './certificates.ts';
-import { looksEvery } from './hang.ts';
+import { hangTimer } from './hang.ts';
 
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
 type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;
@@ -266,7 +266,7 @@ const clusterOf = (
     if (isAlive(member)) process.kill(pid(member) as number, signal);
   };
   const gone = async (member: RealMember): Promise<void> => {
-    for (let i = 0; i < looksEvery(25) && isAlive(member); i += 1) await pause(25);
+    for (const isHung = hangTimer(); !isHung() && isAlive(member); ) await pause(25);
   };
   const write: RealCluster['write'] = (settings, rows = members) =>
     writeFileSync(
@@ -328,7 +328,7 @@ const isRunning = (pid: number | undefined): boolean => {
 };
 
 const waitHealthy = async (members: readonly RealMember[], directory: string): Promise<void> => {
-  for (let i = 0; i < looksEvery(50); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     const answers = await Promise.all(
       members.map((member) => call(`${member.client_url}/health`).catch(() => ({ status: 0, text: '' }))),
     );
@@ -342,7 +342,7 @@ const waitHealthy = async (members: readonly RealMember[], directory: string): P
 /** A leader that could not reach every member in its first check reports version 3.0 until the next check, four seconds later. */
 const versionDecided = async (members: readonly RealMember[]): Promise<void> => {
   const minor = (version: string): string => version.split('.').slice(0, 2).join('.');
-  for (let i = 0; i < looksEvery(50); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     const texts = await Promise.all(
       members.map((member) => call(`${member.client_url}/version`).catch(() => undefined)),
     );

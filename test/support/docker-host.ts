@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { realDocker, realPodman } from '../real/docker.mjs';
 import { pause } from './cluster.ts';
-import { looksEvery } from './hang.ts';
+import { hangTimer } from './hang.ts';
 
 export type DockerHost = {
   /** PATH, and for the daemon DOCKER_HOST: the variables of a client. */
@@ -128,7 +128,7 @@ export const startDocker = async (directory: string): Promise<DockerHost | undef
     daemon.kill('SIGKILL');
     spawnSync('umount', [join(directory, 'exec/netns/default')]);
   };
-  for (let i = 0; i < looksEvery(100); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     try {
       docker('version');
       return {

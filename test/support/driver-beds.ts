@@ -23,7 +23,7 @@ import { type Binaries, binariesOf, call, hasBinaries, pause } from './cluster.t
 import { type DockerHost, startDocker, startPodman } from './docker-host.ts';
 import { type SshOptions, startLoopbackSsh } from './loopback-ssh.ts';
 import { startSystemd, type SystemdHost } from './systemd-host.ts';
-import { looksEvery } from './hang.ts';
+import { hangTimer } from './hang.ts';
 
 const BIN = process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 
@@ -165,7 +165,7 @@ const isReady = async ({ url }: Place, from: string): Promise<boolean> => {
 };
 type MembersText = { readonly members: readonly { readonly name: string }[] };
 const healthy = async (all: readonly Place[], from: string): Promise<void> => {
-  for (let i = 0; i < looksEvery(50); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     const states = await Promise.all(all.map((place) => isReady(place, from).catch(() => false)));
     if (states.every(Boolean)) return;
     await pause(50);

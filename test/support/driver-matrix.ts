@@ -18,7 +18,7 @@ import {
 } from './driver-beds.ts';
 import { covers } from './covers.ts';
 import { slice } from './slice.ts';
-import { looksEvery } from './hang.ts';
+import { hangTimer } from './hang.ts';
 
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 /** Two upgrades between minor versions. A scenario uses the first upgrade, the second upgrade, or both. */
@@ -118,7 +118,7 @@ const isIn = async (one: Bed, text: string, running: Promise<Ended>): Promise<vo
 /** Waits until the stop of n2 has completed. */
 const isN2Down = async (one: Bed, running: Promise<Ended>): Promise<void> => {
   await isIn(one, '"n2.stop"', running);
-  for (let i = 0; i < looksEvery(2) && (await one.versions())[1] !== 'off'; i += 1) await pause(2);
+  for (const isHung = hangTimer(); !isHung() && (await one.versions())[1] !== 'off'; ) await pause(2);
 };
 /** Crashes every member in sequence and checks that each member restarts with the version that it had. */
 const crashAll = async (one: Bed): Promise<void> => {
@@ -129,8 +129,8 @@ const crashAll = async (one: Bed): Promise<void> => {
   for (const place of one.places) {
     const old = one.pid(place);
     one.crash(place);
-    for (let i = 0; i < looksEvery(50) && (one.pid(place) ?? old) === old; i += 1) await pause(50);
-    for (let i = 0; i < looksEvery(50) && (await one.versions()).includes('off'); i += 1) await pause(50);
+    for (const isHung = hangTimer(); !isHung() && (one.pid(place) ?? old) === old; ) await pause(50);
+    for (const isHung = hangTimer(); !isHung() && (await one.versions()).includes('off'); ) await pause(50);
   }
   expect(await one.versions()).toEqual(before);
 };
@@ -144,7 +144,7 @@ const givenUpAfter = async (one: Bed, step: string, count: number): Promise<void
     const found = lines.filter((line) => line.includes('"kind":"end"') && line.includes(`.${step}"`));
     return lines[0] !== earlier && found.length >= count;
   };
-  for (let i = 0; i < looksEvery(5) && !isThere(); i += 1) await pause(5);
+  for (const isHung = hangTimer(); !isHung() && !isThere(); ) await pause(5);
   one.kill(child);
   await ended;
   const given = await one.opsctl('kv', 'abort', '--yes');
@@ -328,7 +328,7 @@ const scenarios: readonly Scenario[] = [
         rmSync(join(one.directory, 'home'), { recursive: true, force: true });
         // The lock of the killed process expires with its lease.
         let taken = await one.elsewhere(...resume);
-        for (let i = 0; i < 60 && taken.stderr.includes('LOCKED'); i += 1) {
+        for (const isHung = hangTimer(); !isHung() && taken.stderr.includes('LOCKED'); ) {
           await pause(1000);
           taken = await one.elsewhere(...resume);
         }

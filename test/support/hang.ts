@@ -4,5 +4,11 @@
  * machine. `expect.poll` has such limits in vitest.config.ts.
  */
 export const hangMs = 540_000;
-/** Returns how often a wait with this pause may look. */
-export const looksEvery = (pauseMs: number): number => Math.ceil(hangMs / pauseMs);
+/**
+ * Starts the limit of one wait, and returns whether the wait has reached it. The limit is a time and not a number of looks,
+ * because one look can take longer than the pause after it.
+ */
+export const hangTimer = (): (() => boolean) => {
+  const end = performance.now() + hangMs;
+  return () => performance.now() >= end;
+};

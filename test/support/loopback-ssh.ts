@@ -7,7 +7,7 @@ import { freePorts } from '../../src/platform/node/ports.ts';
 import { realSshd } from '../real/sshd.mjs';
 import { realSudo } from '../real/sudo.mjs';
 import { pause } from './cluster.ts';
-import { looksEvery } from './hang.ts';
+import { hangTimer } from './hang.ts';
 
 export type LoopbackSsh = {
   /** For `ssh -F`; the host is named `bed`. */
@@ -148,7 +148,7 @@ export const startLoopbackSsh = async (
   const jumps = jumpPortOf(jumpPort, options).map(listenOn);
   let [child, isClosed] = [listen(), false];
   const through = options.jump === undefined ? [] : ['-J', 'jump'];
-  for (let i = 0; i < looksEvery(50); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     try {
       execFileSync('ssh', ['-F', join(directory, 'config'), ...through, 'bed', 'true'], { stdio: 'ignore' });
       break;

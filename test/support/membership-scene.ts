@@ -1,6 +1,6 @@
 /** One sequence of membership changes for real members and for simulated members, with the response to each request. */
 import type { ChildProcess } from 'node:child_process';
-import { looksEvery } from './hang.ts';
+import { hangTimer } from './hang.ts';
 
 export type Scene = {
   /** Client URLs of n1, n2 and n3. */
@@ -37,7 +37,7 @@ export const eventually = async (what: string, holds: () => Promise<boolean>): P
       if (error instanceof AmbiguousResponse) throw error;
       return false;
     });
-  for (let i = 0; i < looksEvery(50); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     if (await isMet()) return;
     await pause(50);
   }

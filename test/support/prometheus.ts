@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { realPrometheus } from '../real/services.mjs';
-import { looksEvery } from './hang.ts';
+import { hangTimer } from './hang.ts';
 
 export type Alerting = {
   readonly url: string;
@@ -60,7 +60,7 @@ export const startPrometheus = async (directory: string): Promise<Alerting> => {
     return body?.data.result.length;
   };
   const until = async (query: string, wanted: number): Promise<void> => {
-    for (let i = 0; i < looksEvery(50); i += 1) {
+    for (const isHung = hangTimer(); !isHung(); ) {
       if ((await count(query)) === wanted) return;
       await pause(50);
     }

@@ -6,7 +6,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pause } from './cluster.ts';
-import { looksEvery } from './hang.ts';
+import { hangTimer } from './hang.ts';
 
 export type SystemdHost = {
   /** Arguments before a command that run it inside the namespaces. */
@@ -70,7 +70,7 @@ const childOf = (pid: number): number | undefined => {
 const ended = async (outer: ChildProcess, init: number | undefined, group: string): Promise<void> => {
   if (init !== undefined) process.kill(init, 'SIGKILL');
   outer.kill('SIGKILL');
-  for (let i = 0; i < looksEvery(25) && existsSync(`/proc/${init}`); i += 1) await pause(25);
+  for (const isHung = hangTimer(); !isHung() && existsSync(`/proc/${init}`); ) await pause(25);
   spawnSync('unshare', withGroups(`find ${group} -depth -type d -exec rmdir {} ';'`));
 };
 
@@ -86,7 +86,7 @@ export const startSystemd = async (directory: string): Promise<SystemdHost | und
   const script = `mkdir ${group} && echo $$ > ${group}/cgroup.procs && exec unshare --fork --kill-child --pid --mount --cgroup --ipc --uts --mount-proc sh ${directory}/boot.sh`;
   const outer = spawn('unshare', withGroups(script), { stdio: 'ignore' });
   let init: number | undefined;
-  for (let i = 0; i < looksEvery(50); i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     init = childOf(outer.pid as number);
     const prefix = init === undefined ? [] : ['-t', String(init), '-m', '-p', '-C', '-i', '-u'];
     if (prefix.length > 0 && isUp(prefix))

@@ -133,7 +133,7 @@ describe('the lock in the store', () => {
     const { store, value, expire } = memoryStore();
     const lock = await lockStore(hurried(real.host), () => [store], held(real.host), never);
     expire();
-    while (value() === undefined) await real.host.sleep(1);
+    await expect.poll(value, { interval: 1 }).toBeDefined();
     expect(JSON.parse(value() ?? '{}')).toMatchObject({ run: 'r1' });
     await lock.release();
     expect(value()).toBeUndefined();

@@ -18,7 +18,7 @@ import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { planned } from '../../support/observations.ts';
 import { STATE, smallCluster } from '../../support/small-cluster.ts';
 import { accessWith } from '../../../src/kv/engine/access.ts';
-import { brokenIfSlow, pause, slowHost } from '../../support/slow-host.ts';
+import { brokenIfSlow, slowHost } from '../../support/slow-host.ts';
 import { expectInOrder } from '../../support/trace.ts';
 import { traceCluster } from '../../support/traced-cluster.ts';
 import { naming } from '../../support/facts.ts';
@@ -110,7 +110,7 @@ describe('both locks of a run', () => {
     });
     const beat = 'POST n1 /v3/lease/keepalive';
     await small.host.sleep(15_001);
-    while (!traced.entries.includes(beat)) await pause(1);
+    await expect.poll(() => traced.entries, { interval: 1 }).toContain(beat);
     expect(traced.entries).not.toContain(`${beat} done`);
     await lock.release();
     expectInOrder(

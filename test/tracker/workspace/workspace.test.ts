@@ -18,8 +18,12 @@ const label = (id: number, name: string, more = {}) => ({
   stats: { num_stories_total: 0, num_epics: 0 },
   ...more,
 });
-const plan = (workspace: object, current: object, options: { prune?: boolean; force?: boolean } = {}) =>
-  planWorkspace(workspace as never, current as never, lookup, { prune: false, force: false, ...options });
+const plan = (
+  workspace: object,
+  current: object,
+  options: { prune?: boolean; force?: boolean } = {},
+  known: Parameters<typeof planWorkspace>[2] = lookup,
+) => planWorkspace(workspace as never, current as never, known, { prune: false, force: false, ...options });
 const lines = (workspace: object, current: object, options = {}) =>
   plan(workspace, current, options).actions.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
 
@@ -262,10 +266,7 @@ test('a name that two records have is rejected in a changed field, and kept in a
   const epic = { id: 7, name: 'e', objective_ids: [5] };
   const lookup = { groups: [], epics: [epic], objectives, epicStates: [] };
   const refusedFor = (epics: readonly object[], now: readonly object[]) =>
-    planWorkspace({ epics } as never, { epics: now, objectives } as never, lookup, {
-      prune: false,
-      force: false,
-    }).refused;
+    plan({ epics }, { epics: now, objectives }, {}, lookup).refused;
   expect(refusedFor([{ name: 'e', objectives: ['o'] }], [epic])).toEqual([]);
   expect(refusedFor([{ name: 'new', objectives: ['o'] }], [epic])).toMatchObject([
     { path: 'epics: new', message: expect.stringContaining('5, 6') },
