@@ -6,7 +6,7 @@ import { openCredentialStore } from './credential-store/store.ts';
 import type { HttpRequest } from '../platform/host.ts';
 import { isRevokeGuessed } from './endpoints.ts';
 import { discover, safeUrl } from './protocol/discovery.ts';
-import { bodyOf } from './protocol/read-response.ts';
+import { rejectedBody } from './protocol/read-response.ts';
 import {
   type HttpResponse,
   type TokenClient,
@@ -269,10 +269,7 @@ export const receiveTokens = async (
     reportDeviations(context, what, response.deviations ?? []);
     return response;
   } catch (error) {
-    const body = bodyOf(received);
-    const { refresh_token: refresh, access_token: access } = (
-      typeof body === 'object' && body !== null ? body : {}
-    ) as Readonly<Record<string, unknown>>;
+    const { refresh_token: refresh, access_token: access } = rejectedBody(received);
     await revokeDiscarded(context, issuer, [textOf(refresh), textOf(access)]);
     throw error;
   }

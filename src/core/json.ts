@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { limits } from './limits.ts';
-import { decodeUtf8, escapedNulRemedy, nulFound } from './text.ts';
+import { decodeUtf8, escapedNulRemedy, nulFound, printable } from './text.ts';
 import { findJsonTokens, type JsonFault, jsonFault, positionAt } from './json-scan.ts';
 import { cutText, AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
@@ -338,6 +338,28 @@ const findRepeatedKey = (text: string, value: unknown): RepeatedKey | undefined 
 export const repeatedKeyIn = (text: string, value: unknown): string | undefined =>
   findRepeatedKey(text, value)?.key;
 
+/** The key or the position of the first number that became infinite, because JavaScript has no number of its size. */
+const infiniteAt = (root: unknown): string | undefined => {
+  const open: [key: string, value: unknown][] = [['', root]];
+  for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+    const [key, value] = pair;
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) return key;
+    if (isObject(value)) for (const [name, inner] of Object.entries(value)) open.push([name, inner]);
+  }
+  return undefined;
+};
+/**
+ * Why two readers of a JSON text could see different values: a key that an object has twice, or a number without a
+ * limit. Undefined if they cannot. `value` is the parsed text. Tokens, keys and metadata must have one meaning.
+ */
+export const ambiguityIn = (text: string, value: unknown): string | undefined => {
+  const repeated = repeatedKeyIn(text, value);
+  if (repeated !== undefined) return `${quotedKey(repeated)} appears twice in one object`;
+  const infinite = infiniteAt(value);
+  return infinite === undefined ? undefined : `the number of ${quotedKey(infinite)} is too large`;
+};
+const quotedKey = (key: string): string => JSON.stringify(printable(cutText(key, 60)));
+
 /** The position of the first bracket of a JSON text that is nested too deeply; undefined if none is. */
 export const tooDeepAt = (text: string, most: number = limits.yamlDepth): number | undefined => {
   let depth = 0;
@@ -479,15 +501,23 @@ export type JwtParts = {
   readonly signature: Buffer;
 };
 
-const objectIn = (part: string | undefined): Readonly<Record<string, unknown>> | undefined => {
+type JwtPart = { readonly value?: Readonly<Record<string, unknown>>; readonly ambiguity?: string };
+const readPart = (part: string | undefined): JwtPart => {
+  const text = Buffer.from(part ?? '', 'base64url').toString('utf8');
   try {
-    const value: unknown = JSON.parse(Buffer.from(part ?? '', 'base64url').toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
+    const value: unknown = tooDeepAt(text) === undefined ? JSON.parse(text) : undefined;
+    if (!isObject(value) || Array.isArray(value)) return {};
+    const ambiguity = ambiguityIn(text, value);
+    return ambiguity === undefined ? { value: value as Record<string, unknown> } : { ambiguity };
   } catch {
-    return undefined;
+    return {};
   }
+};
+const objectIn = (part: string | undefined): JwtPart['value'] => readPart(part).value;
+/** Why two readers of the header or of the claims of a token could see different values; undefined if they cannot. */
+export const jwtAmbiguity = (token: string): string | undefined => {
+  const [header, claims] = token.split('.');
+  return readPart(header).ambiguity ?? readPart(claims).ambiguity;
 };
 /**
  * The alphabet of base64url. RFC 7515 2 has no padding, but widespread client libraries write it. The decoder of Node

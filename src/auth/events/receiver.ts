@@ -1,6 +1,6 @@
 import { parseUrl } from '../../core/external-url.ts';
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
-import { type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/json.ts';
+import { ambiguityIn, type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { redactedUrl } from '../../core/redact-secrets.ts';
 import { isRecord } from '../../core/shape.ts';
@@ -247,6 +247,7 @@ const reply = (status: number, body?: object): Outgoing => ({
 const keysIn = (text: string): readonly Key[] | undefined => {
   try {
     const value: unknown = JSON.parse(text);
+    if (ambiguityIn(text, value) !== undefined) return undefined;
     return isRecord(value) && Array.isArray(value.keys) ? value.keys.filter(isRecord) : undefined;
   } catch {
     return undefined;

@@ -2,6 +2,7 @@ import { trustCall } from '../../core/program-call.ts';
 import { parseUrl } from '../../core/external-url.ts';
 import type { Advice } from '../../core/next.ts';
 import { refuseLongSecret } from '../../core/field.ts';
+import { ambiguityIn } from '../../core/json.ts';
 import { AppError, reword } from '../../core/problem.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
 import { sendWithRetry } from '../protocol/send.ts';
@@ -89,8 +90,9 @@ const fromGithub: Source = {
 };
 const valueIn = (text: string): string | undefined => {
   try {
-    const { value } = JSON.parse(text) as { value?: unknown };
-    return typeof value === 'string' ? value : undefined;
+    const body = JSON.parse(text) as { value?: unknown };
+    const { value } = body;
+    return typeof value === 'string' && ambiguityIn(text, body) === undefined ? value : undefined;
   } catch {
     return undefined;
   }

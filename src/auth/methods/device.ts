@@ -1,4 +1,4 @@
-import { type ExternalUrl, externalUrl } from '../../core/external-url.ts';
+import { type ExternalUrl, externalUrl, plainHttpProblem } from '../../core/external-url.ts';
 import { deviceCode } from '../../api-specs/oauth/console-records.ts';
 import { AppError } from '../../core/problem.ts';
 import { type AuthContext, instantNow, safeText, scopeText } from '../auth-context.ts';
@@ -51,15 +51,22 @@ const seconds = (value: unknown, otherwise: number): number =>
 
 const recordOf = (body: unknown): Readonly<Record<string, unknown>> =>
   (typeof body === 'object' && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
+type Env = AuthContext['host']['env'];
+/** A person enters the code and often a password there, so the rule for plain HTTP counts as well. */
+const safeAddress = (text: unknown, env: Env): ExternalUrl | undefined => {
+  const url = externalUrl(text);
+  const isPlain = url !== undefined && plainHttpProblem(new URL(url), { needsTls: true }, env) !== undefined;
+  return isPlain ? undefined : url;
+};
 /** The server returned both codes, but no address that a person may open. */
-const refuseUnsafeAddress = (body: unknown): void => {
+const refuseUnsafeAddress = (body: unknown, env: Env): void => {
   const given = recordOf(body);
   const address = text(given.verification_uri) ?? text(given.verification_url);
   const isWhole = text(given.device_code) !== undefined && text(given.user_code) !== undefined;
-  if (!isWhole || address === undefined || externalUrl(address) !== undefined) return;
+  if (!isWhole || address === undefined || safeAddress(address, env) !== undefined) return;
   throw new AppError(
     'network',
-    `device flow: unsafe verification_uri in the response: must be an http or https URL without user information, got ${safeText(JSON.stringify(address), 100)}`,
+    `device flow: unsafe verification_uri in the response: must be an https URL without user information (http only on loopback), got ${safeText(JSON.stringify(address), 100)}`,
     {
       code: 'UNSAFE_ADDRESS',
       tryThis: [
@@ -70,18 +77,18 @@ const refuseUnsafeAddress = (body: unknown): void => {
   );
 };
 
-/** Undefined if a required field is missing. A URL that is not http or https is never shown. */
-export const deviceAuthorization = (body: unknown): DeviceAuthorization | undefined => {
+/** Undefined if a required field is missing. Only an https URL is shown, or an http URL on loopback. */
+export const deviceAuthorization = (body: unknown, env: Env = {}): DeviceAuthorization | undefined => {
   const given = recordOf(body);
   const [code, userCode] = [text(given.device_code), text(given.user_code)];
   // Google and others wrote verification_url before the RFC was done.
-  const uri = externalUrl(text(given.verification_uri) ?? text(given.verification_url));
+  const uri = safeAddress(text(given.verification_uri) ?? text(given.verification_url), env);
   if (code === undefined || userCode === undefined || uri === undefined) return undefined;
   return {
     deviceCode: code,
     userCode: safeText(userCode, 40),
     verificationUri: uri,
-    completeUri: externalUrl(given.verification_uri_complete) ?? uri,
+    completeUri: safeAddress(given.verification_uri_complete, env) ?? uri,
     expiresInS: seconds(given.expires_in, 900),
     intervalS: seconds(given.interval, 5),
   };
@@ -145,6 +152,13 @@ const poll = async (
   throw timedOut();
 };
 
+const deviceIn = ({ host }: AuthContext, begun: HttpResponse): DeviceAuthorization => {
+  const device = begun.status === 200 ? deviceAuthorization(bodyOf(begun), host.env) : undefined;
+  if (begun.status === 200) refuseUnsafeAddress(bodyOf(begun), host.env);
+  if (device === undefined) throw refusalOf('device flow', begun, host.now());
+  return device;
+};
+
 /** Sign-in with a code that is typed on another device (RFC 8628, an extension: spec/sign-in#machines-5). */
 export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): Promise<Account> => {
   const { server, scopes } = plan;
@@ -156,9 +170,7 @@ export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): 
       scope: scopes.length === 0 ? undefined : scopeText(scopes),
     }),
   );
-  const device = begun.status === 200 ? deviceAuthorization(bodyOf(begun)) : undefined;
-  if (begun.status === 200) refuseUnsafeAddress(bodyOf(begun));
-  if (device === undefined) throw refusalOf('device flow', begun, context.host.now());
+  const device = deviceIn(context, begun);
   context.log.hide(device.deviceCode);
   await show(context, device);
   let asked = instantNow(context.host);

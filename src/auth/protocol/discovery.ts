@@ -151,6 +151,8 @@ export const metadataFrom = (body: unknown, endpoints: Endpoints): Metadata | un
     raw,
   };
 };
+const isUnclear = (error: unknown): boolean =>
+  error instanceof AppError && error.detail.code === 'BAD_TOKEN_ANSWER';
 /**
  * The metadata that the server publishes; the documents do not require it. All URLs are requested in parallel
  * and the first valid response is used, so unresponsive URLs cost 5 s in total, not 5 s each.
@@ -169,7 +171,12 @@ export const discover = async (
       : metadataPlaces(issuer);
   return withDeadline(host, discoveryLimitMs, signal, (stop) =>
     Promise.any(places.map((url) => read(host, url, endpoints, stop))),
-  ).catch(() => undefined);
+  ).catch((error: unknown) => {
+    // Metadata that can mean two things is not the same as no metadata.
+    const unclear = error instanceof AggregateError ? error.errors.find(isUnclear) : undefined;
+    if (unclear !== undefined) throw unclear;
+    return undefined;
+  });
 };
 const read = async (
   host: Host,
@@ -186,7 +193,8 @@ const read = async (
     needsTls: true,
     signal,
   });
-  const found = metadataFrom(readJson(await readResponse(reply)).value, endpoints);
-  if (reply.status !== 200 || found === undefined) throw new Error(`no metadata at ${url}`);
+  const response = await readResponse(reply);
+  const found = reply.status === 200 ? metadataFrom(readJson(response).value, endpoints) : undefined;
+  if (found === undefined) throw new Error(`no metadata at ${url}`);
   return found;
 };

@@ -1,6 +1,8 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 import { isUtf8 } from 'node:buffer';
-import { repeatedKeyIn, tooDeepAt } from '../../core/json.ts';
+import { ambiguityIn, tooDeepAt } from '../../core/json.ts';
+import { AppError } from '../../core/problem.ts';
+import { printable } from '../../core/text.ts';
 import type { Host, HttpReply } from '../../platform/host.ts';
 import type { HttpResponse, Tolerance } from './token-client.ts';
 
@@ -94,8 +96,11 @@ const isJsonType = (type: string | undefined): boolean =>
   /^application\/([a-z.+-]*\+)?json\b/i.test(type ?? '');
 /** JSON of any response of an authorization server, and how it deviates from the standards. `value` is undefined if the content is not JSON. */
 export type JsonRead = { readonly value: unknown; readonly deviations: readonly Tolerance[] };
-/** Some servers send the fields as a form, as they do for other clients. A repeated field is ambiguous, and no form of this kind. */
-const formIn = ({ text, headers }: HttpResponse): Json | undefined => {
+/** `ambiguity`: why another reader of the content could see another value. */
+type AnyRead = JsonRead & { readonly ambiguity?: string | undefined };
+type Form = { readonly value: Json; readonly ambiguity: string | undefined };
+/** Some servers send the fields as a form, as they do for other clients. */
+const formIn = ({ text, headers }: HttpResponse): Form | undefined => {
   const isForm = /^(?:application\/x-www-form-urlencoded|text\/plain)\b/i.test(headers['content-type'] ?? '');
   if (!isForm || !/^[\w.-]+=[^<{]*$/.test(text.trim())) return undefined;
   const pairs = [...new URLSearchParams(text.trim())];
@@ -106,10 +111,11 @@ const formIn = ({ text, headers }: HttpResponse): Json | undefined => {
       name.endsWith('expires_in') && /^\d{1,10}$/.test(value) ? Number(value) : value,
     ]),
   );
-  const isKnown = body.access_token !== undefined || body.error !== undefined;
-  return isKnown && Object.keys(body).length === pairs.length ? body : undefined;
+  if (body.access_token === undefined && body.error === undefined) return undefined;
+  const repeated = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) < at)?.[0];
+  return { value: body, ambiguity: repeated && `"${printable(repeated.slice(0, 60))}" appears twice` };
 };
-export const readJson = (read: HttpResponse): JsonRead => {
+const readAny = (read: HttpResponse): AnyRead => {
   const { headers, deviations = [] } = read;
   const found: Tolerance[] = [...deviations];
   const text = read.text.replace(/^\uFEFF/, '');
@@ -119,14 +125,32 @@ export const readJson = (read: HttpResponse): JsonRead => {
     const value: unknown = JSON.parse(text);
     if (text !== read.text) found.push('byte-order-mark');
     if (!isJsonType(headers['content-type'])) found.push('content-type');
-    if (repeatedKeyIn(text, value) !== undefined) found.push('repeated-key');
-    return { value, deviations: found };
+    return { value, deviations: found, ambiguity: ambiguityIn(text, value) };
   } catch {
-    const value = formIn(read);
-    if (value !== undefined) found.push('form-response');
-    return { value, deviations: found };
+    const form = formIn(read);
+    if (form !== undefined) found.push('form-response');
+    return { value: form?.value, deviations: found, ambiguity: form?.ambiguity };
   }
 };
+/**
+ * Reads the JSON of any response of an authorization server. Throws if the content can mean two things: a proxy, a log or
+ * another client could see another token, key or endpoint than opsctl.
+ */
+export const readJson = (read: HttpResponse): JsonRead => {
+  const { value, deviations, ambiguity } = readAny(read);
+  if (ambiguity === undefined) return { value, deviations };
+  throw new AppError(
+    'refused',
+    `the response of the authorization server is not valid: ${ambiguity}; opsctl discarded the response`,
+    {
+      code: 'BAD_TOKEN_ANSWER',
+      httpStatus: read.status,
+      tryThis: ['report it to the operator of the server'],
+    },
+  );
+};
+/** The fields of a response that opsctl rejects, for messages and for the revocation of its tokens. Never use them otherwise. */
+export const rejectedBody = (read: HttpResponse): Json => objectOf(readAny(read).value) ?? {};
 /** The body of a response: a field that is null counts as omitted. Undefined if it is not JSON, for example cut off. */
 export const bodyOf = (read: HttpResponse): unknown => {
   const { value } = readJson(read);

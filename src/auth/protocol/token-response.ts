@@ -1,4 +1,11 @@
-import { claimsOf, headerOf, isOtherKind, keysFor, type PublishedKey } from '../../core/json.ts';
+import {
+  claimsOf,
+  headerOf,
+  isOtherKind,
+  jwtAmbiguity,
+  keysFor,
+  type PublishedKey,
+} from '../../core/json.ts';
 import { cutText, AppError } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
@@ -13,6 +20,7 @@ import {
   isSendable,
   normalizeTokens,
   readJson,
+  rejectedBody,
   readResponse,
   withDeadline,
 } from './read-response.ts';
@@ -64,8 +72,10 @@ const failureOf = (
     : providerFailure(what, read, error, description);
 /** The error of a rejected token request; RFC 6749 5.2 and spec/sign-in#errors. */
 export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppError => {
-  const said = errorIn(bodyOf(read));
-  if (read.status === 429 || read.status >= 500)
+  const isOutage = read.status === 429 || read.status >= 500;
+  // An outage is an outage, whatever a gateway writes.
+  const said = errorIn(isOutage ? rejectedBody(read) : bodyOf(read));
+  if (isOutage)
     return outage(
       what,
       read,
@@ -234,6 +244,20 @@ const refuseOtherKind = (read: HttpResponse): void => {
   if (isOtherKind(header, 'id_token+jwt'))
     throw new Error(`the id_token is a token of another kind (${safeText(String(header.typ), 40)})`);
 };
+/** OpenID Connect Core 2: the longest `sub`, in ASCII characters. */
+const longestSub = 255;
+/** Refuses an id_token that names nobody, that two readers could understand differently, or of another kind. */
+const refuseUnclearToken = (read: HttpResponse): void => {
+  const idToken = idTokenIn(read);
+  if (idToken === undefined) return;
+  const ambiguity = jwtAmbiguity(idToken);
+  if (ambiguity !== undefined) throw new Error(`in the id_token, ${ambiguity}`);
+  const { sub } = claimsOf(idToken);
+  if (sub === '') throw new Error('the "sub" of the id_token is empty');
+  if (typeof sub === 'string' && sub.length > longestSub)
+    throw new Error(`the "sub" of the id_token is longer than ${longestSub} characters`);
+  refuseOtherKind(read);
+};
 /**
  * The protocol checks of a token response: fields and types, `Bearer`, and of an id_token issuer, audience,
  * times, nonce and signature.
@@ -258,7 +282,7 @@ export const processTokenResponse = async (
     [oauth.clockSkew]: skewOf(tokenClient, read, host.now()),
   };
   try {
-    refuseOtherKind(read);
+    refuseUnclearToken(read);
     const body =
       checks.kind === 'refresh'
         ? await oauth.processRefreshTokenResponse(server, client, wire)

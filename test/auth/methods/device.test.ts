@@ -101,6 +101,9 @@ test('a response without a usable URL is rejected', () => {
   expect(deviceAuthorization({ ...begun, user_code: undefined })).toBeUndefined();
   for (const uri of [
     'tel:900123',
+    'http://b.example/device',
+    'http://127.0.0.1.b.example/device',
+    'http://localhost.b.example/',
     'http://a@b.example/',
     'https://b.example/\u202ex',
     '--flag',
@@ -111,5 +114,8 @@ test('a response without a usable URL is rejected', () => {
     const device = deviceAuthorization({ ...begun, verification_uri_complete: uri });
     expect(device?.completeUri).toBe(device?.verificationUri);
   }
+  const plain = { ...begun, verification_uri: 'http://b.example/device' };
+  expect(deviceAuthorization(plain, { OPSCTL_PLAIN_HTTP_HOSTS: 'b.example' })).toBeDefined();
+  expect(deviceAuthorization({ ...begun, verification_uri: 'http://127.0.0.1:8/device' })).toBeDefined();
   expect(deviceAuthorization({ ...begun, interval: -1 })?.intervalS).toBe(5);
 });

@@ -1,8 +1,13 @@
 import { createSign, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { metadataFrom } from '../../../src/auth/protocol/discovery.ts';
 import { formRequest, type TokenClient } from '../../../src/auth/protocol/token-client.ts';
-import { processExchange, processRevoke } from '../../../src/auth/protocol/token-response.ts';
+import {
+  processExchange,
+  processRevoke,
+  processTokenResponse,
+  refusalOf,
+} from '../../../src/auth/protocol/token-response.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { makeAuthContext } from '../auth-context.ts';
 import { covers } from '../../support/covers.ts';
@@ -425,4 +430,77 @@ test('a response that is nested too deeply is not JSON for opsctl', () => {
   });
   expect(readJson(nested(100)).value).toBeDefined();
   expect(readJson(nested(100_000)).value).toBeUndefined();
+});
+
+describe('a response that can mean two things is rejected, and the error names the member', () => {
+  const jsonOf = (text: string) => ({ status: 200, headers: { 'content-type': 'application/json' }, text });
+  test.each([
+    ['a repeated token', '{"access_token":"a","access_token":"b","token_type":"Bearer"}', 'access_token'],
+    ['a repeated token with the same value', '{"access_token":"a","access_token":"a"}', 'access_token'],
+    ['an escaped repeated token', '{"access_token":"a","access\\u005ftoken":"b"}', 'access_token'],
+    ['a repeated key of a key set', '{"keys":[{"kty":"EC","kid":"a","kid":"b"}]}', 'kid'],
+    [
+      'a repeated endpoint',
+      '{"issuer":"https://a.example","jwks_uri":"https://a.example","jwks_uri":"https://b.example"}',
+      'jwks_uri',
+    ],
+    ['a number without a limit', '{"access_token":"a","expires_in":1e400}', 'expires_in'],
+    ['a negative number without a limit', '{"access_token":"a","nested":{"at":-1e999}}', 'at'],
+  ])('%s', (_, text, member) => {
+    expect(() => readJson(jsonOf(text))).toThrow(
+      expect.objectContaining({
+        category: 'refused',
+        message: expect.stringContaining(`"${member}"`),
+        detail: expect.objectContaining({ code: 'BAD_TOKEN_ANSWER' }),
+      }),
+    );
+  });
+  test('a form', () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const read = (text: string) => readJson({ status: 200, headers: form, text });
+    expect(() => read('access_token=a&access_token=b')).toThrow('"access_token"');
+    expect(read('access_token=a&scope=b').value).toEqual({ access_token: 'a', scope: 'b' });
+  });
+  test('the same name in two objects, and large numbers that a service uses as IDs, are accepted', () => {
+    const text = '{"access_token":"a","user":{"id":17841400000000001},"team":{"id":1e300}}';
+    expect(readJson(jsonOf(text)).value).toMatchObject({ access_token: 'a' });
+  });
+  test('an outage is reported as an outage', () => {
+    const read = { ...jsonOf('{"error":"a","error":"b"}'), status: 503 };
+    expect(refusalOf('refresh', read, 0)).toMatchObject({ detail: { retryable: true } });
+  });
+
+  const encode = (text: string): string => Buffer.from(text).toString('base64url');
+  const tokenOf = (claims: string, header = '{"alg":"none"}'): string =>
+    `${encode(header)}.${encode(claims)}.c2ln`;
+  const claims = (sub: string, exp = '9999999999'): string =>
+    `{"iss":"https://a.example","aud":"c","sub":${JSON.stringify(sub)},"iat":1,"exp":${exp}}`;
+  test.each([
+    ['repeated claims', tokenOf(claims('a').replace('{', '{"sub":"b",')), '"sub" appears twice'],
+    [
+      'a repeated member of the header',
+      tokenOf(claims('a'), '{"alg":"none","alg":"RS256"}'),
+      '"alg" appears twice',
+    ],
+    ['an end without a limit', tokenOf(claims('a', '1e400')), 'number of "exp"'],
+    ['an empty subject', tokenOf(claims('')), '"sub" of the id_token is empty'],
+    ['a subject of 256 characters', tokenOf(claims('a'.repeat(256))), '"sub" of the id_token is longer'],
+  ])('an id_token with %s', async (_, idToken, problem) => {
+    const body = { access_token: 'a', token_type: 'Bearer', id_token: idToken };
+    const client = {
+      endpoints: { token: 'https://a.example/token', revoke: 'https://a.example/revoke' },
+      clientId: 'c',
+      issuer: 'https://a.example',
+    };
+    const checks = { kind: 'exchange', nonce: undefined } as const;
+    const context = await makeAuthContext();
+    closers.push(context.close);
+    await expect(
+      processTokenResponse('code exchange', client, jsonOf(JSON.stringify(body)), checks, context.host),
+    ).rejects.toMatchObject({
+      category: 'refused',
+      message: expect.stringContaining(problem),
+      detail: { code: 'BAD_TOKEN_ANSWER' },
+    });
+  });
 });
