@@ -19,7 +19,7 @@ export type TokenServer = {
   readonly url: string;
   readonly asked: Asked[];
   /** Sets the response of the next requests; a function receives the request. */
-  answer(with_: TokenResponse | ((asked: Asked) => TokenResponse)): void;
+  answer(with_: TokenResponse | ((asked: Asked) => TokenResponse | Promise<TokenResponse>)): void;
   close(): Promise<void>;
 };
 

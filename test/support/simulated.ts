@@ -1,5 +1,6 @@
 /** Simulated clusters for stories. The program itself starts them, with a constant writer whose history is checked. */
 import { consent } from './consent.ts';
+import { hangMs } from './hang.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended, Program } from './built-program.ts';
@@ -87,9 +88,12 @@ type Complaint = {
 export const complaint = ({ stderr }: Ended): Complaint => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
 
 export type History = { readonly acknowledged: string[]; readonly failed: number };
-/** The longest election on a busy machine, with some reserve. */
-const patienceMs = 10_000;
-/** Writes continuously with failover. `stop` returns the acknowledged writes. */
+/** A client does not wait longer for a member that is suspended or cut off. */
+const replyMs = 10_000;
+/**
+ * Writes continuously with failover. A write is repeated until a member acknowledges it, and counts as failed only if none
+ * does before the limit of a hang: an election has no limit on a busy machine. `stop` returns the acknowledged writes.
+ */
 export const startWriting = (
   urls: readonly string[],
   headers: Record<string, string> = {},
@@ -99,15 +103,14 @@ export const startWriting = (
   let [failed, isOver] = [0, false];
   const write = async (n: number): Promise<void> => {
     const began = Date.now();
-    // A member without a leader rejects a write immediately, and an election takes seconds on a busy machine.
-    for (let tries = 0; tries < 4 * urls.length || Date.now() - began < patienceMs; tries += 1) {
+    for (let tries = 0; Date.now() - began < hangMs; tries += 1) {
       const reply = await post(
         urls[(n + tries) % urls.length] as string,
         '/kv/put',
         { key: text64(`w/${n}`), value: text64(String(n)) },
         headers,
         prefix,
-        patienceMs,
+        replyMs,
       ).catch(() => undefined);
       if (reply?.status === 200) return void acknowledged.push(`w/${n}`);
       await pause(20);

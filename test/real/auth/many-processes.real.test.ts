@@ -53,28 +53,21 @@ test('50 processes with an expired token: one request at the token endpoint, 50 
   expect(tokens.asked).toHaveLength(1);
 });
 
-/** Kills the refreshing process while another process waits. Returns how long the other process ran after the kill. */
-const takeOver = async (round: number): Promise<number> => {
-  tokens.answer(() => ({ ...answer(1, 3599), delayMs: 60_000 }));
+test('after kill -9 of the refreshing process, the next one takes over without waiting for its response', async () => {
+  await signInExpired();
+  // The token endpoint never responds to the process that the test kills.
+  tokens.answer(() => new Promise(() => {}));
   tokens.asked.length = 0;
   const holder = opsctl.start(['auth', 'refresh']);
   while (tokens.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-  tokens.answer(answer(round, 3599));
+  tokens.answer(answer(2, 3599));
   const next = opsctl.start(['auth', 'refresh']);
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect(next.child.exitCode).toBeNull();
   expect(tokens.asked).toHaveLength(1);
-  const killedAt = performance.now();
   holder.child.kill('SIGKILL');
   expect((await next.ended).code).toBe(0);
   expect(tokens.asked).toHaveLength(2);
-  return performance.now() - killedAt;
-};
-
-test('after kill -9 of the refreshing process, the next one takes over without waiting for its response', async () => {
-  await signInExpired();
-  // The token endpoint would respond to the killed process after 60 s.
-  expect(await takeOver(2)).toBeLessThan(50_000);
 });
 
 test('an account that is refreshed by many processes during a sign-out stays signed out without a crash', async () => {
