@@ -89,11 +89,28 @@ const undone: Scene = {
     ),
 };
 
+/** The service reads a form with two files. Two requests would be possible after a lost response. */
+const filesOf = (world: InMemory): string[] =>
+  world.send('GET', '/files').map(({ filename }: { readonly filename: string }) => filename);
+const uploadArgv = ['files', 'upload', 'a.log', 'b.log'];
+const uploaded: Scene = {
+  make: () => trackerInMemory({ 'a.log': 'first', 'b.log': 'second' }),
+  argv: uploadArgv,
+  // A lost response leaves a record of the request. The user decides whether opsctl sends it again.
+  again: [...uploadArgv, '--send-again'],
+  // The run that ended after it removed this record was complete.
+  brokenByRepetition: (world, trace) =>
+    /^remove \S+\.sent$/.test(trace.at(-2) ?? '') ? [] : nothingIsThereTwice('file', filesOf(world)),
+  broken: (world) =>
+    theEndIsWhatWasAskedFor('files', [...new Set(filesOf(world))].sort(), ['a.log', 'b.log']),
+};
+
 test.each<[string, Scene, number]>([
   ['labels permissions import', imported, 12],
   ['labels export', exported, 12],
   ['tracker labels ensure', ensured, 12],
   ['undo', undone, 12],
+  ['tracker files upload', uploaded, 12],
 ])('%s survives the failure of each effect: a second run completes it', async (_, scene, count) => {
   await expectEachEffectMayFail(programBed(scene), count);
 });

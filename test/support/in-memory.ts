@@ -10,7 +10,7 @@ import {
 import { makeLabels } from '../../src/mock-server/labels/service.ts';
 import { Store } from '../../src/mock-server/store.ts';
 import { makeTracker } from '../../src/mock-server/tracker/service.ts';
-import type { Host } from '../../src/platform/host.ts';
+import type { Host, HttpRequest } from '../../src/platform/host.ts';
 import { type FakeHostOptions, fakeHost } from './fake-host.ts';
 
 /** One request. The path is relative to the base path of the service. */
@@ -64,6 +64,15 @@ type Service = {
 };
 type Files = Readonly<Record<string, string>>;
 
+/** Reads a body that the program streams. */
+const bytesOf = async (body: HttpRequest['body']): Promise<Uint8Array> => {
+  if (body === undefined || typeof body === 'string') return new TextEncoder().encode(body ?? '');
+  if (body instanceof Uint8Array) return body;
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return Buffer.concat(parts);
+};
+
 const inMemory = (
   { name, base, token, header, make }: Service,
   files: Files,
@@ -81,16 +90,30 @@ const inMemory = (
   listensAt(origin);
   const service = make(env);
   store.transact(() => service.seed(seed));
-  const ask = (method: string, path: string, body: unknown): Answered => {
+  const serve = (method: string, path: string, body: Uint8Array, type: string) => {
     const [bare = '', query = ''] = path.split('?');
-    const reply = service.handle({
+    return service.handle({
       ...{ method, path: base + bare, query, remoteAddress: '127.0.0.1', isTls: true },
-      headers: { [header[0]]: header[1], 'content-type': 'application/json' },
-      body: new TextEncoder().encode(body === undefined ? '' : JSON.stringify(body)),
-    }) as MockReply;
+      headers: { [header[0]]: header[1], 'content-type': type },
+      body,
+    });
+  };
+  const answered = (reply: MockReply): Answered => {
     const text =
       reply.body instanceof Uint8Array ? new TextDecoder().decode(reply.body) : String(reply.body ?? '');
     return { status: reply.status, json: text === '' ? undefined : JSON.parse(text) };
+  };
+  const ask = (method: string, path: string, body: unknown): Answered => {
+    const bytes = new TextEncoder().encode(body === undefined ? '' : JSON.stringify(body));
+    return answered(serve(method, path, bytes, 'application/json') as MockReply);
+  };
+  /** Sends a form with files. The service reads it completely before it responds. */
+  const askWithForm = async (
+    { method, path }: Asked,
+    { headers, body }: Pick<HttpRequest, 'headers' | 'body'>,
+  ): Promise<Answered> => {
+    const type = headers?.['content-type'] ?? '';
+    return answered(await serve(method, path, await bytesOf(body), type));
   };
   return {
     run: async (argv, options = {}) => {
@@ -109,7 +132,7 @@ const inMemory = (
           [`OPSCTL_${name.toUpperCase()}_URL`]: at,
           [`OPSCTL_${name.toUpperCase()}_TOKEN`]: token,
         },
-        reply: (request) => {
+        reply: async (request) => {
           const { pathname, search } = new URL(request.url);
           const asked = {
             method: request.method,
@@ -117,7 +140,10 @@ const inMemory = (
             body: typeof request.body === 'string' ? JSON.parse(request.body) : undefined,
           };
           requests.push(asked);
-          const { status, json } = meanwhile?.(asked) ?? ask(asked.method, asked.path, asked.body);
+          const isForm = request.body !== undefined && typeof request.body !== 'string';
+          const { status, json } =
+            meanwhile?.(asked) ??
+            (isForm ? await askWithForm(asked, request) : ask(asked.method, asked.path, asked.body));
           return { status, ...(json === undefined ? {} : { body: json }) };
         },
       });

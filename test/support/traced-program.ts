@@ -13,6 +13,11 @@ export type Scene = {
   readonly isTopLevel?: boolean;
   /** The command after a failed run (default: the original command). */
   readonly again?: readonly string[];
+  /**
+   * Returns the violated invariants after the original command ran a second time. The program may have refused it, for
+   * example because the first run may have sent a request already.
+   */
+  readonly brokenByRepetition?: (world: InMemory, trace: readonly string[]) => readonly string[];
   /** Returns the violated invariants of the world at the end. */
   readonly broken: (world: InMemory) => readonly string[];
 };
@@ -45,7 +50,7 @@ const asAnotherProcess = (host: Host): Host => ({
 });
 /** Runs the program once with the fault, and again without the fault until it succeeds. */
 export const programBed =
-  ({ make, argv, again = argv, broken, isTopLevel = false }: Scene): MakeBed =>
+  ({ make, argv, again = argv, broken, brokenByRepetition, isTopLevel = false }: Scene): MakeBed =>
   async (fault): Promise<Bed> => {
     const world = await make();
     return {
@@ -54,16 +59,22 @@ export const programBed =
         signal.addEventListener('abort', () => machine.raise('SIGINT'), { once: true });
         return { traced, result };
       },
-      check: async (ended) => {
+      check: async (ended, trace) => {
         if (ended.kind === 'failed') return [`the program threw: ${String((ended.error as Error).stack)}`];
         const first = ended.kind === 'ended' ? (ended.value as Ran) : undefined;
         const explained =
           first === undefined ? [] : aFailureIsExplained('the first run', first.code, first.err);
         // The results that a successful first run reports must exist without a second run.
         if (first?.code === 0) return [...explained, ...broken(world)];
+        const repeated: string[] = [];
+        if (brokenByRepetition !== undefined) {
+          await world.run(argv, { isTopLevel, change: asAnotherProcess });
+          repeated.push(...brokenByRepetition(world, trace));
+        }
         const last = await world.run(again, { isTopLevel, change: asAnotherProcess });
         const value = { kind: 'done', value: { code: last.code, err: last.err, out: last.out } };
-        return [...explained, ...afterACrashTheNextCommandSucceeds(again.join(' '), value), ...broken(world)];
+        const succeeded = afterACrashTheNextCommandSucceeds(again.join(' '), value);
+        return [...explained, ...repeated, ...succeeded, ...broken(world)];
       },
     };
   };
