@@ -131,13 +131,16 @@ test('help docs lists only pages that contain every word', async () => {
   });
   await expect(readDocs(['snapshot', 'fleet'], docsHost())).rejects.toMatchObject({
     category: 'usage',
-    detail: { tryThis: ['opsctl help docs', 'opsctl help snapshot'] },
+    detail: { tryThis: ['opsctl help docs', 'opsctl help'] },
   });
 });
 
 test('help docs without pages on the machine is an error of the installation', async () => {
   const host = { ...docsHost(), self: ['/usr/bin/opsctl'] as [string] };
-  await expect(readDocs([], host)).rejects.toMatchObject({ category: 'config' });
+  await expect(readDocs([], host)).rejects.toMatchObject({
+    category: 'config',
+    detail: { code: 'NO_DOCUMENTATION' },
+  });
 });
 
 test('a page keeps the lines of a file, and a table becomes terms', () => {

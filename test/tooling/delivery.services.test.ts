@@ -30,6 +30,7 @@ beforeAll(() => {
   put('dist/main.js', 'export const text = "it runs";\n');
   put('dist/man/opsctl.1', '.TH OPSCTL 1 2026-12-01 "opsctl 1.2.3" opsctl\n.SH NAME\nopsctl \\- run\n');
   put(long, 'long\n');
+  put('docs/README.md', '# Documentation\n');
   for (const name of ['opsctl.bash', 'opsctl.fish', '_opsctl', 'opsctl.ps1'])
     put(`completions/${name}`, '# completion\n');
   put('LICENSE', 'MIT License\n\nCopyright (c) 2026 The authors\n\nPermission is granted.\n');
@@ -47,6 +48,7 @@ const common = [
   '/usr/lib/opsctl/dist/main.js',
   '/usr/lib/opsctl/package.json',
   `/usr/lib/opsctl/${long}`,
+  '/usr/lib/opsctl/docs/README.md',
   '/usr/share/man/man1/opsctl.1.gz',
   '/usr/share/bash-completion/completions/opsctl',
 ];

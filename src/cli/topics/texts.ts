@@ -346,8 +346,8 @@ const matchPage = (page: DocPage, text: string, words: readonly string[]): Found
 };
 const notInstalled = (): AppError =>
   new AppError('config', 'this installation of opsctl contains no pages of the documentation', {
-    code: 'NOT_VERIFIABLE',
-    tryThis: ['opsctl help', 'install the npm package of opsctl, which contains the directory docs'],
+    code: 'NO_DOCUMENTATION',
+    tryThis: ['opsctl help', 'install a package of opsctl, which contains the directory docs'],
   });
 const listPage = (shelves: readonly Shelf[]): Page => ({
   ...docsPage,
@@ -364,7 +364,7 @@ const foundPage = (words: readonly string[], found: readonly Found[]): Page => {
   if (found.length === 0)
     throw new AppError('usage', `opsctl help docs: no page contains ${wanted}`, {
       code: 'UNKNOWN_COMMAND',
-      tryThis: ['opsctl help docs', `opsctl help ${words[0] ?? ''}`],
+      tryThis: ['opsctl help docs', 'opsctl help'],
     });
   const best = found.toSorted((a, b) => b.count - a.count).slice(0, MOST_FOUND);
   const rows = best.map(({ name, title, line }): [string, string] => [

@@ -273,6 +273,13 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Install a package of a release, and download SHA256SUMS and SHA256SUMS.minisig of the same release.',
     example: 'opsctl version --verify --checksums SHA256SUMS --public-key minisign.pub',
   },
+  NO_DOCUMENTATION: {
+    category: 'config',
+    meaning: 'The installation contains no pages of the documentation.',
+    causes: ['The program is a single executable.', 'The directory docs of the package was removed.'],
+    fix: 'Install a package of opsctl. `opsctl help TOPIC` and `opsctl explain NAME` need no pages.',
+    example: 'opsctl explain NO_TOKEN',
+  },
   NO_BILL_OF_MATERIALS: {
     category: 'config',
     meaning: 'opsctl cannot list the packages inside this installation.',
