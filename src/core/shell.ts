@@ -283,7 +283,11 @@ const shells: Wrapper = {
 };
 /** `code`: the program is the value, so that the words behind it are arguments. */
 const interpreters: readonly (readonly [name: RegExp, flags: Wrapper])[] = [
-  [/^(?:sh|bash|dash|ash|ksh|zsh)$/, shells],
+  [/^(?:sh|r?bash|dash|ash|[lm]?ksh|yash|zsh)$/, shells],
+  [/^(?:fish|nu|elvish|xonsh)$/, { plain: 'i l n N v x', value: 'd', code: 'c command C init-command' }],
+  [/^t?csh$/, { plain: 'b d e f i l m n q s t v V x X', code: 'c' }],
+  // Its long flags have one dash, so that no table describes them.
+  [/^pwsh$/, {}],
   [/^python[\d.]*$/, { plain: 'b B d E h i I O P q s S u v V x', value: 'Q W X', code: 'c m' }],
   [/^perl$/, { plain: 'a c f l n p s S t T u U v w W X', value: 'C D F i I m M x', code: 'e E' }],
   [/^ruby$/, { plain: 'a c l n p s S v w verbose', value: 'C E F I encoding', code: 'e', script: 'r' }],
@@ -324,22 +328,54 @@ const interpreters: readonly (readonly [name: RegExp, flags: Wrapper])[] = [
 /** Their arguments are data: they start none of them. */
 const passive = new Set(
   (
-    '[ basename cat chgrp chmod chown cmp comm cp curl cut date df diff dirname du echo egrep false fgrep file getent grep head hostname id install kill ' +
-    'ln logger ls md5sum mkdir mkfifo mktemp mv od pgrep pidof pkill printf ps pwd readlink realpath rm rmdir sha256sum sleep sort stat sync systemctl ' +
-    'tail tee test touch tr true truncate uname uniq wait wc which whoami'
+    '[ aws basename bunzip2 bzip2 cat chgrp chmod chown cksum cmp comm cp curl cut date dd df diff dirname du echo egrep etcd etcdutl false fgrep file ' +
+    'getent grep gsutil gunzip gzip head hostname id jq kill ln logger ls md5sum mkdir mkfifo mktemp mountpoint mv od pgrep pidof pkill printf ps pwd ' +
+    'readlink realpath rm rmdir s3cmd sha1sum sha256sum sha512sum sleep stat sync systemctl tail tee test touch tr true truncate umount uname uniq ' +
+    'unxz unzip unzstd wait wc which whoami xz zcat zstd'
   ).split(' '),
 );
+/** Programs whose operands are data, and their flags that name a command. Long names may be shortened. */
+type DataFlags = {
+  readonly commands?: string;
+  /** Flags with a value that is data. */
+  readonly values?: string;
+  /** The number of operands behind which no flag follows. */
+  readonly operands?: number;
+  /** A subcommand that starts what the words behind it name. */
+  readonly starting?: string;
+  /** A flag that would otherwise count as the short form of a longer one. */
+  readonly exact?: string;
+};
+const dataPrograms: Readonly<Record<string, DataFlags>> = {
+  etcdctl: { starting: 'watch lock exec-watch' },
+  install: { commands: 'strip-program', values: 'g m o S t', exact: 'strip' },
+  rsync: { commands: 'e rsh', values: 'B f M T' },
+  scp: { commands: 'S D o', values: 'c F i J l P X' },
+  sort: { commands: 'compress-program', values: 'k o S t T' },
+  split: { commands: 'filter', values: 'a b C l n t' },
+  // The command runs on another host.
+  ssh: { commands: 'I o', values: 'B b c D E e F i J L l m O P p Q R S W w', operands: 2 },
+  tar: {
+    commands:
+      'I use-compress-program to-command F info-script new-volume-script checkpoint-action rsh-command rmt-command',
+    values: 'b C f g H K L N T V X',
+  },
+  wget: { commands: 'use-askpass' },
+};
 /** Programs that start what their arguments name. Every word may be a command, or the text of one. */
 const starters = new Set(
   (
-    'docker dbus-run-session entr fakeroot find fd gcore git kubectl less ltrace man nsenter podman rsync scp script setarch sftp ssh start-stop-daemon ' +
-    'strace tar watch zip'
+    'docker dbus-run-session entr fakeroot find fd gcore git kubectl less ltrace man nsenter podman script setarch sftp start-stop-daemon ' +
+    'strace watch zip'
   ).split(' '),
 );
 /** Programs that read their commands from a file or a terminal that the command line may not name. */
-const readers = new Set(
-  'at batch crontab ed emacs ex gdb gmake make mysql nvim parallel psql sqlite3 vi view vim xargs'.split(' '),
-);
+const readers =
+  /^(?:ansible(?:-\w+)?|at|batch|bun|bunx|crontab|deno|ed|emacs|ex|gdb|gmake|java|make|mysql|npm|npx|nvim|parallel|pnpm|psql|Rscript|sqlite3|vi|view|vim|xargs|yarn)$/;
+/** In front of a file with commands for such a program. */
+const readsFile = /^(?:-[fSsx]|--?(?:file|makefile|jar|command|init|source|inventory))$/;
+/** Of these programs, each operand may be a file with commands. */
+const readsOperands = /^(?:ansible(?:-\w+)?|bun|crontab|deno|Rscript)$/;
 const nameOf = (program: string): string => program.replace(/^.*\//, '');
 /** Where a command starts, if a wrapper changes it. */
 type Place = { readonly root?: string; readonly directory?: string; readonly path?: string };
@@ -390,21 +426,34 @@ const flagsIn = (flags: Wrapper, word: string): readonly Flag[] | undefined => {
   return found;
 };
 /** Words in front of a command that only a shell knows. */
-const isShellWord = /^\s*(?:\.|source|cd|eval|builtin|trap|if|while|until|for|!)\s/;
+const isShellWord =
+  /^\s*(?:command\s+)?(?:-p\s+)?(?:\.|source|cd|eval|builtin|trap|compgen|coproc|enable|mapfile|readarray|if|while|until|for|!)\s/;
+/** The text without quotes, in which quoted operators and spaces separate nothing. */
+const plainText = (text: string): string =>
+  text.replaceAll(/'([^']*)'|"([^"$`\\]*)"/g, (_, single?: string, double?: string) =>
+    (single ?? double ?? '').replaceAll(/[\s;&|(!<]/g, '_'),
+  );
 /** A shell text without operators and expansions is a command line. In other texts, every word may be a command. */
 const textPrograms = (text: string, place: Place): RunnableWord[] =>
-  /^[\w \t@%+=:,./'"-]+$/.test(text) && !isShellWord.test(text) && !isAssignment.test(text)
+  /^[\w \t@%+=:,./'"-]+$/.test(text) && !isShellWord.test(plainText(text)) && !isAssignment.test(text)
     ? runnableWords(wordsOf(text) ?? [], place)
     : [...codePrograms(text, place), ...(isComputed(text) ? [unlistedPart(text)] : [])];
 const isAssignment = /^\s*\w+\+?=/;
 /** Words that build a command, read one, or change where a shell finds it. */
 const computesCommand =
-  /(?:^|[\s;&|(!])(?:eval|trap|alias|read|mapfile|readarray|hash|enable)(?=\s|$)|(?:^|[\s;&|(])(?:PATH|LD_\w+|ENV|BASH_ENV|IFS|CDPATH)\+?=/;
+  /(?:^|[\s;&|(!])(?:eval|trap|alias|read|mapfile|readarray|hash|enable|compgen)(?=\s|$)|(?<![\w/.-])(?:-[a-z]+)?(?:PATH|LD_\w+|ENV|BASH_ENV|IFS|CDPATH)(?![\w/.-])/;
+/** A shell reads the commands from its input or from the output of a command. */
+const readsInputOf = /(?:^|[\s;&|(!])(?:\.|source)\s+(?:<|\/dev\/|\/proc\/)/;
 /** Returns whether a shell text may start a program whose name it does not contain literally. */
 const isComputed = (text: string): boolean => {
   // Inside quotes, only these characters have a meaning. The exit code and process IDs name no program.
   const open = text.replaceAll(/'[^']*'|"[^"$`\\]*"/g, "''").replaceAll(/\$[?$#!]/g, '0');
-  return /[$`\\*?[~]|\{[^\s}]*[,.]|<<|(?:^|\s)#/.test(open) || computesCommand.test(text);
+  const plain = plainText(text);
+  return (
+    /[$`\\*?[~]|\{[^\s}]*[,.]|<<|(?:^|\s)#/.test(open) ||
+    computesCommand.test(plain) ||
+    readsInputOf.test(plain)
+  );
 };
 /** The words in quotes of a code: a file name there may contain any character. */
 const quotedWords = (text: string, place: Place): RunnableWord[] =>
@@ -420,7 +469,8 @@ const wordPrograms = (words: readonly string[], i: number, place: Place): Runnab
   const kind = /^(?:\.|source)$/.test(words[i - 1] ?? '') ? 'script' : 'guess';
   const inner = /\s/.test(word) ? codePrograms(word, place) : [];
   const behind = interpreterOf(word) === undefined ? [] : runnableWords(words.slice(i), place).slice(1);
-  return word === '' ? [] : [{ ...place, word, kind }, ...inner, ...behind];
+  const reader = i === 0 && readers.test(nameOf(word)) ? [unlistedPart(words.join(' '))] : [];
+  return word === '' ? [] : [{ ...place, word, kind }, ...inner, ...behind, ...reader];
 };
 /** The words of code that may name files to run, also in its quoted texts: a wrong guess names no such file. */
 const codePrograms = (text: string, place: Place): RunnableWord[] => {
@@ -553,12 +603,90 @@ const starterPrograms = (rest: readonly string[], place: Place): RunnableWord[] 
     /\s|!/.test(word) ? textPrograms(word.replace(/^[\w.-]+[= ]!?/, ''), place) : [],
   ),
 ];
-const argumentsOf = (name: string, rest: readonly string[], place: Place): RunnableWord[] => {
-  if (passive.has(name)) return [];
-  return starters.has(name) || readers.has(name)
-    ? starterPrograms(rest, place)
-    : argumentPrograms(rest, place);
+/** Old flags of tar have no dash, and their values follow in order. */
+const withDashes = (flags: DataFlags, [first = '', ...rest]: readonly string[]): string[] => {
+  if (!/^[a-zA-Z]+$/.test(first)) return [first, ...rest];
+  const dashed = [...first].flatMap((letter) =>
+    has(flags.commands, letter) || has(flags.values, letter) ? [`-${letter}`, rest.shift() ?? ''] : [],
+  );
+  return [...dashed, ...rest];
 };
+type ValueFlag = { readonly isCommand: boolean; readonly value: string };
+/** The flag with a value in this word. An empty value is the next word. */
+const valueFlagIn = ({ commands = '', values, exact }: DataFlags, word: string): ValueFlag | undefined => {
+  const [, long, value = ''] = /^--([^=]+)=?([\s\S]*)$/.exec(word) ?? [];
+  if (long !== undefined) {
+    const isCommand =
+      !has(exact, long) && commands.split(' ').some((name) => name.length > 1 && name.startsWith(long));
+    return isCommand ? { isCommand, value } : undefined;
+  }
+  for (const [i, letter] of [...word.slice(1)].entries())
+    if (has(commands, letter) || has(values, letter))
+      return { isCommand: has(commands, letter), value: word.slice(i + 2) };
+  return undefined;
+};
+/** The commands in the flags of a program whose operands are data. */
+const flagCommands = (flags: DataFlags, words: readonly string[]): string[] => {
+  const found: string[] = [];
+  const rest = [...words];
+  let operands = 0;
+  for (let word = rest.shift(); word !== undefined && word !== '--'; word = rest.shift()) {
+    if (!word.startsWith('-')) operands += 1;
+    if (operands === flags.operands) break;
+    const flag = word.startsWith('-') ? valueFlagIn(flags, word) : undefined;
+    if (flag === undefined) continue;
+    const value = flag.value === '' ? (rest.shift() ?? '') : flag.value;
+    if (flag.isCommand) found.push(value);
+  }
+  return found;
+};
+const dataCommands = (
+  name: string,
+  flags: DataFlags,
+  rest: readonly string[],
+  place: Place,
+): RunnableWord[] => {
+  if (rest.some((word) => has(flags.starting, word))) return starterPrograms(rest, place);
+  const words = name === 'tar' ? withDashes(flags, rest) : rest;
+  const found = starterPrograms(flagCommands(flags, words), place);
+  // The shell of the other host computes words too, although opsctl checks no files there.
+  const remote = name === 'ssh' ? starterPrograms(rest, place).filter(({ kind }) => kind === 'unlisted') : [];
+  return [...found, ...remote];
+};
+/** The files with commands that a reader gets. They need no permission to run. */
+const commandFiles = (name: string, rest: readonly string[], place: Place): RunnableWord[] =>
+  rest.flatMap((word, i): RunnableWord[] => {
+    const attached = /^(?:-[fSsx]|--(?:file|makefile|init|command|source|inventory)=)(\S+)$/.exec(word)?.[1];
+    const isFile = readsFile.test(rest[i - 1] ?? '') || (readsOperands.test(name) && !word.startsWith('-'));
+    return [
+      ...(isFile ? [{ ...place, word, kind: 'script' as const }] : []),
+      ...(attached === undefined ? [] : [{ ...place, word: attached, kind: 'script' as const }]),
+    ];
+  });
+/** An own program may have any name. */
+const isOfSystem = (word: string): boolean => !word.includes('/') || /^\/(?:usr\/)?s?bin\/[^/]+$/.test(word);
+/** A program that no table describes starts what an interpreter or a wrapper among its arguments would start. */
+const behindUnlisted = (word: string, rest: readonly string[], place: Place): RunnableWord[] =>
+  rest.flatMap((one, i): RunnableWord[] =>
+    startsOthers(one) && (isOfSystem(word) || one.includes('/') || i < rest.length - 1)
+      ? runnableWords(rest.slice(i), place)
+          .slice(1)
+          .map((found) => (found.kind === 'program' ? { ...found, kind: 'guess' } : found))
+      : [],
+  );
+const argumentsOf = (word: string, rest: readonly string[], place: Place): RunnableWord[] => {
+  const name = nameOf(word);
+  if (passive.has(name) && isOfSystem(word)) return [];
+  if (readers.test(name)) return [...starterPrograms(rest, place), ...commandFiles(name, rest, place)];
+  if (starters.has(name)) return starterPrograms(rest, place);
+  const flags = isOfSystem(word) && Object.hasOwn(dataPrograms, name) ? dataPrograms[name] : undefined;
+  return flags === undefined
+    ? [...argumentPrograms(rest, place), ...behindUnlisted(word, rest, place)]
+    : dataCommands(name, flags, rest, place);
+};
+/** Files through which a program reads its standard input. */
+const isInput = (word: string | undefined): boolean =>
+  word !== undefined && /^(?:-|\/dev\/(?:stdin|tty|fd\/.*)|\/proc\/.*\/fd\/.*)$/.test(word);
 const behindInterpreter = (flags: Wrapper, reading: Reading): RunnableWord[] => {
   const isKnown = readFront(flags, reading);
   const { rest, found, used, place } = reading;
@@ -575,9 +703,11 @@ const behindInterpreter = (flags: Wrapper, reading: Reading): RunnableWord[] => 
   const [word, ...more] = rest;
   if (used.some(({ role }) => role === 'code')) return [...found, ...argumentPrograms(rest, place)];
   const hasFile = flags.readsCode === true && used.some(({ role }) => role === 'script');
+  if (used.some(({ role, value }) => role === 'script' && isInput(value)))
+    found.push(unlistedPart('commands from standard input'));
   if (hasFile) return found;
   const readsInput = flags === shells && used.some(({ name }) => name === 's');
-  if (word === undefined || word === '-' || readsInput)
+  if (word === undefined || isInput(word) || readsInput)
     return [...found, unlistedPart('commands from standard input')];
   if (flags.readsCode) return [...found, ...languagePrograms(word, place)];
   const isText = flags === shells && used.some(({ name }) => name === 'c');
@@ -608,8 +738,8 @@ export const runnableWords = (words: readonly string[], place: Place = {}): Runn
     { ...place, word, kind: 'program' },
     ...(wrapper === undefined ? [] : behindWrapper(wrapper, readingOf(rest, place, wrapper))),
     ...(flags === undefined ? [] : behindInterpreter(flags, readingOf(rest, place, flags))),
-    ...(wrapper === undefined && flags === undefined ? argumentsOf(name, rest, place) : []),
-    ...(readers.has(name) ? [unlistedPart(words.join(' '))] : []),
+    ...(wrapper === undefined && flags === undefined ? argumentsOf(word, rest, place) : []),
+    ...(readers.test(name) ? [unlistedPart(words.join(' '))] : []),
   ];
 };
 /** The parts of a command line that may start programs that opsctl cannot list. Pure. */

@@ -281,7 +281,7 @@ const boundedTexts: Readonly<Record<string, readonly [lines: number, why: string
   'auth/read-secret.ts': [1, 'a secret of at most 8 KiB'],
   'core/check.ts': [1, 'the name of a pattern, and no pattern'],
   'kv/upgrade/configuration/values.ts': [1, 'a value of a setting'],
-  'core/shell.ts': [2, 'a command line of a start script or a unit'],
+  'core/shell.ts': [3, 'a command line of a start script, a unit or a hook'],
   'kv/engine/journal.ts': [1, 'a name in a journal of this program'],
   'kv/upgrade/window/window.ts': [1, 'the time of a flag or a cluster file'],
   'labels/sync-permissions.ts': [1, 'names of columns, each from a list'],
