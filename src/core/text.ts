@@ -514,14 +514,13 @@ const openSequence = (bytes: Uint8Array): Uint8Array => {
 export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage') => {
   const decoder = new TextDecoder('utf-8', strict);
   let [before, line] = [0, 1];
-  /** The end of the pieces so far: a sequence may continue in the next piece. */
+  /** The end of the pieces so far: a sequence, also of the first mark, may continue in the next piece. */
   let tail: Uint8Array = new Uint8Array();
   const fail = (bytes: Uint8Array): never => {
     const joined = Buffer.concat([tail, bytes]);
     throw notUtf8(name, faultOf(joined, { byte: before - tail.length, line }), category);
   };
   const refuseMark = (text: string): void => {
-    // The first character may have arrived in several pieces.
     const mark = innerMark(text, before === tail.length ? 1 : 0);
     if (mark === undefined) return;
     const place = { byte: before - tail.length + mark.byte, line: line + mark.line - 1 };

@@ -3,6 +3,7 @@ import type { Host } from '../../../src/platform/host.ts';
 import type { AppError } from '../../../src/core/problem.ts';
 import type { KeyValue, Store } from '../../../src/kv/client/etcd-client.ts';
 import { type LockInfo, lockStore, ownerOf, refuseOtherIn } from '../../../src/kv/engine/locks.ts';
+import { partlyMade } from '../../support/context.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
 import { withPatience } from '../../support/small-cluster.ts';
@@ -112,12 +113,14 @@ describe('the lock in the store', () => {
     [
       'a process of another machine',
       JSON.stringify(
-        held({
-          hostname: 'elsewhere',
-          env: {},
-          pid: 1,
-          processes: { startMark: () => undefined, scope: () => ({}) },
-        } as never),
+        held(
+          partlyMade<Host>({
+            hostname: 'elsewhere',
+            env: {},
+            pid: 1,
+            processes: { startMark: () => undefined, scope: () => ({}) },
+          }),
+        ),
       ),
     ],
     ['something that cannot be read', 'garbage'],
