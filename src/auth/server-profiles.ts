@@ -1,4 +1,6 @@
+import { next } from '../core/next.ts';
 import { AppError } from '../core/problem.ts';
+import { shellWord } from '../core/shell.ts';
 import { join } from 'node:path';
 import type { AuthContext } from './auth-context.ts';
 import type { Account, StoredCredentials } from './credential-store/account.ts';
@@ -26,6 +28,16 @@ export const makeSignedOutError = (why: string, account?: string): AppError =>
     tryThis: [`opsctl login${account === undefined ? '' : ` --account ${account}`}`],
   });
 
+/** Several accounts of one server of which none is current: a choice could change the data of the wrong one. */
+const makeAmbiguousError = (names: readonly string[], server: string | undefined): AppError =>
+  new AppError(
+    'usage',
+    `${names.length} accounts are signed in${server === undefined ? '' : ` at ${server}`}, and none is current: ${names.join(', ')}`,
+    {
+      code: 'AMBIGUOUS_ACCOUNT',
+      tryThis: names.slice(0, 5).map((name) => next(['auth', 'switch', shellWord(name)])),
+    },
+  );
 /** Which account a command uses: the named one, else the current one, but never one of another server than the settings name. */
 const chosenAccount = (
   data: StoredCredentials,
@@ -42,7 +54,13 @@ const chosenAccount = (
     );
   }
   const fitting = data.accounts.filter((account) => server === undefined || account.server === server);
-  const found = fitting.find(({ name }) => name === data.current) ?? fitting[0];
+  const current = fitting.find(({ name }) => name === data.current);
+  if (current === undefined && fitting.length > 1)
+    throw makeAmbiguousError(
+      fitting.map(({ name }) => name),
+      server,
+    );
+  const found = current ?? fitting[0];
   if (found !== undefined) return found;
   throw makeSignedOutError(server === undefined ? 'not signed in' : `not signed in at ${server}`);
 };

@@ -90,6 +90,25 @@ test('a named profile contains all its sign-ins', async () => {
   expect(existsSync(join(rootOf(context), 'sign-ins.json'))).toBe(false);
 });
 
+test('of two accounts of a server, none is chosen unless it is current or named', async () => {
+  const context = await contextWith({ settings: { 'auth.url': one } });
+  const profile = { name: 'work', origin: 'flag --profile' };
+  const named = { ...context, settings: { ...context.settings, profile } };
+  await keepAccount(named, account('ada', one));
+  await keepAccount(named, account('bob', two));
+  expect((await storedAccount(named)).name).toBe('ada');
+  await keepAccount(named, account('eve', one));
+  await keepAccount(named, account('bob', two));
+  await expect(storedAccount(named)).rejects.toMatchObject({
+    category: 'usage',
+    detail: { code: 'AMBIGUOUS_ACCOUNT' },
+    message: expect.stringContaining('ada, eve'),
+  });
+  expect((await storedAccount(named, 'eve')).name).toBe('eve');
+  await openCredentialStore(named).swap((data) => ({ data: { ...data, current: 'ada' } }));
+  expect((await storedAccount(named)).name).toBe('ada');
+});
+
 test('accounts that an earlier version kept under mock are read, and move at the next sign-in', async () => {
   const context = await contextWith();
   const old = openCredentialStore(context);

@@ -197,9 +197,11 @@ const withChanged = (data: StoredCredentials, account: Account): StoredCredentia
   ...data,
   accounts: data.accounts.map((each) => (each.name === account.name ? account : each)),
 });
+/** After the current account, the only other one becomes current: a choice between several is up to the user. */
 export const withoutAccount = (data: StoredCredentials, name: string): StoredCredentials => {
   const accounts = data.accounts.filter((each) => each.name !== name);
-  return { ...data, current: data.current === name ? accounts[0]?.name : data.current, accounts };
+  const [only] = accounts.length === 1 ? accounts : [];
+  return { ...data, current: data.current === name ? only?.name : data.current, accounts };
 };
 export const secretsOf = (account: Account): string[] =>
   [account.accessToken, account.refreshToken, account.idToken, account.clientSecret, account.dpopKey].filter(

@@ -26,6 +26,16 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Sign in again and request all scopes in one command.',
     example: 'opsctl login --add-scope SCOPE',
   },
+  AMBIGUOUS_ACCOUNT: {
+    category: 'usage',
+    meaning: 'Several accounts are signed in at the server, and none of them is the current account.',
+    causes: [
+      'The current account belongs to another server than the settings name.',
+      'The current account was signed out, and several others remain.',
+    ],
+    fix: 'Make one of the accounts the current one, or name it with --account.',
+    example: 'opsctl auth switch ada@example.com',
+  },
   AUTH_URL: {
     category: 'config',
     meaning: 'The URL of the authorization endpoint is invalid.',

@@ -100,13 +100,16 @@ test('an ended account has no secret left', () => {
   expect(secretsOf(endedAccount(account({ idToken: 'i' }), 'revoked'))).toEqual([]);
 });
 
-test('accounts are replaced by name; the newest is the current one; removing it moves on', () => {
+test('accounts are replaced by name; the newest is current; removing it makes the only other one current', () => {
   const one = withAccount({ accounts: [] }, account());
   const two = withAccount(one, account({ name: 'bob' }));
   expect(two).toMatchObject({ current: 'bob', accounts: [{ name: 'ada' }, { name: 'bob' }] });
   expect(withAccount(two, account({ clientId: 'other' })).accounts).toHaveLength(2);
   expect(withoutAccount(two, 'bob')).toMatchObject({ current: 'ada', accounts: [{ name: 'ada' }] });
   expect(withoutAccount(two, 'ada').current).toBe('bob');
+  const three = withAccount(two, account({ name: 'eve' }));
+  expect(withoutAccount(three, 'eve').current).toBeUndefined();
+  expect(withoutAccount(three, 'ada').current).toBe('eve');
 });
 
 test.each([
