@@ -447,6 +447,7 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     causes: [
       'The earlier command was killed, or lost its connection, after the service may have applied its request.',
       'The earlier command failed after the service had applied its request.',
+      'The earlier command used another token, and opsctl cannot know whether both belong to one account.',
     ],
     fix: 'Check whether the record exists. If it does not exist, or if you need a second one, run the command again with --send-again. After 24 hours opsctl prints a warning and sends the request.',
     example: 'opsctl tracker stories create --name Login --workflow-state-id 500000007 --send-again',
