@@ -71,9 +71,9 @@ describe.runIf(hasBinaries('3.4', '3.5'))('a next start without a setting about 
     expect(await failures()).toEqual([]);
     const before = cluster.members.map(cluster.pid);
     cluster.write({}, dropping(...flags));
-    expect(await failures()).toEqual([naming('n1', setting)]);
+    expect(await failures()).toEqual([naming(`fail n1: ${setting}`)]);
     const ran = await kv('upgrade', '--yes', '--accept', 'quorum-survives');
-    expect([ran.code, ran.stderr]).toEqual([10, naming('n1', setting)]);
+    expect([ran.code, ran.stderr]).toEqual([10, naming(`n1: ${setting}`)]);
     expect([await versions(), cluster.members.map(cluster.pid)]).toEqual([['3.4'], before]);
   });
   it('trusted-ca-file alone rejects clients from 3.4 on, so client-cert-auth may go', async () => {

@@ -88,6 +88,10 @@ export type HostFacts = {
   /** The configuration file contains a key twice, so opsctl cannot rewrite it. */
   readonly config_repeats?: boolean;
   readonly config_error?: string;
+  /** Content of the configuration file that the process reads, if its next start reads another file. */
+  readonly running_config?: Readonly<Record<string, unknown>>;
+  /** Content of the configuration file that new_config_file replaces. */
+  readonly replaced_config?: Readonly<Record<string, unknown>>;
   /** Only the variable ETCD_CONFIG_FILE names the file, which versions before 3.4 do not read. */
   readonly is_config_of_variable?: true;
   /** Connections to the client port by the address of the client. Connections of the host to itself are left out. */

@@ -320,24 +320,81 @@ export const caFileIn = (key: string): { readonly section: Section; readonly isT
 };
 
 type Reading = (flag: string, key?: readonly [section: string, key: string]) => unknown;
+/** The settings of a next start. A part of the start that was not read may contain any setting that was not found. */
+export type NextStart = { readonly read: Reading; readonly isKnown: (flag: string) => boolean };
+/** A limit of access that the next start does not have, or that only an unread part of it may have. */
+export type LostLimit = { readonly finding: ConfigFinding; readonly isCertain: boolean };
 const certificateSettings = {
   clients: { prefix: '', section: 'client-transport-security' },
   peers: { prefix: 'peer-', section: 'peer-transport-security' },
 } as const;
-/** Returns whether a start with these settings rejects this party without a certificate. */
-const needsCertificate = (
-  who: keyof typeof certificateSettings,
-  read: Reading,
-  minor: Minor | undefined,
-): boolean => {
+type Party = keyof typeof certificateSettings;
+const certificateKeys = ['client-cert-auth', 'trusted-ca-file', 'ca-file'] as const;
+/** Returns whether a start with these settings requests a certificate at each listener with TLS. */
+const requestsCertificate = (who: Party, read: Reading, minor: Minor | undefined): boolean => {
   const { prefix, section } = certificateSettings[who];
-  const get = (key: string): unknown => read(`${prefix}${key}`, [section, key]);
+  const get = (key: (typeof certificateKeys)[number]): unknown => read(`${prefix}${key}`, [section, key]);
   const access = accessOf(minor);
-  const isAsked =
+  return (
     isOn(get('client-cert-auth')) ||
     (access?.section.includes('ca-file') === true && isSet(get('ca-file'))) ||
-    (access?.trustedCaRequires === true && isSet(get('trusted-ca-file')));
-  return isAsked && !isPlain(who, read);
+    (access?.trustedCaRequires === true && isSet(get('trusted-ca-file')))
+  );
+};
+/** A server without the setting listens there. The other listeners have no default. */
+const defaultUrls: Readonly<Record<string, string>> = {
+  'listen-client-urls': 'http://localhost:2379',
+  'listen-peer-urls': 'http://localhost:2380',
+};
+const urlsOf = (key: string, read: Reading): string[] => {
+  const value = read(key);
+  const text = typeof value === 'string' && value.trim() !== '' ? value : (defaultUrls[key] ?? '');
+  return text
+    .split(',')
+    .map((url) => url.trim())
+    .filter((url) => url !== '');
+};
+const hostOf = (url: string): string => url.replace(/^\w+:\/\//, '').replace(/:\d+\/?$/, '');
+/** The URLs without TLS on hosts where the running process has none. */
+const openedUrls = (key: string, running: Reading, next: Reading): string[] => {
+  const open = new Set(urlsOf(key, running).filter(areUrlsPlain).map(hostOf));
+  return urlsOf(key, next).filter((url) => areUrlsPlain(url) && !open.has(hostOf(url)));
+};
+/**
+ * Returns which listeners of the running process request a certificate and would not after the next start. A
+ * listener that the next start does not have opens nothing.
+ */
+const lostCertificates = (
+  who: Party,
+  running: Reading,
+  { read, isKnown }: NextStart,
+  { from, to }: Versions,
+): LostLimit[] => {
+  if (!requestsCertificate(who, running, from)) return [];
+  const { prefix } = certificateSettings[who];
+  const kept = listeners[who]
+    .filter((key) => urlsOf(key, running).some((url) => !areUrlsPlain(url)))
+    .filter((key) => !isKnown(key) || urlsOf(key, read).length > 0);
+  // Other functions judge a setting that only one of both versions reads.
+  const isRequested = [from, to].some((minor) => requestsCertificate(who, read, minor));
+  const rejects = `its process rejects ${who} without a certificate, and the next one would accept them`;
+  const dropped = accessFinding(
+    'fail',
+    `${prefix}client-cert-auth`,
+    `is not in its next start: ${rejects}`,
+    `write ${prefix}client-cert-auth and ${prefix}trusted-ca-file of the running process there`,
+  );
+  const isCertain = certificateKeys.every((key) => isKnown(`${prefix}${key}`));
+  return [
+    ...(isRequested || kept.length === 0 ? [] : [{ finding: dropped, isCertain }]),
+    ...kept.flatMap((key): LostLimit[] => {
+      const urls = openedUrls(key, running, read);
+      if (urls.length === 0) return [];
+      const message = `is ${urls.join(',')} in its next start, without TLS: ${rejects}`;
+      const hint = `write the addresses of the running process there: ${urlsOf(key, running).join(',')}`;
+      return [{ finding: accessFinding('fail', key, message, hint), isCertain: isKnown(key) }];
+    }),
+  ];
 };
 /** Further settings that reject clients or peers, with their place in a configuration file. */
 const limitSettings: readonly (readonly [flag: string, key?: readonly [section: Section, key: string]])[] = [
@@ -352,30 +409,20 @@ const limitSettings: readonly (readonly [flag: string, key?: readonly [section: 
 /** Simple tokens are the default of every version. */
 const isLimit = (flag: string, value: unknown): boolean =>
   restricts(flag, value) && !(flag === 'auth-token' && String(value).startsWith('simple'));
+const lostText = (flag: string): string =>
+  flag === 'auth-token'
+    ? 'is not in its next start: its process accepts signed tokens, and the next one would accept only simple tokens, so users would have to sign in again'
+    : 'is set for its process and not in its next start: other clients may connect than before';
 /**
- * Returns what the running process rejects and its next start would accept because its settings differ. Both are
- * read as the running version reads them: other functions judge what the new version reads differently. Pure.
+ * Returns what the running process rejects and its next start would accept because its settings differ. Other
+ * functions judge what the new version reads differently. Pure.
  */
-export const droppedAccess = (running: Reading, next: Reading, minor: Minor | undefined): ConfigFinding[] => [
-  ...(['clients', 'peers'] as const)
-    .filter((who) => needsCertificate(who, running, minor) && !needsCertificate(who, next, minor))
-    .map((who) => {
-      const { prefix } = certificateSettings[who];
-      return accessFinding(
-        'fail',
-        `${prefix}client-cert-auth`,
-        `is not in its next start: its process rejects ${who} without a certificate, and the next one would accept them`,
-        `write ${prefix}client-cert-auth and ${prefix}trusted-ca-file of the running process there`,
-      );
-    }),
+export const droppedAccess = (running: Reading, next: NextStart, versions: Versions): LostLimit[] => [
+  ...(['clients', 'peers'] as const).flatMap((who) => lostCertificates(who, running, next, versions)),
   ...limitSettings
-    .filter(([flag, key]) => isLimit(flag, running(flag, key)) && !isLimit(flag, next(flag, key)))
-    .map(([flag]) =>
-      accessFinding(
-        'fail',
-        flag,
-        'is set for its process and not in its next start: other clients may connect than before',
-        `write ${flag} of the running process there`,
-      ),
-    ),
+    .filter(([flag, key]) => isLimit(flag, running(flag, key)) && !isLimit(flag, next.read(flag, key)))
+    .map(([flag]) => ({
+      finding: accessFinding('fail', flag, lostText(flag), `write ${flag} of the running process there`),
+      isCertain: next.isKnown(flag),
+    })),
 ];

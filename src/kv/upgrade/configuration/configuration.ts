@@ -210,7 +210,7 @@ const valueFindings = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFin
     : [];
 };
 /** The settings that the variables of a server set. The servers ignore an empty variable. */
-const settingsOf = (env: Readonly<Record<string, string>>): Map<string, string> =>
+export const settingsOf = (env: Readonly<Record<string, string>>): Map<string, string> =>
   new Map(
     Object.entries(env)
       .filter(([name, value]) => name.startsWith('ETCD_') && value !== '')
@@ -457,7 +457,8 @@ const factsOf = async ({ files }: Host, path: string): Promise<HostFacts> => {
     : { config: read.file, ...(read.repeats === undefined ? {} : { config_repeats: true }) };
 };
 /**
- * Before a restart the guards check the text that will replace the configuration file, not the current file.
+ * Before a restart the guards check the text that will replace the configuration file, and compare it with the
+ * current file.
  */
 export const withNewConfiguration = async (
   host: Host,
@@ -469,8 +470,9 @@ export const withNewConfiguration = async (
     observation.members.map(async (seen): Promise<MemberStatus> => {
       const path = specs.find(({ name }) => name === seen.name)?.new_config_file;
       if (path === undefined) return seen;
-      const { config: _, config_error: __, ...others } = seen.host ?? {};
-      return { ...seen, host: { ...others, ...(await factsOf(host, path)) } };
+      const { config: replaced_config, config_error: _, ...others } = seen.host ?? {};
+      const replaced = replaced_config === undefined ? {} : { replaced_config };
+      return { ...seen, host: { ...others, ...replaced, ...(await factsOf(host, path)) } };
     }),
   ),
 });

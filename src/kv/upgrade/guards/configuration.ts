@@ -13,18 +13,24 @@ import {
   type ReadSetting,
   readSettings,
   runningStart,
+  settingsOf,
 } from '../configuration/configuration.ts';
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
 import { hookCommands } from '../cluster/drivers.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
-import { droppedAccess } from '../configuration/access.ts';
+import { droppedAccess, type NextStart } from '../configuration/access.ts';
 import { changedDefaults } from '../configuration/values.ts';
 import { guard, type Guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 
 type MemberHost = MemberStatus['host'];
 
-type Way = { readonly from: Minor | undefined; readonly to: Minor; readonly isLocal: boolean };
+type Way = {
+  readonly from: Minor | undefined;
+  readonly to: Minor;
+  readonly isLocal: boolean;
+  readonly kind: GuardInput['kind'];
+};
 /**
  * The start of the new version: opsctl uses the values of the cluster file, and a service uses the values of
  * the running version.
@@ -36,13 +42,22 @@ type Start = {
   readonly inEnv: string;
   /** Parts of new_command that are unknown before it runs. */
   readonly unread: readonly string[];
+  /** A program that is not a server: it may set more than its arguments and its variables. */
+  readonly isScript: boolean;
+  /** The image of the container may set more variables. */
+  readonly isContained: boolean;
 };
 /** The server behind the wrappers of new_command. A script of the operator counts as the server. */
 const serverOf = (
   words: readonly string[],
   env: Readonly<Record<string, string>>,
-): Pick<Start, 'words' | 'env' | 'unread'> =>
-  findServers(words, { ...emptyEnvironment, env })[0] ?? { words, env, unread: [] };
+  binary: string | undefined,
+): Pick<Start, 'words' | 'env' | 'unread' | 'isScript' | 'isContained'> => {
+  const [server] = findServers(words, { ...emptyEnvironment, env });
+  if (server !== undefined) return { ...server, isScript: false };
+  const isScript = !isServer(words[0] ?? '') && (binary === undefined || words[0] !== binary);
+  return { words, env, unread: [], isScript, isContained: false };
+};
 const startOf = (
   member: MemberSpec,
   host: MemberHost,
@@ -58,14 +73,18 @@ const startOf = (
       ...(file === undefined ? {} : { [FILE_VARIABLE]: file }),
       ...member.env,
     };
-    return { ...serverOf(named ?? [], env), inWords: 'in new_command', inEnv: 'in env' };
+    return {
+      ...serverOf(named ?? [], env, member.new_binary),
+      inWords: 'in new_command',
+      inEnv: 'in env',
+    };
   }
   return host?.command === undefined || host.environment === undefined
     ? undefined
     : {
         words: host.command,
         env: host.environment,
-        unread: [],
+        ...{ unread: [], isScript: false, isContained: false },
         inWords: 'in the command line of its service',
         inEnv: 'in the environment of its service',
       };
@@ -154,33 +173,82 @@ export const isStartedByPlan = (
   { to, kind }: Pick<GuardInput, 'to' | 'kind'>,
   { server_version }: Pick<MemberStatus, 'server_version'>,
 ): boolean => kind === 'restart' || minorOf(server_version) !== to;
-/** A script may add flags to its arguments, so a setting that is not there may still be set. */
-export const mayAddFlags = (member: MemberSpec, host: MemberHost, isLocal: boolean): boolean => {
-  const [program = ''] = startOf(member, host, isLocal)?.words ?? [];
-  return host?.config === undefined && program !== '' && !isServer(program);
+/** A service manager starts the member as before, and only a new configuration file can change its settings. */
+const keepsStart = (member: MemberSpec, { isLocal, kind }: Way): boolean =>
+  !isLocal && member.new_command === undefined && !replacesFile(member, kind);
+const replacesFile = (member: MemberSpec, kind: Way['kind']): boolean =>
+  kind === 'restart' && member.new_config_file !== undefined;
+/**
+ * The settings of the running process, or the reason why they are unknown. A service manager starts the member
+ * with the same path, which may belong to another file system than the path in the cluster file.
+ */
+const readRunning = (
+  member: MemberSpec,
+  seen: MemberStatus,
+  way: Way,
+): { readonly read: ReadSetting } | { readonly unknown: string } => {
+  const { host } = seen;
+  const start = runningStart(member, seen);
+  const path = findServerFile(flagsOf(start.words), start.env[FILE_VARIABLE], start.minor);
+  if (path === undefined) {
+    const read = readSettings({ ...start, file: undefined });
+    return read === undefined ? { unknown: 'the settings of its process were not read' } : { read };
+  }
+  const next = startOf(member, host, way.isLocal, host?.environment);
+  const nextPath = findServerFile(flagsOf(next?.words ?? []), next?.env[FILE_VARIABLE], way.to);
+  const resolvePath = (one: string): string => resolve(host?.working_directory ?? '/', one);
+  const isSame = [nextPath, configPath(member)].some(
+    (one) => one !== undefined && resolvePath(one) === resolvePath(path),
+  );
+  const isService = !way.isLocal && member.new_command === undefined;
+  const current = replacesFile(member, way.kind) ? host?.replaced_config : host?.config;
+  const file = host?.running_config ?? (isSame || isService ? current : undefined);
+  const read = file === undefined ? undefined : readSettings({ ...start, file });
+  if (read !== undefined) return { read };
+  const other = configPath(member) ?? nextPath;
+  return {
+    unknown:
+      isSame || other === undefined
+        ? `its process reads ${path}, which was not read`
+        : `its process reads ${path}, which was not read, and its next start reads ${other}`,
+  };
 };
+const nothingRead: NextStart = { read: () => undefined, isKnown: () => false };
 /**
  * Who may connect must not change with the start of a member. The version reads its settings as before, but the
  * command, the variables or the file of the next start may not contain them.
  */
-const checkKeptAccess = (member: MemberSpec, seen: MemberStatus, { to, isLocal }: Way, log: Log): void => {
-  const start = runningStart(member, seen);
-  const path = findServerFile(flagsOf(start.words), start.env[FILE_VARIABLE], start.minor);
-  const nextPath = configPath(member);
-  if (path?.startsWith('/') === true && nextPath?.startsWith('/') === true && path !== nextPath) {
-    log.noteUnknown({
-      member: member.name,
-      message: `${member.name}: cannot compare who may connect: its process reads ${path}, and its next start reads ${nextPath}`,
-      hint: 'compare client-transport-security and peer-transport-security of both files',
-    });
+const checkKeptAccess = (member: MemberSpec, seen: MemberStatus, way: Way, log: Log): void => {
+  const { name } = member;
+  if (keepsStart(member, way)) return;
+  const running = readRunning(member, seen, way);
+  if ('unknown' in running) {
+    // Without a process there is nothing to compare, and another check reports an unreadable file.
+    if (seen.host?.is_running === true && seen.host.config_error === undefined)
+      log.noteUnknown({
+        member: name,
+        message: `${name}: cannot compare who may connect after its next start: ${running.unknown}`,
+        hint: 'compare client-transport-security and peer-transport-security of both starts',
+      });
     return;
   }
-  const running = readSettings({ ...start, file: path === undefined ? undefined : start.file });
-  const read = readNextStart(member, seen.host, { to, isLocal });
-  if (running === undefined || read === undefined) return;
-  const level = mayAddFlags(member, seen.host, isLocal) ? 'noteUnknown' : 'fail';
-  for (const { key, message, hint } of droppedAccess(running, read, start.minor))
-    log[level]({ member: member.name, message: `${member.name}: ${key} ${message}`, hint });
+  const next = readNextStart(member, seen.host, way) ?? nothingRead;
+  const from = minorOf(seen.server_version);
+  const lost = droppedAccess(running.read, next, { from, to: way.to });
+  for (const { finding, isCertain } of lost)
+    if (isCertain)
+      log.fail({
+        member: name,
+        message: `${name}: ${finding.key} ${finding.message}`,
+        hint: finding.hint,
+      });
+  const open = lost.filter(({ isCertain }) => !isCertain).map(({ finding }) => finding.key);
+  if (open.length > 0 && seen.host?.config_error === undefined)
+    log.noteUnknown({
+      member: name,
+      message: `${name}: cannot determine whether its next start keeps ${open.join(', ')}: a part of the start was not read`,
+      hint: 'write the flags and the variables of the server into new_command and env',
+    });
 };
 
 const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => {
@@ -246,29 +314,45 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
 
 /**
  * The settings of the next start of a member. opsctl, a unit and a container pass the variables of the running
- * process on, and `env` of the cluster file overrides them. Undefined: no configuration was read. Pure.
+ * process on, and `env` of the cluster file overrides them. A script, an unread part and the image of a container
+ * may contain settings that were not found. Undefined: no configuration was read. Pure.
  */
 export const readNextStart = (
   member: MemberSpec,
   host: MemberHost,
   { to, isLocal }: Pick<Way, 'to' | 'isLocal'>,
-): ReadSetting | undefined => {
+): (NextStart & Pick<Start, 'isScript'>) | undefined => {
   const start = startOf(member, host, isLocal, host?.environment);
-  const { words, env, unread } = start ?? { words: [], env: {}, unread: [] };
+  const { words, env } = start ?? { words: [], env: {} };
   const read = readSettings({ words, env, file: host?.config, minor: to });
-  if (read === undefined || unread.length === 0) return read;
-  // A part that is unknown before the start may contain the setting.
-  return host?.config === undefined ? undefined : read;
+  if (read === undefined) return undefined;
+  if (start === undefined || host?.config !== undefined)
+    return { read, isKnown: () => true, isScript: false };
+  const { isScript } = start;
+  const isPartial = isScript || start.unread.length > 0;
+  const ofImage = settingsOf(start.isContained ? (host?.environment ?? {}) : {});
+  const isKnown = (flag: string): boolean => {
+    const value = read(flag);
+    if (value === undefined) return !isPartial && !ofImage.has(flag);
+    return !(isPartial && /[$`]/.test(String(value)));
+  };
+  return { read, isKnown, isScript };
 };
 /**
  * Reports settings without an explicit value whose default changes in the new version: one finding for all
  * affected members.
  */
-const checkDefaults = ({ cluster, observation }: GuardInput, { from, to, isLocal }: Way, log: Log): void => {
+const checkDefaults = (
+  { cluster, observation }: GuardInput,
+  { from, to, isLocal }: Pick<Way, 'from' | 'to' | 'isLocal'>,
+  log: Log,
+): void => {
   const open = cluster.members.flatMap((member) => {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
-    const read = readNextStart(member, host, { to, isLocal });
-    const isSet = (key: string): boolean => read === undefined || read(key) !== undefined;
+    const next = readNextStart(member, host, { to, isLocal });
+    // A warning about a script is better than no message.
+    const isSet = (key: string): boolean =>
+      next === undefined || next.read(key) !== undefined || !(next.isKnown(key) || next.isScript);
     return changedDefaults(isSet, to, from).map((found) => ({ ...found, member: member.name }));
   });
   const [first] = open;
@@ -284,20 +368,19 @@ export const configurationFits = guard(
   (input, log) => {
     const { observation, cluster, from, to } = input;
     if (to === undefined) return;
-    const isLocal = isStartedHere(cluster);
+    const way: Way = { from, to, isLocal: isStartedHere(cluster), kind: input.kind };
     for (const member of cluster.members) {
       const seen = observation.members.find(({ name }) => name === member.name);
       const host = seen?.host;
-      checkStart(member, host, { from, to, isLocal }, log);
-      checkFileOfVariable(member, seen, { from, to, isLocal }, log);
-      if (seen !== undefined && isStartedByPlan(input, seen))
-        checkKeptAccess(member, seen, { from, to, isLocal }, log);
+      checkStart(member, host, way, log);
+      checkFileOfVariable(member, seen, way, log);
+      if (seen !== undefined && isStartedByPlan(input, seen)) checkKeptAccess(member, seen, way, log);
       checkReadable(member, host, log);
-      if (isLocal) checkDataDirectory(member, host, log);
-      checkFile(member, host, { from, to, isLocal }, log);
+      if (way.isLocal) checkDataDirectory(member, host, log);
+      checkFile(member, host, way, log);
     }
     // A running version of 3.4 or later already has the new default.
-    if (from !== undefined) checkDefaults(input, { from, to, isLocal }, log);
+    if (from !== undefined) checkDefaults(input, way, log);
   },
   memberFacts.host,
 );

@@ -7,7 +7,7 @@ import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
 import { compareHashes, contradictions } from '../observe/observe.ts';
 import { defaultQuota, quotaFor } from '../observe/see-member.ts';
-import { isStartedByPlan, isStartedHere, mayAddFlags, readNextStart } from './configuration.ts';
+import { isStartedByPlan, isStartedHere, readNextStart } from './configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
 
@@ -165,19 +165,17 @@ export const alarmsAreClear = guard('no-alarms', 'no alarm is raised', ({ observ
 
 /** At its quota the store rejects every write, and the writes of the upgrade may reach the quota. */
 const limits = { warn: 0.8, fail: 0.95 };
+const QUOTA = 'quota-backend-bytes';
 /**
  * The quota that the next start of a member sets. A member that the plan does not start keeps its quota.
- * Undefined if the start was not read.
+ * Undefined if that part of the start was not read.
  */
 const nextQuota = (input: GuardInput, member: MemberStatus): number | undefined => {
   const { cluster, to } = input;
   const spec = cluster.members.find((one) => one.name === member.name);
   if (spec === undefined || to === undefined || !isStartedByPlan(input, member)) return member.quota_bytes;
-  const isLocal = isStartedHere(cluster);
-  const value = readNextStart(spec, member.host, { to, isLocal });
-  const given = value?.('quota-backend-bytes');
-  const isUnread = value === undefined || (given === undefined && mayAddFlags(spec, member.host, isLocal));
-  return isUnread ? undefined : quotaFor(given);
+  const next = readNextStart(spec, member.host, { to, isLocal: isStartedHere(cluster) });
+  return next?.isKnown(QUOTA) === true ? quotaFor(next.read(QUOTA)) : undefined;
 };
 /** A new start with a smaller quota than the database raises the alarm NOSPACE. */
 const quotaFinding = (

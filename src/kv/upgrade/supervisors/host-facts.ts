@@ -144,6 +144,26 @@ export const configFacts = async (
     ? {}
     : { ...(await readConfig(files, path)), ...(isOfVariable ? { is_config_of_variable: true } : {}) };
 
+/**
+ * The configuration file of a process whose next start reads another file. The process may have a separate file
+ * system. Empty if the file cannot be read.
+ */
+export const runningConfigFacts = async (
+  files: Pick<Files, 'read'>,
+  member: MemberSpec,
+  server: Pick<ProcessInfo, 'pid' | 'words' | 'env' | 'cwd'> | undefined,
+): Promise<HostFacts> => {
+  const named =
+    server === undefined
+      ? undefined
+      : findServerFile(flagsOf(server.words), server.env.get(FILE_VARIABLE), undefined);
+  if (server === undefined || named === undefined) return {};
+  const path = resolve(server.cwd ?? '/', named);
+  if (path === configPath(member) || (server.cwd === undefined && !isAbsolute(named))) return {};
+  const { config } = await readConfig(files, `/proc/${server.pid}/root${path}`);
+  return config === undefined ? {} : { running_config: config };
+};
+
 const directoryScript = (path: string, wantsSizes: boolean): ShellScript => sh`${placeScript(path)}
 D=$R
 if [ -d "$D" ]; then

@@ -25,6 +25,7 @@ import {
   directoryFacts,
   findVariableFile,
   placeProblems,
+  runningConfigFacts,
   startedProgram,
 } from './host-facts.ts';
 import {
@@ -204,13 +205,16 @@ const copyData = async (
     code: 'COMMAND_FAILED',
   });
 };
-const configOf = (
+const configOf = async (
   { files }: Host,
   member: MemberSpec,
   server: ProcessInfo | undefined,
 ): Promise<HostFacts> => {
   const file = findVariableFile(member, server);
-  return configFacts(files, configPath(member) ?? file, file !== undefined);
+  return {
+    ...(await configFacts(files, configPath(member) ?? file, file !== undefined)),
+    ...(await runningConfigFacts(files, member, server)),
+  };
 };
 const facts = async (
   host: Host,

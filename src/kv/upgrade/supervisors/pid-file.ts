@@ -12,7 +12,13 @@ import {
   type FactsRequest,
   type Which,
 } from './driver.ts';
-import { configFacts, type FileProbes, findVariableFile, placeProblems } from './host-facts.ts';
+import {
+  configFacts,
+  type FileProbes,
+  findVariableFile,
+  placeProblems,
+  runningConfigFacts,
+} from './host-facts.ts';
 import {
   commandFacts,
   commandOf,
@@ -287,13 +293,15 @@ const facts = async (member: MemberSpec, ask: ScriptRunner, { minor }: FactsRequ
     ...(await successorProblems(ask, member, first, table.ownUid)),
   ];
   const file = findVariableFile(member, server);
+  const there = { read: (path: string) => readThere(ask, path) };
   return {
     is_running: first !== undefined,
     ...(first === undefined ? {} : { pid: first.pid }),
     ...(process?.state === 'T' ? { is_suspended: true } : {}),
     ...(await placeFacts(table, member, first)),
     ...commandFacts(server),
-    ...(file === undefined ? {} : await configFacts({ read: (path) => readThere(ask, path) }, file, true)),
+    ...(file === undefined ? {} : await configFacts(there, file, true)),
+    ...(await runningConfigFacts(there, member, server)),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };

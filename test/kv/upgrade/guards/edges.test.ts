@@ -117,6 +117,15 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     const script = { new_command: ['/srv/start.sh'] };
     expect(withCommand(script)).toEqual(['unknown n2']);
     expect(withCommand({ new_command: ['/srv/start.sh', '--name=n'] })).toEqual(['unknown n2']);
+    expect(withCommand(script, running({ ETCD_NAME: 'n' }))).toEqual(['unknown n2']);
+    expect(withCommand(script, large)).toEqual(['pass']);
+    // The image of a container may contain a variable of the process.
+    const inContainer = (...flags: string[]) => ({
+      new_command: ['docker', 'run', '-d', ...flags, 'img', 'etcd', '--name=n'],
+    });
+    expect(withCommand(inContainer(), large)).toEqual(['unknown n2']);
+    expect(withCommand(inContainer())).toEqual(['fail n2']);
+    expect(withCommand(inContainer('-e', `${name}=${2 * size}`), large)).toEqual(['pass']);
     expect(withCommand(script, { db_size_bytes: 1024 ** 3 })).toEqual(['pass']);
   });
   it('the lag of a member', () => {

@@ -148,13 +148,21 @@ describe('a next start that drops a setting about access', () => {
   const start = (...flags: string[]): Partial<MemberSpec> => ({
     new_command: ['/opt/etcd', '--name=n2', ...flags],
   });
-  const dropped = [naming('n2', 'client-cert-auth', 'next')];
+  const levels = (found: readonly string[]): string[] => found.map((one) => one.split(' ')[0] ?? '');
+  const https = '--listen-client-urls=https://h:2379';
+  const dropped = [naming('n2: client-cert-auth', 'next')];
   it.each([
-    ['the certificates of clients', tls, start('--listen-client-urls=https://h:2379'), dropped],
+    ['the certificates of clients', tls, start(https), dropped],
     ['nothing', tls, start(...tls), []],
-    ['the variable form', tls, { ...start(), env: { ETCD_CLIENT_CERT_AUTH: 'true' } }, []],
+    ['the variable form', tls, { ...start(https), env: { ETCD_CLIENT_CERT_AUTH: 'true' } }, []],
     ['the switch that is off', tls, start('--client-cert-auth=false', ...tls.slice(2)), dropped],
-    ['plain listeners have no certificates', ['--client-cert-auth'], start(), dropped],
+    ['plain listeners have no certificates', ['--client-cert-auth'], start(), []],
+    [
+      'the certificates of peers',
+      ['--peer-client-cert-auth', '--listen-peer-urls=https://h:2380'],
+      start('--listen-peer-urls=https://h:2380'),
+      [naming('n2: peer-client-cert-auth', 'next')],
+    ],
     [
       'listeners without TLS',
       ['--client-cert-auth', '--listen-client-urls=http://h:1'],
@@ -164,17 +172,17 @@ describe('a next start that drops a setting about access', () => {
     ['any host', ['--host-whitelist=*'], start(), []],
     ['hosts', ['--host-whitelist=a'], start(), [naming('n2', 'host-whitelist')]],
     ['simple tokens', ['--auth-token=simple'], start(), []],
-    ['signed tokens', ['--auth-token=jwt,x=y'], start(), [naming('n2', 'auth-token')]],
+    ['signed tokens', ['--auth-token=jwt,x=y'], start(), [naming('n2: auth-token', 'simple')]],
     ['the names of peers', ['--peer-cert-allowed-cn=a'], start(), [naming('n2', 'peer-cert-allowed-cn')]],
-    ['the default command', tls, { new_command: ['etcd', '--name=n2'] }, dropped],
+    ['the default command', tls, { new_command: ['etcd', '--name=n2', https] }, dropped],
   ] as const)('%s', (_, running, next, found) => {
     expect(looked(running, next, {}, { from: '3.4', to: '3.5' })).toEqual(found);
   });
   it('the variables of the process reach its successor', () => {
     const host = { environment: { ETCD_CLIENT_CERT_AUTH: 'true' } };
-    expect(looked(['--listen-client-urls=https://h:1'], start(), host)).toEqual([]);
-    const emptied = { new_command: ['env', '-i', '/opt/etcd', '--name=n2'] };
-    expect(looked(['--listen-client-urls=https://h:1'], emptied, host)).toEqual(dropped);
+    expect(looked([https], start(https), host)).toEqual([]);
+    const emptied = { new_command: ['env', '-i', '/opt/etcd', '--name=n2', https] };
+    expect(looked([https], emptied, host)).toEqual(dropped);
   });
   it('a unit starts with the settings of its process, and a finished member does not start again', () => {
     const running = facts({ command: ['/usr/bin/etcd', ...tls], environment: {} });
@@ -189,14 +197,93 @@ describe('a next start that drops a setting about access', () => {
     const restarted = said('configuration-fits', finished, { from: '3.4', to: '3.4', kind: 'restart' });
     expect(only(restarted).join()).toContain('client-cert-auth is not');
   });
-  it('a script may add the setting to its arguments, so its start is unknown', () => {
-    const found = looked(tls, { new_command: ['/srv/start.sh', '--name=n2'] });
-    expect(found.map((one) => one.split(' ')[0])).toEqual(['unknown']);
+  it.each([
+    [['/opt/start-3.5.sh']],
+    [['sh', '/opt/start-3.5.sh']],
+    [['/opt/start-3.5.sh', '--name', 'n2']],
+    [['/opt/start-3.5.sh', '--client-cert-auth=$AUTH', https]],
+  ])('a script may add the setting to its arguments, so %j is unknown', (new_command) => {
+    const found = looked(tls, { new_command }, { environment: { ETCD_NAME: 'n2' } });
+    expect(levels(found)).toEqual(['unknown']);
+    expect(found).toEqual([naming('n2', 'client-cert-auth')]);
+  });
+  it('the settings in the arguments of a script are known', () => {
+    const script = (...flags: string[]) => ({ new_command: ['/opt/start-3.5.sh', ...flags] });
+    expect(looked(tls, script(...tls))).toEqual([]);
+    expect(levels(looked(['--host-whitelist=a'], script('--host-whitelist=*')))).toEqual(['fail']);
+    // The binary of the cluster file is a server with any name.
+    const renamed = { new_binary: '/opt/database', new_command: ['/opt/database', '--name=n2', https] };
+    expect(looked(tls, renamed)).toEqual(dropped);
+  });
+  it('the image of a container may contain a variable of the process', () => {
+    const run = { new_command: ['docker', 'run', '-d', 'img', 'etcd', '--name=n2', https] };
+    const host = { environment: { ETCD_CLIENT_CERT_AUTH: 'true' } };
+    expect(levels(looked([https], run, host))).toEqual(['unknown']);
+    expect(looked(tls, run)).toEqual(dropped);
+  });
+  const auth = ['--client-cert-auth', '--trusted-ca-file=/ca'];
+  const listening = (urls: string, key = 'client'): string => `--listen-${key}-urls=${urls}`;
+  it.each([
+    ['http://10.0.0.1:2379', ['http://10.0.0.1:2379']],
+    ['https://10.0.0.1:2379,http://10.0.0.2:2379', ['http://10.0.0.2:2379']],
+    ['https://10.0.0.1:2379,http://127.0.0.1:9999', []],
+    ['https://10.0.0.1:2379', []],
+  ])('a next start that listens at %s names its addresses without TLS', (urls, opened) => {
+    const running = [...auth, listening('https://10.0.0.1:2379,http://127.0.0.1:2379')];
+    const found = looked(running, start(...auth, listening(urls)));
+    expect(found).toEqual(opened.map((url) => naming('n2: listen-client-urls', url)));
+  });
+  it('a listener that the next start does not have opens nothing', () => {
+    const plain = listening('http://h:2379');
+    const metrics = listening('https://h:2381', 'metrics');
+    expect(looked([...auth, plain, metrics], start(...auth, plain))).toEqual([]);
+    expect(looked([...auth, plain, metrics], start(plain))).toEqual([]);
+    expect(looked([...auth, plain, metrics], start(plain, metrics))).toEqual(dropped);
+    const opened = looked(
+      [...auth, plain, metrics],
+      start(...auth, plain, '--listen-metrics-urls=http://h:1'),
+    );
+    expect(opened).toEqual([naming('n2: listen-metrics-urls')]);
+  });
+  it('a CA that only the next version applies rejects the same clients', () =>
+    expect(looked(tls, start('--trusted-ca-file=/ca', https))).toEqual([]));
+  const withAuth = {
+    'client-transport-security': { 'client-cert-auth': true },
+    'listen-client-urls': 'https://h:1',
+  };
+  const without = { 'listen-client-urls': 'https://h:1' };
+  it.each(['/etc/etcd.yml', 'etcd.yml'])('a running file %s that was not read is unknown', (path) => {
+    const running = [`--config-file=${path}`];
+    expect(looked(running, start(https))).toEqual([naming('n2', path)]);
+    expect(levels(looked(running, start(https)))).toEqual(['unknown']);
+    expect(looked(running, start(https), { running_config: withAuth })).toEqual(dropped);
+    expect(looked(running, start(https), { running_config: without })).toEqual([]);
+    const stopped = { is_running: false };
+    expect(looked(running, start(https), stopped)).toEqual([]);
+  });
+  it('a next file that was not read is unknown if the process has a limit', () => {
+    const next = { new_command: ['sh', '-c', 'exec /opt/etcd --config-file=/etc/new.yml'] };
+    expect(levels(looked(tls, next))).toEqual(['unknown']);
+    expect(looked([https], next)).toEqual([]);
+  });
+  it('a service reads the same file at any path', () => {
+    for (const driver of ['docker', 'podman', 'systemd'] as const) {
+      const members = facts({
+        ...{ command: ['/usr/bin/etcd', '--config-file=/etc/etcd.yml'], environment: {}, config: without },
+      });
+      const given = { members, cluster: cluster({ driver }, { config_file: '/srv/etcd/n2.yml' }) };
+      expect(only(said('configuration-fits', given)).join()).not.toContain('next start');
+    }
+  });
+  it('a relative path belongs to the working directory of the process', () => {
+    const host = { working_directory: '/etc', config: without };
+    expect(looked(['--config-file=etcd.yml'], start('--config-file=/etc/etcd.yml'), host)).toEqual([]);
   });
   it('two different files are unknown', () => {
     const from = (path: string) =>
       looked([`--config-file=${path}`], start('--config-file=/new.yml'), { config: {} });
     expect(from('/new.yml')).toEqual([]);
     expect(from('/old.yml')[0]).toEqual(naming('n2', '/old.yml', '/new.yml'));
+    expect(levels(from('/old.yml'))).toEqual(['unknown']);
   });
 });

@@ -353,6 +353,22 @@ describe('the facts of this machine', () => {
       ],
     ]);
   });
+  it('the file of the process is read if its next start reads another file', async () => {
+    const look = async (running: string, patch: Partial<MemberSpec>) => {
+      const some = machine(
+        { 7: { words: [...server, `--config-file=${running}`] } },
+        { files: { ...named.files, '/proc/7/root/etc/a.yml': 'name: a', '/b.yml': 'name: b' } },
+      );
+      const { config, running_config } = await some.driver.facts({ ...member, ...patch }, { sizes: false });
+      return [config?.['name'], running_config?.['name']];
+    };
+    expect(await look('/etc/a.yml', {})).toEqual([undefined, 'a']);
+    expect(await look('/etc/a.yml', { config_file: '/b.yml' })).toEqual(['b', 'a']);
+    expect(await look('/b.yml', { config_file: '/b.yml' })).toEqual(['b', undefined]);
+    expect(await look('/etc/none.yml', {})).toEqual([undefined, undefined]);
+    // The working directory of the process is not known.
+    expect(await look('etc/a.yml', {})).toEqual([undefined, undefined]);
+  });
   it('facts contain the problems', async () => {
     const other = await facts(machine({ 7: { words: ['/bin/sleep', '9'] } }, named));
     expect([other.is_running, other.problems]).toEqual([
