@@ -437,7 +437,7 @@ const plainText = (text: string): string =>
 const textPrograms = (text: string, place: Place): RunnableWord[] =>
   /^[\w \t@%+=:,./'"-]+$/.test(text) && !isShellWord.test(plainText(text)) && !isAssignment.test(text)
     ? runnableWords(wordsOf(text) ?? [], place)
-    : [...codePrograms(text, place), ...(isComputed(text) ? [unlistedPart(text)] : [])];
+    : [...codePrograms(text, place, 'shell'), ...(isComputed(text) ? [unlistedPart(text)] : [])];
 const isAssignment = /^\s*\w+\+?=/;
 /** Words that build a command, read one, or change where a shell finds it. */
 const computesCommand =
@@ -472,11 +472,23 @@ const wordPrograms = (words: readonly string[], i: number, place: Place): Runnab
   const reader = i === 0 && readers.test(nameOf(word)) ? [unlistedPart(words.join(' '))] : [];
   return word === '' ? [] : [{ ...place, word, kind }, ...inner, ...behind, ...reader];
 };
+/** Returns whether the operands of a command in a shell text are data. What `echo` prints may become commands of a shell. */
+const isDataCommand = ([word = '']: readonly string[]): boolean =>
+  isOfSystem(word) &&
+  !/^(?:echo|printf)$/.test(nameOf(word)) &&
+  (passive.has(nameOf(word)) || Object.hasOwn(dataPrograms, nameOf(word)));
+const guessOf = (found: RunnableWord): RunnableWord =>
+  found.kind === 'program' ? { ...found, kind: 'guess' } : found;
 /** The words of code that may name files to run, also in its quoted texts: a wrong guess names no such file. */
-const codePrograms = (text: string, place: Place): RunnableWord[] => {
+const codePrograms = (text: string, place: Place, language?: 'shell'): RunnableWord[] => {
   const found = quotedWords(text, place);
   let at = place;
   for (const part of text.split(/[;&|()<>`{}\r\n]+/)) {
+    const command = language === 'shell' ? wordsOf(part) : undefined;
+    if (command !== undefined && isDataCommand(command)) {
+      found.push(...runnableWords(command, at).map(guessOf));
+      continue;
+    }
     const words = wordsOf(part) ?? part.split(/[\s'"]+/);
     for (const i of words.keys()) {
       if (words[i - 1] === 'cd') at = changeDirectory(at, words[i] ?? '');
@@ -669,9 +681,7 @@ const isOfSystem = (word: string): boolean => !word.includes('/') || /^\/(?:usr\
 const behindUnlisted = (word: string, rest: readonly string[], place: Place): RunnableWord[] =>
   rest.flatMap((one, i): RunnableWord[] =>
     startsOthers(one) && (isOfSystem(word) || one.includes('/') || i < rest.length - 1)
-      ? runnableWords(rest.slice(i), place)
-          .slice(1)
-          .map((found) => (found.kind === 'program' ? { ...found, kind: 'guess' } : found))
+      ? runnableWords(rest.slice(i), place).slice(1).map(guessOf)
       : [],
   );
 const argumentsOf = (word: string, rest: readonly string[], place: Place): RunnableWord[] => {

@@ -280,6 +280,9 @@ describe('the files that a command line runs', () => {
     'A=1; env B=2 HOOK',
     '! HOOK',
     'diff <(HOOK) x',
+    'tar -cI HOOK -f a b; true',
+    'rsync -e HOOK a b:; true',
+    'cat x | HOOK',
   ])('a shell text is refused if others can write to a program of %j', async (text) => {
     expect(await judge(['sh', '-c', text])).toMatch(/hook\.sh$|open\.lock$/);
     expect(await judge(['su', 'etcd', '-c', text])).toMatch(/hook\.sh$|open\.lock$/);
@@ -308,6 +311,10 @@ describe('the files that a command line runs', () => {
     'echo "a; b" > OPEN && GOOD',
     'cd DIR && ./good.sh',
     'test -e OPEN && . GOOD',
+    'tar -czf HOOK DIR && GOOD',
+    'set -e; rsync -a HOOK host:; GOOD',
+    'etcdctl snapshot save HOOK; gzip HOOK',
+    'ssh host HOOK; GOOD',
   ])('a shell text is allowed if others cannot write to the programs of %j', async (text) => {
     expect(await judge(['sh', '-c', text])).toBeUndefined();
   });
