@@ -87,7 +87,9 @@ describe.runIf(hasBinaries('3.4', '3.5'))('accidents on real servers', () => {
     expect(() => readFileSync(join(home.home, 'new.yaml'))).toThrow('ENOENT');
     await startVoter(client, peer);
     const before = pids();
-    expect(await exitCodes('check', 'upgrade --yes')).toEqual([20, 10]);
+    const [check, upgrade] = [await kv('check'), await kv('upgrade --yes')];
+    expect([check.code, check.stdout]).toEqual([20, naming('n4')]);
+    expect([upgrade.code, upgrade.stderr]).toEqual([10, naming('n4')]);
     const restore = await kv(`restore --snapshot ${snapshot} --to 3.4`, ...consent('restore'));
     expect([restore.code, restore.stderr]).toEqual([10, naming('n4', peer)]);
     expect(pids()).toEqual(before);

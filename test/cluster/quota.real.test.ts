@@ -9,6 +9,7 @@ import {
   startCluster,
 } from '../support/cluster.ts';
 import { opsctl } from '../support/program.ts';
+import { naming } from '../support/facts.ts';
 import { makeDirectory } from '../support/directory.ts';
 
 let cluster: RealCluster;
@@ -54,7 +55,7 @@ describe.runIf(hasBinaries('3.4', '3.5'))('a next start with another quota', () 
     expect((await kv('upgrade', '--yes')).code).toBe(10);
     expect([await versions(), await alarms()]).toEqual([['3.4', '3.4', '3.4'], []]);
     const accepted = await kv('upgrade', '--yes', '--accept-point-of-no-return', '--accept', 'quota');
-    expect(accepted.code).not.toBe(0);
+    expect([accepted.code, accepted.stderr]).toEqual([8, naming('NOSPACE')]);
     expect((await alarms())[0]).toBe('NOSPACE');
   });
   it('a quota above the database is not refused, and the writes continue', async () => {

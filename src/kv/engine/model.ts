@@ -146,6 +146,7 @@ export type MemberStatus = {
    */
   readonly db_in_use_bytes?: number;
   /** Database size at which the member rejects every write. */
+  /** Negative: without a limit. */
   readonly quota_bytes?: number;
   readonly errors: readonly string[];
   readonly latency_ms?: number;

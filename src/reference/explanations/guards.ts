@@ -64,13 +64,15 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     example: 'opsctl kv hold show',
   },
   'configuration-fits': {
-    meaning: 'The target version accepts the configuration of every member.',
-    reason: 'A server exits at the start if its configuration contains an option that it does not support.',
+    meaning:
+      'The target version accepts the configuration of every member, and the next start keeps the settings that control access.',
+    reason:
+      'A server exits at the start if its configuration contains an option that it does not support. A start without a setting of access serves clients that the running member rejects.',
     causes: [
       'The configuration file or command line contains an option that was removed, renamed or changed its type.',
       'The next start does not contain a setting that decides who may connect, for example client-cert-auth.',
     ],
-    fix: 'Migrate the configuration file and set new_config_file in the cluster file.',
+    fix: 'For a rejected option, migrate the configuration file and set new_config_file in the cluster file. For a missing setting of access, add it to the configuration file or the command of the next start.',
     example: 'opsctl kv config migrate server.yaml --to 3.6',
   },
   'data-agrees': {

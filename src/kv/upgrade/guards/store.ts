@@ -6,7 +6,7 @@ import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from
 import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
 import { compareHashes, contradictions } from '../observe/observe.ts';
-import { defaultQuota, quotaFor } from '../observe/see-member.ts';
+import { bytesOfQuota, defaultQuota, quotaFor } from '../observe/see-member.ts';
 import { isStartedByPlan, isStartedHere, readNextStart } from './configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
@@ -182,8 +182,9 @@ const quotaFinding = (
   { name, db_size_bytes: size = 0, quota_bytes: current = defaultQuota }: MemberStatus,
   next_quota: number,
 ): { readonly share: number; readonly said: Said } => {
-  const most = Math.min(current, next_quota);
-  const [share, isSmaller] = [size / most, next_quota < current];
+  const [now, later] = [bytesOfQuota(current), bytesOfQuota(next_quota)];
+  const most = Math.min(now, later);
+  const [share, isSmaller] = [size / most, later < now];
   const which = isSmaller ? 'the quota of its next start' : 'its quota';
   return {
     share,

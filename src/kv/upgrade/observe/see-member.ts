@@ -128,9 +128,14 @@ export const seeMember = async (
 
 /** The quota of a server without an explicit value. */
 export const defaultQuota = 2 * 1024 ** 3;
-/** A negative value removes the limit. */
-const unlimitedQuota = Number.MAX_SAFE_INTEGER;
-/** The quota for a value of the setting: 0 or no value is the default. Undefined for a value that is no number. Pure. */
+/** The value of a quota without a limit, as the servers write it. */
+const unlimitedQuota = -1;
+/** The number of bytes that a quota permits. Pure. */
+export const bytesOfQuota = (quota: number): number => (quota < 0 ? Number.POSITIVE_INFINITY : quota);
+/**
+ * The quota for a value of the setting: 0 or no value is the default, and a negative value removes the limit.
+ * Undefined for a value that is no number. Pure.
+ */
 export const quotaFor = (value: unknown): number | undefined => {
   const bytes = Number(String(value ?? 0).replaceAll('_', ''));
   if (Number.isNaN(bytes)) return undefined;
@@ -212,7 +217,7 @@ const metricsOf = async (
   const bytes = Number(metric.exec(page)?.[1]);
   const clients = clientsIn(page);
   return {
-    ...(Number.isFinite(bytes) && bytes > 0 ? { quota_bytes: bytes } : {}),
+    ...(Number.isFinite(bytes) && bytes !== 0 ? { quota_bytes: quotaFor(bytes) } : {}),
     // Fewer than no requests: the counters changed during every read, so they prove nothing.
     ...(clients === undefined || clients.v2_requests < 0 ? {} : { clients }),
   };

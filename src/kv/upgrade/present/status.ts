@@ -45,6 +45,7 @@ const roleOf = (member: MemberStatus): Cell => {
 };
 const quotaOf = ({ db_size_bytes: now, quota_bytes: most }: MemberStatus): Cell => {
   if (now === undefined || most === undefined || most === 0) return { text: '?' };
+  if (most < 0) return { text: 'none' };
   const share = Math.round((now / most) * 100);
   return { text: `${share} %`, ...(share >= 80 ? { color: 'yellow' as const } : {}) };
 };

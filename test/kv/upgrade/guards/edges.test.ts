@@ -25,6 +25,7 @@ import {
   dataDirectories,
   dbFilePresent,
 } from '../../../../src/kv/upgrade/guards/hosts.ts';
+import { quotaFor } from '../../../../src/kv/upgrade/observe/see-member.ts';
 import { configurationFits } from '../../../../src/kv/upgrade/guards/configuration.ts';
 import { diskSpace, memberRoomProblem } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import { type Guard, type GuardInput, hintForHost } from '../../../../src/kv/upgrade/guards/guard.ts';
@@ -74,6 +75,20 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     expect([79, 80, 94, 95].map(share)).toEqual([['pass'], ['warn n2'], ['warn n2'], ['fail n2']]);
     expect(said(quota, one({ quota_bytes: undefined as never }))).toEqual(['unknown n2']);
     expect(said(quota, { members: [seen('n1'), away('n2')] })).toEqual(['unknown']);
+  });
+  it('a quota without a limit is compared and named as the servers write it', () => {
+    const size = 3 * 1024 ** 3;
+    const member = (quota_bytes: number, next: number) =>
+      one({
+        ...{ db_size_bytes: size, quota_bytes },
+        host: { ...seen('n2').host, config: { 'quota-backend-bytes': next } },
+      });
+    expect(said(quota, member(-1, -1))).toEqual(['pass']);
+    expect(said(quota, member(8 * 1024 ** 3, -1))).toEqual(['pass']);
+    expect(said(quota, member(-1, size))).toEqual(['fail n2']);
+    const { hint } = findings(quota, member(-1, size))[0] ?? {};
+    expect(hint).toEqual(naming('quota-backend-bytes', '-1'));
+    expect(quotaFor('-1')).toBe(-1);
   });
   it('the quota of the next start, from a file, a flag, a variable or the default', () => {
     const size = 3 * 1024 ** 3;

@@ -396,7 +396,7 @@ describe('the quota of a member', () => {
     const inFile = (value: unknown) =>
       configuredQuota(spec, { host: { config: { 'quota-backend-bytes': value } } });
     // A negative value removes the limit.
-    expect([0, null, '1_000', -1].map(inFile)).toEqual([2 * GiB, 2 * GiB, 1000, Number.MAX_SAFE_INTEGER]);
+    expect([0, null, '1_000', -1].map(inFile)).toEqual([2 * GiB, 2 * GiB, 1000, -1]);
     expect(inFile('odd')).toBeUndefined();
   });
   it('the process replaces the cluster file', () => {
@@ -444,6 +444,7 @@ describe('the quota of a member', () => {
     const line = (value: string) => `x 1\netcd_server_quota_backend_bytes ${value}\ny 2\n`;
     expect(await quota({ status: 200, text: line('8.589934592e+09') })).toEqual([8 * GiB, 1]);
     expect(await quota({ status: 200, text: line('1') })).toEqual([1, 1]);
+    expect(await quota({ status: 200, text: line('-1') })).toEqual([-1, 1]);
     for (const answer of [
       { status: 200, text: line('0') },
       { status: 200, text: line('+Inf') },

@@ -57,7 +57,8 @@ describe('a member in kv top', () => {
     expect(quotaOf(79, 100)).toContain('79 %');
     expect(quotaOf(79, 100)).not.toContain('^[33m');
     expect(quotaOf(80, 100)).toContain('^[33m80 %^[39m');
-    for (const unknown of [quotaOf(79, 0), quotaOf(79, undefined), quotaOf(undefined, 100)])
+    expect(quotaOf(79, -1)).toContain('none');
+    for (const unknown of [quotaOf(79, -1), quotaOf(79, 0), quotaOf(79, undefined), quotaOf(undefined, 100)])
       expect(unknown).not.toContain('%');
   });
 });
