@@ -127,7 +127,9 @@ describe('the connections of a member', () => {
     let code = 1;
     const stdout = ['3e9', '3ea', '3eb'].map((id) => opened(id)).join('\n');
     const finished = { signal: null, stderr: '', timedOut: false };
-    const shell = partlyMade<Shell>({ run: async () => ({ ...finished, code, stdout }) });
+    const shell = partlyMade<Shell>({
+      run: async () => ({ ...finished, code, stdout: code === 0 ? stdout : '' }),
+    });
     const limits: (number | undefined)[] = [];
     const service = partlyMade<Service>({ logTail: () => sh`tail` });
     const { logTail } = scriptDriver(run.host, run.cluster, () => shell, service);
