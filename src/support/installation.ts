@@ -212,8 +212,9 @@ const isListed = (path: string): boolean => {
   const isTop = path === 'package.json' || TEXT.test(path);
   return isTop || (isBelow && rest.every((one) => !['', '.', '..'].includes(one)));
 };
-/** True for a document for people. The packages for Debian, Red Hat and Alpine contain none of them. */
-const isDocument = (path: string): boolean => path.startsWith('docs/') || TEXT.test(path);
+/** Documents for people. The packages for Debian, Red Hat and Alpine omit the texts at the top, and other packagers the pages. */
+const isPage = (path: string): boolean => path.startsWith('docs/');
+const isText = (path: string): boolean => TEXT.test(path);
 /** The rows of the list in a package. Every line must be a row, because a skipped line would not be verified. */
 const readRows = (list: string, directory: string): Row[] =>
   list.split('\n').flatMap((line, i, lines) => {
@@ -302,9 +303,8 @@ const compareRows = async (
 ): Promise<Compared> => {
   const links = new Set(entries.flatMap(({ path, isLink }) => (isLink ? [path] : [])));
   const present = new Set(entries.map(({ path }) => path));
-  const documents = rows.filter(({ path }) => isDocument(path));
-  const hasDocuments = documents.some(({ path }) => present.has(path));
-  const expected = hasDocuments ? rows : rows.filter((row) => !documents.includes(row));
+  const omitted = [isPage, isText].filter((is) => ![...present].some(is));
+  const expected = rows.filter(({ path }) => !omitted.some((is) => is(path)));
   const [changed, missing]: [string[], string[]] = [[], []];
   for (const { sum, path } of expected) {
     if (links.has(path)) continue;

@@ -286,6 +286,7 @@ const boundedTexts: Readonly<Record<string, readonly [lines: number, why: string
   'kv/upgrade/window/window.ts': [1, 'the time of a flag or a cluster file'],
   'labels/sync-permissions.ts': [1, 'names of columns, each from a list'],
   'mock-server/labels/service.ts': [1, 'a header'],
+  'mock-server/server.ts': [1, 'the name in a header'],
   'mock-server/tracker/search-match.ts': [1, 'the query of a URL'],
   'output/page-text.ts': [1, 'an example in the help'],
   'platform/node/http1-answer.ts': [1, 'the size of a chunk'],

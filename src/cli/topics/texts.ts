@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { childPath, pathPart } from '../../core/file-name.ts';
 import { keys } from '../../config/settings.ts';
 import { AppError, exitCodes } from '../../core/problem.ts';
 import { type Block, heading, type Page, prose, shell, terms } from '../../core/result.ts';
@@ -384,7 +385,7 @@ export const readDocs = async (
 ): Promise<Page> => {
   const root = join(dirname(dirname(self[1] ?? '')), 'docs');
   const read = async (path: string): Promise<string> => {
-    const text = await files.read(join(root, path));
+    const text = await files.read(path.split('/').reduce((at, part) => childPath(at, pathPart(part)), root));
     if (text === undefined) throw notInstalled();
     return text;
   };

@@ -246,7 +246,7 @@ export const restorePossible = guard(
 );
 
 /** Every member that reports a missing connection to another member that responds. Pure. */
-export const missingConnections = ({
+const missingConnections = ({
   members,
 }: Pick<Observation, 'members'>): readonly Omit<Finding, 'guard' | 'level'>[] =>
   members.flatMap(({ name, unreached = [] }) =>

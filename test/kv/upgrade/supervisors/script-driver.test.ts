@@ -200,14 +200,15 @@ mv -f "$F.incoming" "$F"`,
   it('a service without a switch or cleanup runs no command', async () => {
     const none = driven(() => undefined);
     await none.driver.activate(member, 'new', undefined);
-    await none.driver.discard(member, {} as never);
+    const anyPlacement = {} as never;
+    await none.driver.discard(member, anyPlacement);
     expect(none.ran).toEqual([]);
     const some = driven(() => undefined, {
       activate: (_, which) => sh`select ${[which]}`,
       discard: () => sh`clean`,
     });
     await some.driver.activate(member, 'old', undefined);
-    await some.driver.discard(member, {} as never);
+    await some.driver.discard(member, anyPlacement);
     expect(some.ran).toEqual([
       ['select old', 3_600_000],
       ['clean', undefined],
