@@ -464,7 +464,7 @@ const startFault = (bytes: Uint8Array): Utf8Fault | undefined => {
  * A byte order mark inside the text of a file from a person: files that were joined, or a character that nobody sees.
  * The escape `\uFEFF` of JSON and YAML is visible, and stays allowed. `from` is 1 for the start of a file. Pure.
  */
-export const innerMark = (text: string, from: 0 | 1 = 1): Utf8Fault | undefined => {
+const innerMark = (text: string, from: 0 | 1 = 1): Utf8Fault | undefined => {
   const at = text.indexOf('\uFEFF', from);
   if (at === -1) return undefined;
   return {
