@@ -163,8 +163,11 @@ const filesOf = async (
   const exists = await Promise.all(
     paths.map(async (at) => {
       const real = await host.files.realPath(at).catch(() => undefined);
-      const info = real === undefined ? undefined : await host.files.info(real);
-      return info?.kind === 'file' && (kind === 'script' || mayRun(info, host.uid) !== false);
+      if (real === undefined) return false;
+      // A script that cannot be inspected stays in the list, so that its check fails. A guess may be any path of a command.
+      const info = await host.files.info(real).catch(() => undefined);
+      if (info === undefined) return kind === 'script';
+      return info.kind === 'file' && (kind === 'script' || mayRun(info, host.uid) !== false);
     }),
   );
   return paths.filter((_, i) => exists[i]);
