@@ -4,7 +4,9 @@ import { bool, int, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { invalidArguments, problem } from '../../core/problem.ts';
 import { countText } from '../../core/format.ts';
+import { type Advice, after } from '../../core/next.ts';
 import { rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
+import { shellWord } from '../../core/shell.ts';
 import { bulk } from '../../tracker/bulk/bulk.ts';
 import { presetNames } from '../../tracker/bulk/presets.ts';
 import { undoBulk } from '../../tracker/bulk/undo.ts';
@@ -254,6 +256,13 @@ export const applyCommand = defineCommand({
   },
 });
 
+/** The next step after a plan was saved: only a plan that `tracker apply` accepts names the command. */
+const savedMessage = ({ actions, refused }: Plan, path: string | undefined): Advice | undefined => {
+  if (path === undefined) return undefined;
+  if (refused.length > 0) return `wrote plan to ${path}; \`tracker apply\` rejects it`;
+  if (actions.length === 0) return `wrote plan to ${path}`;
+  return after(`wrote plan to ${path}; apply it with`, ['tracker', 'apply', '--plan', shellWord(path)]);
+};
 export const diffCommand = defineCommand({
   path: ['tracker', 'diff'],
   summary: 'Show what `tracker apply` would change',
@@ -285,9 +294,15 @@ export const diffCommand = defineCommand({
       });
     const exit = actions.length + refused.length > 0 ? ('no' as const) : undefined;
     const findings = () => planFindings(plan, values.file);
-    if (!values.markdown) return recordResult(plan, { text: planText(plan), isProse: true, findings }, exit);
+    const message = savedMessage(plan, values.out);
+    if (!values.markdown)
+      return recordResult(plan, { text: planText(plan), isProse: true, findings, message }, exit);
     const { planMarkdown } = await import('../../tracker/workspace/workspace-file.ts');
-    return { ...rawResult(planMarkdown(plan)), view: { findings }, ...(exit === undefined ? {} : { exit }) };
+    return {
+      ...rawResult(planMarkdown(plan)),
+      view: { findings, message },
+      ...(exit === undefined ? {} : { exit }),
+    };
   },
 });
 

@@ -369,13 +369,20 @@ export const planText = (plan: Plan): string => {
         )
       : []),
   ]);
+  // `tracker apply` rejects the whole plan because of them.
+  const refused = plan.refused.map(({ path, message, hint }) =>
+    [`! ${path} ${message}`, ...(hint === undefined ? [] : [`(${hint})`])].join(' '),
+  );
   const extra =
     plan.extra.length > 0
       ? [`${plan.extra.length} more in the service than in the file; --prune removes them`]
       : [];
-  const none =
-    plan.actions.length === 0
-      ? [`no changes needed: ${plan.kept} match the file`]
-      : [`${plan.actions.length} to change, ${plan.kept} match the file`];
-  return `${[...lines, ...extra, ...none].join('\n')}\n`;
+  const counts = [
+    `${plan.actions.length} to change`,
+    ...(refused.length > 0 ? [`${refused.length} rejected`] : []),
+    `${plan.kept} match the file`,
+  ].join(', ');
+  const isEqual = plan.actions.length + refused.length === 0;
+  const total = isEqual ? `no changes needed: ${plan.kept} match the file` : counts;
+  return `${[...lines, ...refused, ...extra, total].join('\n')}\n`;
 };

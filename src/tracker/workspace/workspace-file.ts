@@ -332,7 +332,6 @@ export type SavedPlan = {
 const absolute = ({ host }: Runtime, path: string): string => resolve(host.cwd, path);
 export const savePlan = async (context: EngineContext, path: string, saved: SavedPlan): Promise<void> => {
   await context.host.files.replace(absolute(context, path), `${JSON.stringify(saved, null, 2)}\n`, 0o600);
-  context.log.info(`the plan is in ${path}; apply it with: opsctl tracker apply --plan ${shellWord(path)}`);
 };
 const readPlan = async (context: EngineContext, path: string): Promise<SavedPlan> => {
   const saved = (await jsonFile(context, path, '--plan')) as Partial<SavedPlan> | null;

@@ -239,6 +239,15 @@ test('the plan as text', () => {
   );
 });
 
+test('the text of a plan names every record that rejects it', () => {
+  const used = label(2, 'used', { stats: { num_stories_total: 3, num_epics: 0 } });
+  const rejected = plan({ labels: [] }, { labels: [used] }, { prune: true });
+  expect(rejected.actions).toEqual([]);
+  const [first = '', total = ''] = planText(rejected).split('\n');
+  expect(first).toContain(rejected.refused[0]?.path);
+  expect(first).toContain('--force');
+  expect(total).toBe('0 to change, 1 rejected, 0 match the file');
+});
 test('a list of 20,000 is matched entry by entry, by external_id, then by name', () => {
   const rows = Array.from({ length: 20_000 }, (_, i) => label(i, `n${i}`, { external_id: `e${i}` }));
   const wanted = rows.map(({ name, external_id }, i) =>
