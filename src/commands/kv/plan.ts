@@ -6,6 +6,7 @@ import { oneOf, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
+import { shellWord } from '../../core/shell.ts';
 import { columnsOf, wrapMessage } from '../../core/text.ts';
 import { namePattern, driverKinds, driverRows } from '../../kv/upgrade/cluster/drivers.ts';
 import type { Draft } from '../../kv/upgrade/cluster/draft.ts';
@@ -68,7 +69,12 @@ export const plan = defineCommand({
     const next =
       values.out === undefined
         ? undefined
-        : after(`wrote plan to ${values.out}; apply it with`, ['kv', 'upgrade', '--plan', `${values.out}`]);
+        : after(`wrote plan to ${values.out}; apply it with`, [
+            'kv',
+            'upgrade',
+            '--plan',
+            shellWord(values.out),
+          ]);
     // The numbered plan is made to be read and sent by email. It has the same form in a pipe, unless data was
     // requested.
     const view = { text, name: 'digest', message: next } as const;
@@ -261,7 +267,7 @@ export const init = defineCommand({
       { cluster_file: file, members, processes, to_fill_in: left },
       {
         text: context.showAdvice(
-          after(`wrote ${file}; next:`, ['kv', 'check', '--cluster', `${values.out}`]),
+          after(`wrote ${file}; next:`, ['kv', 'check', '--cluster', shellWord(values.out ?? file)]),
         ),
         name: 'cluster_file',
       },
