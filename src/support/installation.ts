@@ -280,7 +280,7 @@ const unlistedPackages = async (
   const own = await Promise.all(
     Object.keys(listed).map(async (name) => (await readManifest(files, join(root, path, name)))?.optional),
   );
-  const known: Readonly<Record<string, unknown>> = Object.assign({}, ...own, listed);
+  const known = Object.fromEntries([...own, listed].flatMap((one) => Object.entries(one ?? {})));
   const names = (await namesIn(files, root, path)).filter((name) => name !== COMMANDS);
   const found = names.map(async (name) => {
     const one = `${path}/${name}`;

@@ -173,7 +173,8 @@ export const discover = async (
     Promise.any(places.map((url) => read(host, url, endpoints, stop))),
   ).catch((error: unknown) => {
     // Metadata that can mean two things is not the same as no metadata.
-    const unclear = error instanceof AggregateError ? error.errors.find(isUnclear) : undefined;
+    const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+    const unclear = errors.find(isUnclear);
     if (unclear !== undefined) throw unclear;
     return undefined;
   });
