@@ -298,7 +298,7 @@ const treeFlag = (flag: Flag, known?: Meanings): TreeFlag => {
       : field.type === 'array'
         ? (bare(field.items) as { enum?: readonly string[] }).enum
         : undefined;
-  const values = allowed ?? flag.suggest;
+  const values = flag.suggest ?? allowed;
   const source = sourceOf(flag);
   return {
     d: brief(flag.summary),
@@ -316,7 +316,7 @@ const treeFlags = (flags: Flags, known?: Meanings): Record<string, TreeFlag> =>
   );
 const treeArgument = ({ field, complete, suggest, name, meanings }: Argument): string | readonly string[] => {
   const { enum: values } = bare(field) as { readonly enum?: readonly string[] };
-  const offered = values ?? suggest;
+  const offered = suggest ?? values;
   return offered === undefined ? (complete ?? name) : withMeanings(offered, meanings);
 };
 /** Columns of a result, one level deep: `id`, `stats.num_stories_total`. */

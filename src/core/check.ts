@@ -163,14 +163,11 @@ const checkText = (field: StringField, value: unknown, path: string, found: Foun
   else found.push(wrongType('text', value, path));
 };
 
-/** `must be a whole number; got "107"` would contradict itself. */
-const quotesNote = (value: unknown): string =>
-  typeof value === 'string' && /^-?\d{1,15}(\.\d{1,15})?$/.test(value) ? ' without quotation marks' : '';
 const checkNumber = (field: NumberField, value: unknown, path: string, found: Found): void => {
   const isWhole = field.type === 'integer';
   if (typeof value === 'number' && (!isWhole || Number.isSafeInteger(value)))
     checkRange(field, value, path, found);
-  else found.push(wrongType(`${isWhole ? 'a whole number' : 'a number'}${quotesNote(value)}`, value, path));
+  else found.push(wrongType(isWhole ? 'a whole number' : 'a number', value, path));
 };
 
 const addFrom = (outer: Field, value: unknown, path: string, found: Found): void => {

@@ -32,7 +32,7 @@ export type Flag = {
   readonly isRepeated?: true;
   /** Where TAB takes values from: a word the completion layer knows (`profile`, `column`, `label`, `file`, `kv-member`). */
   readonly complete?: string;
-  /** Values worth offering where the field itself allows others too. */
+  /** Values worth offering where the field itself allows others too. TAB offers them instead of the enumeration of the field. */
   readonly suggest?: readonly string[];
   /** A few words for each value, next to it under TAB. */
   readonly meanings?: Meanings;
@@ -47,7 +47,7 @@ export type Argument = {
   readonly optional?: true;
   readonly rest?: true;
   readonly complete?: string;
-  /** Values worth offering under TAB where the field itself allows others too. */
+  /** Values worth offering under TAB where the field itself allows others too, instead of its enumeration. */
   readonly suggest?: readonly string[];
   readonly meanings?: Meanings;
   /** An empty value has a meaning. Without this, opsctl rejects an empty value. */

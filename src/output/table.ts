@@ -2,10 +2,10 @@ import { oneLine } from '../core/text.ts';
 import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
 import { type Theme, cellText, columnOf, type Formatter, keysOf, type Row } from './types.ts';
 
-/** `stats.num_stories_total` → `STORIES TOTAL`, `profile.mention_name` → `MENTION NAME`, `is_undone` → `UNDONE`, `createdAt` → `CREATED AT`, later `CREATED`. */
+/** `stats.num_stories_total` → `STORIES TOTAL`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`, later `CREATED`. */
 const words = (part: string): string =>
   part
-    .replace(/^(num|is)_/, '')
+    .replace(/^num_/, '')
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/[_-]+/g, ' ')
     .trim()

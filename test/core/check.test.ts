@@ -72,16 +72,6 @@ test.each<[string, Field, unknown, string[]]>([
 ])('%s', (_, field, value, expected) => {
   expect(rules(field, value)).toEqual(expected);
 });
-test.each([
-  ['107', true],
-  ['-1.5', true],
-  ['nix', false],
-  ['1e400', false],
-  [true, false],
-])('the message for %j names the quotation marks only around a number: %s', (value, isNamed) => {
-  const [found] = check(int(), value, 'x');
-  expect(found?.message.includes('without quotation marks')).toBe(isNamed);
-});
 
 const comment = record('Comment', {
   text: req(str(5)),

@@ -65,7 +65,6 @@ test('headings are words, with parents only for duplicates', () => {
 test('the heading of a time is one word, unless another column has that word', () => {
   expect(columnTitles(['id', 'updated_at', 'createdAt'])).toEqual(['ID', 'UPDATED', 'CREATED']);
   expect(columnTitles(['id', 'entity_type'])).toEqual(['ID', 'TYPE']);
-  expect(columnTitles(['is_undone', 'issue'])).toEqual(['UNDONE', 'ISSUE']);
   expect(columnTitles(['started', 'started_at', 'at'])).toEqual(['STARTED', 'STARTED AT', 'AT']);
 });
 

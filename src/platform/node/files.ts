@@ -372,6 +372,11 @@ const isWritable = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+/** Every command inspects directories. A read-only command starts without loading fs.promises. */
+const lstat = (path: string): Promise<fs.Stats> =>
+  new Promise((resolve, reject) => {
+    fs.lstat(path, (error, stats) => (error === null ? resolve(stats) : reject(error)));
+  });
 /**
  * Reads synchronously: a thread of the pool is late on a busy machine, and the time between stop and start is
  * downtime.
@@ -432,7 +437,7 @@ export const nodeFiles: Files = {
   append: openAppend,
   truncate,
   info: async (path) => {
-    const stats = await orMissing(fs.promises.lstat(path));
+    const stats = await orMissing(lstat(path));
     if (!stats?.isSymbolicLink()) return stats && infoFrom(stats);
     const target = await orMissing(fs.promises.readlink(path));
     return { ...infoFrom(stats), ...(target === undefined ? {} : { target }) };
