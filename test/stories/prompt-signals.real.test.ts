@@ -36,7 +36,7 @@ describe.each(prompts)('%s', (_, words, text) => {
   });
   it('ends at the first signal in plain text', async () => {
     const plain = { ACCESSIBLE: '1' };
-    const at = text === '(y/N)' ? 'Type y or n' : text;
+    const at = text === '(y/N)' ? 'for no:' : text;
     const ran = await atTerminal(home.home, words(), [[at, { signal: 'SIGTERM' }]], plain);
     expect([ran.code, ran.code === 143 ? '' : ran.screen]).toEqual([143, '']);
   });

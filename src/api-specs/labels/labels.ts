@@ -331,7 +331,7 @@ export const limits = {
     id: 'limits.getLabel',
     summary: 'Show the structural limits of labels',
     cites: 'spec/labels#limits',
-    query: { name: help(oneOf('limits/label'), 'Resource name; the path already contains it') },
+    query: { name: help(str(), 'limits/label; the path already contains it') },
     ok: 200,
     returns: labelLimits,
     cli: {

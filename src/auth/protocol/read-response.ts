@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 import { isUtf8 } from 'node:buffer';
 import { ambiguityIn, tooDeepAt } from '../../core/json.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, cutText } from '../../core/problem.ts';
 import { printable } from '../../core/text.ts';
 import type { Host, HttpReply } from '../../platform/host.ts';
 import type { HttpResponse, Tolerance } from './token-client.ts';
@@ -113,7 +113,7 @@ const formIn = ({ text, headers }: HttpResponse): Form | undefined => {
   );
   if (body.access_token === undefined && body.error === undefined) return undefined;
   const repeated = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) < at)?.[0];
-  return { value: body, ambiguity: repeated && `"${printable(repeated.slice(0, 60))}" appears twice` };
+  return { value: body, ambiguity: repeated && `"${printable(cutText(repeated, 60))}" appears twice` };
 };
 const readAny = (read: HttpResponse): AnyRead => {
   const { headers, deviations = [] } = read;
