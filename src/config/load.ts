@@ -77,9 +77,9 @@ const findPlantedDirectory = async (
 };
 const TRUSTED_DIRECTORIES = 'OPSCTL_TRUSTED_DIRECTORIES';
 /** Refuses directories for settings and records that another user created in a directory in which every user can create files. */
-export const refusePlantedDirectories = async (host: Host): Promise<void> => {
+export const refusePlantedDirectories = async (host: Host, trusted?: readonly number[]): Promise<void> => {
   if (host.platform === 'win32') return;
-  const owners = await trustedOwners(host);
+  const owners = trusted ?? (await trustedOwners(host));
   const exceptions = (host.env[TRUSTED_DIRECTORIES] ?? '').split(':').map((path) => path.replace(/\/$/, ''));
   const state = dirname(directoriesOf(host, MOCK_PROFILE).clusters);
   for (const directory of new Set([dirname(configFile(host)), state])) {
@@ -108,11 +108,12 @@ export const refusePlantedDirectories = async (host: Host): Promise<void> => {
 export const refuseForeignConfiguration = async (host: Host): Promise<void> => {
   const { files } = host;
   if (host.platform === 'win32') return;
-  await refusePlantedDirectories(host);
+  const trusted = await trustedOwners(host);
+  await refusePlantedDirectories(host, trusted);
   const file = await files.realPath(configFile(host));
   const info = file === undefined ? undefined : await files.info(file);
   if (file === undefined || info === undefined) return;
-  const owners = [...(await trustedOwners(host)), (await files.info(dirname(file)))?.uid];
+  const owners = [...trusted, (await files.info(dirname(file)))?.uid];
   const isForeign = !owners.includes(info.uid);
   if (!isForeign && (info.mode & 0o002) === 0) return;
   const { shellLine } = await import('../core/shell.ts');

@@ -464,7 +464,7 @@ const startFault = (bytes: Uint8Array): Utf8Fault | undefined => {
  * A byte order mark inside the text of a file from a person: files that were joined, or a character that nobody sees.
  * The escape `\uFEFF` of JSON and YAML is visible, and stays allowed. `from` is 1 for the start of a file. Pure.
  */
-const innerMark = (text: string, from: 0 | 1 = 1): Utf8Fault | undefined => {
+const findInnerMark = (text: string, from: 0 | 1 = 1): Utf8Fault | undefined => {
   const at = text.indexOf('\uFEFF', from);
   if (at === -1) return undefined;
   return {
@@ -474,9 +474,9 @@ const innerMark = (text: string, from: 0 | 1 = 1): Utf8Fault | undefined => {
     remedy: 'remove the mark; two files that were joined have a mark and a header each',
   };
 };
-/** Refuses `innerMark` in the complete text of a file. */
+/** Rejects the complete text of a file with a byte order mark inside it. */
 export const refuseInnerMark = (text: string, name: string): void => {
-  const mark = innerMark(text);
+  const mark = findInnerMark(text);
   if (mark !== undefined) throw notUtf8(name, mark, 'usage');
 };
 /** The text of bytes, or the first byte that is not UTF-8. A byte order mark stays in the text. Pure. */
@@ -521,7 +521,7 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
     throw notUtf8(name, faultOf(joined, { byte: before - tail.length, line }), category);
   };
   const refuseMark = (text: string): void => {
-    const mark = innerMark(text, before === tail.length ? 1 : 0);
+    const mark = findInnerMark(text, before === tail.length ? 1 : 0);
     if (mark === undefined) return;
     const place = { byte: before - tail.length + mark.byte, line: line + mark.line - 1 };
     throw notUtf8(name, { ...mark, ...place }, category);

@@ -84,7 +84,9 @@ const startOf = (
     : {
         words: host.command,
         env: host.environment,
-        ...{ unread: [], isScript: false, isContained: false },
+        unread: [],
+        isScript: false,
+        isContained: false,
         inWords: 'in the command line of its service',
         inEnv: 'in the environment of its service',
       };
