@@ -7,8 +7,7 @@ import { build } from 'esbuild';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const simulated = `${root}test/simulator/kernel/node-fs.ts`;
 /** conf calls `node:fs` directly to create a directory and to read files. */
-const USERS_OF_FILES =
-  /src\/platform\/node\/(files|replace|append-file|read-file|make-directory)\.ts$|node_modules\/conf\/.*\.js$/;
+const USERS_OF_FILES = /src\/platform\/node\/files\.ts$|node_modules\/conf\/.*\.js$/;
 
 const filesAreSimulated = {
   name: 'files-are-simulated',

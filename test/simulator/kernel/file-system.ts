@@ -135,6 +135,11 @@ export const realPath = (path: string): string => {
   const inode = found(path, 'realpath', false);
   return inode.kind === 'link' ? realPath(inode.target ?? '') : path;
 };
+export const readLink = (path: string): string => {
+  const inode = found(path, 'readlink', false);
+  if (inode.kind !== 'link') throw failure('EINVAL', 'readlink', path);
+  return inode.target ?? '';
+};
 export const readWhole = (path: string): Buffer => {
   const inode = found(path, 'open');
   if (inode.kind === 'directory') throw failure('EISDIR', 'read', path);

@@ -55,6 +55,7 @@ const promises = {
       return { bavail: Number.isFinite(free) ? Math.max(0, free) : 1e12, bsize: 1 };
     }),
   cp: (from: string, to: string): Promise<void> => later(() => copy(from, to)),
+  readlink: (path: string) => later(() => calls.readLink(path)),
 };
 const copy = (from: string, to: string): void => {
   if (calls.lstat(from).isDirectory()) {
@@ -88,6 +89,11 @@ export default {
   },
   statSync: (path: string, options?: { throwIfNoEntry?: boolean }) =>
     options?.throwIfNoEntry === false && !calls.exists(path) ? undefined : calls.stat(path),
+  lstatSync: (path: string, options?: { throwIfNoEntry?: boolean }) =>
+    options?.throwIfNoEntry === false && !calls.exists(path) ? undefined : calls.lstat(path),
+  lstat: (path: string, done: (error: unknown, stats?: ReturnType<typeof calls.lstat>) => void) =>
+    void promises.lstat(path).then((stats) => done(null, stats), done),
+  readlinkSync: calls.readLink,
   realpathSync: { native: calls.realPath },
   readFileSync: (path: string, encoding?: BufferEncoding | null) => {
     const bytes = calls.readWhole(path);
