@@ -30,7 +30,8 @@ const exempt: Readonly<Record<string, string>> = {
     'files next to a compose file, and the working directory of a unit, only to read them',
   'kv/upgrade/supervisors/driver.ts': 'the last part of a path, below its real parent',
   'support/installation.ts': 'names that directories of the own package list',
-  'core/shell.ts': 'directories that the command line of an operator names, only to find its programs',
+  'core/runnable-words.ts':
+    'directories that the command line of an operator names, only to find its programs',
   'platform/trust.ts': 'parts of a path that the operator named, and directories of PATH',
   'platform/node/': 'names of directory listings, ports, and temporary names next to a path',
 };

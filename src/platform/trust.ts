@@ -1,7 +1,8 @@
 import { dirname, join, resolve, sep } from 'node:path';
 import { childPath, type FileName, pathParts } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
-import { type RunnableWord, runnableWords, shellLine } from '../core/shell.ts';
+import { shellLine } from '../core/shell.ts';
+import { type RunnableWord, runnableWords } from '../core/runnable-words.ts';
 import type { FileInfo, Files, Host, Incoming } from './host.ts';
 
 /**

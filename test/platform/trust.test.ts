@@ -5,7 +5,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { findProgramTrustProblem, findTrustProblem } from '../../src/platform/trust.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
-import { sh, unlistedParts } from '../../src/core/shell.ts';
+import { sh } from '../../src/core/shell.ts';
+import { unlistedParts } from '../../src/core/runnable-words.ts';
 import { trustFunctions } from '../../src/kv/upgrade/supervisors/member-process.ts';
 import { makeDirectory } from '../support/directory.ts';
 

@@ -1,6 +1,7 @@
 import { settingNames } from '../../../api-specs/etcd/server-settings.ts';
 import { limits } from '../../../core/limits.ts';
-import { innerCommand, wordsOf } from '../../../core/shell.ts';
+import { wordsOf } from '../../../core/shell.ts';
+import { innerCommand } from '../../../core/runnable-words.ts';
 import { isServer, originsIn, type Origin, type ServerStart, type SourceReader } from './configuration.ts';
 import { parseWords } from './values.ts';
 import {

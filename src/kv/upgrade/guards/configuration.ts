@@ -3,7 +3,8 @@ import { resolve } from 'node:path';
 import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
 import { cutText } from '../../../core/problem.ts';
-import { argvOf, shellLine, unlistedParts } from '../../../core/shell.ts';
+import { argvOf, shellLine } from '../../../core/shell.ts';
+import { unlistedParts } from '../../../core/runnable-words.ts';
 import {
   flagsOf,
   isServer,
