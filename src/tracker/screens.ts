@@ -4,7 +4,7 @@ import { bare, type Field, type Fields } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
 import type { View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
-import { fieldReferences } from './names/references.ts';
+import { fieldReferences } from '../api-specs/tracker/info.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ import { AppError, type Problem, problem, usageError } from '../../core/problem.
 import { nearest } from '../../core/text.ts';
 import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
 import { trackerNames } from '../names/name-resolution.ts';
-import { fieldReferences } from '../names/references.ts';
+import { fieldReferences } from '../../api-specs/tracker/info.ts';
 import { readWorkflows } from '../stories.ts';
 import { readYaml } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';

@@ -3,7 +3,7 @@ import type { EngineContext } from '../../api/context.ts';
 import { type LooseInput, type Operation, type Table, fill } from '../../core/operation.ts';
 import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
 import { resolveParams, trackerNames } from '../names/name-resolution.ts';
-import { fieldReferences } from '../names/references.ts';
+import { fieldReferences } from '../../api-specs/tracker/info.ts';
 import {
   type Change,
   changeFrom,

@@ -1,5 +1,5 @@
+import { fieldReferences, paramKind } from '../../api-specs/tracker/info.ts';
 import { isRecord } from '../../core/shape.ts';
-import { fieldReferences, paramKind } from './references.ts';
 import type { Display, EngineContext } from '../../api/context.ts';
 import { bare, bool, type Field, type Fields, list, orNull, str } from '../../core/field.ts';
 import { type Flag, flagName, type Flags, type Values, assertUnsetAlone } from '../../core/flag.ts';
