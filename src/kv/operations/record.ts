@@ -8,7 +8,7 @@ import { type FoundRun, findRuns } from '../engine/journal.ts';
 import type { Detail, JournalEntry, Outcome, PlanKind } from '../engine/model.ts';
 import { memberOfStep } from '../engine/steps.ts';
 import { canaryText, findingsText, nextLines } from '../upgrade/present/text.ts';
-import { markdownTable } from '../upgrade/present/markdown.ts';
+import { markdownTable } from '../upgrade/present/page.ts';
 import type { StoredReport } from '../upgrade/present/report.ts';
 import { activeMs } from '../upgrade/present/journal-events.ts';
 import { wholeRun } from '../upgrade/present/run-model.ts';
@@ -367,9 +367,8 @@ export const shownReport = (stored: StoredReport): Shown => ({
   run: stored.report.run,
   textAs: async (form) => {
     if (form === 'json') return `${JSON.stringify(stored.report, null, 2)}\n`;
-    if (form === 'html')
-      return (await import('../upgrade/present/page.ts')).pageFrom(stored.report, wholeRun(stored.events));
-    return (await import('../upgrade/present/markdown.ts')).markdownFrom(stored.report);
+    const { markdownFrom, pageFrom } = await import('../upgrade/present/page.ts');
+    return form === 'html' ? pageFrom(stored.report, wholeRun(stored.events)) : markdownFrom(stored.report);
   },
 });
 export const shownOperation = (found: StoredOperation): Shown => {

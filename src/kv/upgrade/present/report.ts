@@ -21,8 +21,7 @@ import type {
 } from '../../engine/model.ts';
 import { stepNumber } from '../decide.ts';
 import { activeMs, journalEvents } from './journal-events.ts';
-import { markdownFrom } from './markdown.ts';
-import { pageFrom } from './page.ts';
+import { markdownFrom, pageFrom } from './page.ts';
 import { type WholeRun, canaryReport, getOwn, memberState, wholeRun } from './run-model.ts';
 
 export type ReportInput = {

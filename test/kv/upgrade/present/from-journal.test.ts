@@ -5,8 +5,7 @@ import {
   journalEvents,
   memberDurations,
 } from '../../../../src/kv/upgrade/present/journal-events.ts';
-import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
-import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
+import { markdownFrom, pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type { JournalEntry, JournalStepId, Plan, Unstamped } from '../../../../src/kv/engine/model.ts';
 import { goodRun, report } from '../events.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { markdownFrom, markdownTable } from '../../../../src/kv/upgrade/present/markdown.ts';
-import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
+import { markdownFrom, markdownTable, pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
 import type {
   GateCheck,

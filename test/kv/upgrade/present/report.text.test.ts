@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { markdownFrom } from '../../../../src/kv/upgrade/present/markdown.ts';
 import { readReport, writeReports } from '../../../../src/kv/upgrade/present/report.ts';
-import { pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
+import { markdownFrom, pageFrom } from '../../../../src/kv/upgrade/present/page.ts';
 import { timelineFrom, timelineSvg } from '../../../../src/kv/upgrade/present/timeline.ts';
 import { durationText } from '../../../../src/core/format.ts';
 import { canaryReport, emptyCounts, wholeRun } from '../../../../src/kv/upgrade/present/run-model.ts';
