@@ -1,4 +1,5 @@
 import type { Resource } from '../../core/operation.ts';
+import type { trackerExtension } from '../../api-specs/tracker/extension.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import { type Command, withWatch } from '../../cli/command.ts';
 import { commandFrom, kebab } from '../../cli/derived/command.ts';
@@ -35,10 +36,23 @@ const rows: Readonly<Record<string, () => Promise<Resource>>> = {
   workflows: async () => (await import('../../api-specs/tracker/stories.ts')).workflows,
 };
 
+/** The resources with additional rows. The compiler requires each of them, so the other resources do not load the table. */
+const extended = {
+  documents: true,
+  epics: true,
+  iterations: true,
+  milestones: true,
+  objectives: true,
+  stories: true,
+  'story-comments': true,
+} as const satisfies Record<keyof typeof trackerExtension, true>;
+const isExtended = (resource: string): resource is keyof typeof extended => Object.hasOwn(extended, resource);
+
 const rowsOf = async (resource: string): Promise<Resource> => {
-  const { trackerExtension } = await import('../../api-specs/tracker/extension.ts');
-  const more: Readonly<Record<string, Resource>> = trackerExtension;
-  return { ...(await rows[resource]?.()), ...more[resource] };
+  const base = await rows[resource]?.();
+  if (!isExtended(resource)) return { ...base };
+  const { trackerExtension: more } = await import('../../api-specs/tracker/extension.ts');
+  return { ...base, ...more[resource] };
 };
 
 /** Returns the derived command with these words, if there is one: `tracker labels create`. */
