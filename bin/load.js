@@ -1,13 +1,12 @@
-// Loads the program's files, and keeps what V8 compiled of them for the next start: compiling was half of the time of a
-// short command. Node has this for itself only from 22.8 on (module.enableCompileCache).
+// Loads the files of the program and stores the code that V8 compiled, so that the next start does not compile them again.
+// Compiling took half of the time of a short command. Node itself can do this from 22.8 on (module.enableCompileCache).
 const fs = require('node:fs');
 const { basename, dirname, isAbsolute, join, resolve } = require('node:path');
 const { Script } = require('node:vm');
-const { crc32 } = require('node:zlib');
 
 const { env } = process;
 const OLD_MS = 7 * 24 * 3_600_000;
-/** Smaller files are compiled as fast as they are read. */
+/** Compiling a smaller file takes no longer than reading its code. */
 const MIN_BYTES = 4096;
 
 /** The cache directory of the program (src/config/settings.ts has all of them). */
@@ -18,12 +17,12 @@ const cacheRoot = () => {
   const home = env.HOME || require('node:os').homedir();
   const root =
     place && isAbsolute(place) ? place : join(home, ...(isWindows ? ['AppData', 'Local'] : ['.cache']));
-  // Below an empty or relative HOME it would lie in whatever directory the program is started in.
+  // With an empty or relative HOME, the cache would be in the current directory.
   if (!isAbsolute(root)) throw new Error('no home');
   return join(root, 'opsctl', ...(isWindows ? ['cache'] : []));
 };
 
-/** Nothing about the cache may stop the program: not a home that is a file, nor one that cannot be searched. */
+/** A cache that cannot be read never stops the program, even if the home is a file or cannot be searched. */
 const lookAt = (path) => {
   try {
     return fs.statSync(path);
@@ -32,14 +31,14 @@ const lookAt = (path) => {
   }
 };
 
-/** What lies there is run: only a directory that nobody else can write to is trusted. */
+/** The program runs the code in this directory, so no other user may be able to write to it. */
 const isPrivate = (directory) => {
   const found = lookAt(directory);
   if (process.platform === 'win32') return found !== undefined;
   return found !== undefined && found.uid === process.getuid() && (found.mode & 0o022) === 0;
 };
 
-/** Where Node is told to keep its own, else in the cache directory. A user without a home (a container's made-up user id) has none. */
+/** The directory of Node's own cache if it is set, otherwise the cache directory. A user without a home has none. */
 const cacheDirectory = () => {
   try {
     return env.NODE_COMPILE_CACHE ? resolve(env.NODE_COMPILE_CACHE, 'opsctl') : join(cacheRoot(), 'code');
@@ -48,29 +47,25 @@ const cacheDirectory = () => {
   }
 };
 const directory = cacheDirectory();
-/** Code is good for one version of Node on one kind of processor. */
+/** Compiled code fits one version of Node on one processor architecture. */
 const suffix = `-${process.version}-${process.arch}.bin`;
 const isWanted = directory !== undefined && !env.NODE_DISABLE_COMPILE_CACHE;
 const isTrusted = isWanted && isPrivate(directory);
 const loaded = new Map();
-/** Files of this run whose compiled code is not kept yet, and where it goes. */
+/** The scripts of this run whose code is not stored yet, by the path of the cache file. */
 const fresh = new Map();
 
-/** V8 checks no sum of its own: it would run damaged code. Loading node:crypto for one costs a fifth of the start of Node. */
-const SUM_BYTES = 8;
-const sumOf = (data) => {
-  const sum = Buffer.alloc(SUM_BYTES);
-  sum.writeUInt32LE(crc32(data));
-  sum.writeUInt32LE(data.length, 4);
-  return sum;
-};
-
+/**
+ * V8 runs damaged code, because it checks no sum. Each file therefore contains the code twice: loading node:zlib or
+ * node:crypto for a sum would need more time than reading the file twice. V8 rejects an empty file and a file of zeros.
+ */
 const kept = (place) => {
   try {
     if (!isTrusted || !fs.statSync(place).isFile()) return undefined;
     const bytes = fs.readFileSync(place);
-    const data = bytes.subarray(SUM_BYTES);
-    return sumOf(data).equals(bytes.subarray(0, SUM_BYTES)) ? data : undefined;
+    const half = bytes.length / 2;
+    const data = bytes.subarray(0, half);
+    return half > 0 && data.equals(bytes.subarray(half)) ? data : undefined;
   } catch {
     return undefined;
   }
@@ -100,38 +95,41 @@ const scriptOf = (source, options) => {
 const compiled = (file) => {
   const source = `(function (exports, require, module, __filename, __dirname) {${textOf(file)}\n})`;
   const options = { filename: file };
-  // V8 compares no more than the length of the source: without a hash of it in the name nothing can be kept.
+  // V8 compares only the length of the source, so a file without a hash in its name cannot be cached.
   if (!isWanted || source.length < MIN_BYTES || !/-[\w-]{8}\.js$/.test(file))
     return scriptOf(source, options);
   const place = join(directory, `${basename(file)}${suffix}`);
   const script = scriptOf(source, { ...options, cachedData: kept(place) });
-  // Undefined without kept code, true when V8 refused it.
+  // Undefined without stored code, true if V8 rejected it.
   if (script.cachedDataRejected !== false) fresh.set(place, script);
   return script;
 };
 
-/** Most commands hash nothing, and node:crypto costs a fifth of the start of Node: it is loaded by its first use. */
-let crypto;
-const wholeCrypto = () => {
-  crypto ??= require('node:crypto');
-  return crypto;
-};
-const lazyCrypto = new Proxy(
-  {},
-  {
-    get: (_, name) => wholeCrypto()[name],
-    has: (_, name) => name in wholeCrypto(),
-    ownKeys: () => Reflect.ownKeys(wholeCrypto()),
-    // The target lacks the property, so the proxy may report only a configurable one.
-    getOwnPropertyDescriptor: (_, name) => {
-      const found = Reflect.getOwnPropertyDescriptor(wholeCrypto(), name);
-      return found && { ...found, configurable: true };
+/** Modules that most commands never use. Loading one takes up to a fifth of the start of Node, so its first use loads it. */
+const lazyModule = (name) => {
+  let whole;
+  const loadWhole = () => {
+    whole ??= require(name);
+    return whole;
+  };
+  return new Proxy(
+    {},
+    {
+      get: (_, key) => loadWhole()[key],
+      has: (_, key) => key in loadWhole(),
+      ownKeys: () => Reflect.ownKeys(loadWhole()),
+      // The target lacks the property, so the proxy may report only a configurable one.
+      getOwnPropertyDescriptor: (_, key) => {
+        const found = Reflect.getOwnPropertyDescriptor(loadWhole(), key);
+        return found && { ...found, configurable: true };
+      },
     },
-  },
-);
-const packageOf = (name) => (name === 'node:crypto' ? lazyCrypto : require(name));
+  );
+};
+const lazyModules = new Map(['node:crypto', 'node:zlib'].map((name) => [name, lazyModule(name)]));
+const packageOf = (name) => lazyModules.get(name) ?? require(name);
 
-/** A file of the build by its path, as `require` would load it. */
+/** Loads a file of the build as `require` would. */
 const load = (file) => {
   const known = loaded.get(file);
   if (known !== undefined) return known.exports;
@@ -142,7 +140,7 @@ const load = (file) => {
   return own.exports;
 };
 
-/** Code of other builds and other versions of Node goes when it is old; whatever else lies there stays: a profile may be called `code`. */
+/** Removes old code of other builds and other versions of Node, and no other file: a profile may be named `code`. */
 const tidy = () => {
   for (const name of fs.readdirSync(directory).filter((one) => /\.js-v[\w.-]+\.bin(\.\d+)?$/.test(one))) {
     const path = join(directory, name);
@@ -150,11 +148,11 @@ const tidy = () => {
   }
 };
 
-/** Whole or not at all; what was begun on a full disk is removed. */
+/** Writes the whole file or none. An incomplete file is removed, for example on a full disk. */
 const put = (place, data) => {
   const unfinished = `${place}.${process.pid}`;
   try {
-    fs.writeFileSync(unfinished, Buffer.concat([sumOf(data), data]), { mode: 0o600, flush: true });
+    fs.writeFileSync(unfinished, Buffer.concat([data, data]), { mode: 0o600, flush: true });
     fs.renameSync(unfinished, place);
   } catch (error) {
     fs.rmSync(unfinished, { force: true });
@@ -162,21 +160,21 @@ const put = (place, data) => {
   }
 };
 
-/** Node's own recursive `mkdir` never ends where a directory that is there lets none be made in it (/proc, automounts). */
+/** The recursive `mkdir` of Node never ends below an existing directory that accepts no new one (/proc, automounts). */
 const makeDirectory = (path) => {
   if (fs.existsSync(path)) return;
   if (!fs.existsSync(dirname(path))) makeDirectory(dirname(path));
   fs.mkdirSync(path, { mode: 0o700 });
 };
 
-/** Under sudo the home may be another user's: nothing of root's is left there. */
+/** With sudo, the home may belong to another user. Root leaves no file there. */
 const isOwnPlace = (path) => {
   if (process.platform === 'win32') return true;
   const found = lookAt(path);
   return found === undefined ? isOwnPlace(dirname(path)) : found.uid === process.getuid();
 };
 
-/** At the end of a run, so that functions which were compiled on the way are kept as well. */
+/** Runs at the end, so that the cache includes functions that were compiled during the run. */
 const keep = () => {
   if (fresh.size === 0) return;
   try {
@@ -186,7 +184,7 @@ const keep = () => {
     for (const [place, script] of fresh) put(place, script.createCachedData());
     tidy();
   } catch {
-    // A cache that cannot be written (no home, no space, read-only) is no reason to fail, nor to say anything.
+    // A cache that cannot be written (no home, no space, read-only) causes neither an error nor a message.
   }
 };
 process.on('exit', keep);
