@@ -24,7 +24,7 @@ import {
   type CommandMatch,
   withSuggestion,
 } from './command.ts';
-import { type Run, execute } from './execute.ts';
+import type { Run } from './execute.ts';
 import { type ShowAdvice, type WriteCommand, makeShowAdvice, showPlain } from '../core/next.ts';
 import { shellLine } from '../core/shell.ts';
 import { parseOutputOptions, type Globals, globalFlags, outputOptions } from './options.ts';
@@ -186,6 +186,15 @@ const formatOfCommand = (
   return isStream ? (output ?? 'ndjson') : undefined;
 };
 
+/** Rejects a filter, columns or a template that cannot work, before a request is sent. */
+const checkExpressions = async (command: Command, options: OutputOptions, host: Host): Promise<void> => {
+  if (options.jq === undefined && options.columns === undefined && options.template === undefined) return;
+  const { checkOutput } = await import('../output/expressions.ts');
+  await checkOutput(options, host).catch((error: unknown) => {
+    throw ofCommand(command, error);
+  });
+};
+
 /** One try of a line: its values are read, then the command runs. */
 const attempt = async (
   run: Run,
@@ -213,16 +222,12 @@ const attempt = async (
   );
   const options = { ...reported, showAdvice: await showAdviceFor(command, values, run.program.groups) };
   note(options);
-  if (options.jq !== undefined || options.columns !== undefined || options.template !== undefined)
-    await (await import('../output/expressions.ts'))
-      .checkOutput(options, run.host)
-      .catch((error: unknown) => {
-        throw ofCommand(command, error);
-      });
+  await checkExpressions(command, options, run.host);
   if (options.reports !== undefined) {
     const { writeUnfinishedReports } = await import('../output/reports.ts');
     await writeUnfinishedReports(options, run.host, run.redactor);
   }
+  const { execute } = await import('./execute.ts');
   return execute({ ...run, tokens }, command, values, globals, options).catch((error: unknown) => {
     throw ofCommand(command, error);
   });
