@@ -81,6 +81,14 @@ describe('the wait for a lock', () => {
   });
 });
 
+describe('a new lock file', () => {
+  it('can be read only by its owner', async () => {
+    const host = fakeHost();
+    expect(await tryLock(host, path, thisProcess(host))).toBe(true);
+    expect((await host.files.info(path))?.mode).toBe(0o600);
+  });
+});
+
 describe('a lock file without content', () => {
   it('is read again only after each pause', async () => {
     const host = fakeHost();

@@ -76,6 +76,14 @@ test('a rotated refresh token and other scopes replace the old ones', () => {
   });
 });
 
+test('a refresh replaces the type of the token, and a response without a type keeps it', () => {
+  const bound = account({ tokenType: 'DPoP' });
+  expect(mergeTokens(bound, { accessToken: 'a2', tokenType: 'Bearer' }, { wallMs: now }).tokenType).toBe(
+    'Bearer',
+  );
+  expect(mergeTokens(bound, { accessToken: 'a2' }, { wallMs: now }).tokenType).toBe('DPoP');
+});
+
 test('a refresh keeps the endpoints unless its response names others', () => {
   const other = { authorize: 'a2', token: 't2', revoke: 'r2' };
   expect(mergeTokens(account(), { accessToken: 'a2' }, { wallMs: now }).endpoints).toEqual(owner.endpoints);
