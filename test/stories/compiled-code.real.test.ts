@@ -144,6 +144,26 @@ test.skipIf(process.platform !== 'linux')('the page of help loads no stream and 
   expect(modules.filter((name) => /^NativeModule (?:tty|net|stream|http)$/.test(name))).toEqual([]);
 });
 
+test.skipIf(process.platform !== 'linux')(
+  'the help of a command loads no code of requests, no rows of other resources, and no node:zlib',
+  async () => {
+    const loaded = join(opsctl.home, 'loaded.json');
+    const hook = join(opsctl.home, 'hook.cjs');
+    writeFileSync(
+      hook,
+      `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
+    );
+    const env = { NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
+    const { code, stdout } = await opsctl.run(['tracker', 'labels', 'create', '--help'], { env });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('--name')]);
+    const modules = JSON.parse(readFileSync(loaded, 'utf8')) as string[];
+    expect(modules.filter((name) => /^NativeModule (?:crypto|http|net|zlib)$/.test(name))).toEqual([]);
+    const chunks = Object.keys(files()).map((name) => name.replace(/-[\w-]{8}\.js.*$/, ''));
+    expect(chunks).toContain('core');
+    expect(chunks.filter((name) => /^(?:request|extension|stories)$/.test(name))).toEqual([]);
+  },
+);
+
 test.skipIf(process.platform === 'win32')(
   'a directory that others can write to is neither used nor written',
   async () => {
