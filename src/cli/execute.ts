@@ -158,15 +158,25 @@ const refuseDryRun = ({ path, noDryRun }: Command, { 'dry-run': isDryRun }: Glob
   if (isDryRun === true && noDryRun !== undefined)
     throw usageError(`${path.join(' ')} does not support a dry run; no changes were made`, [], [noDryRun]);
 };
-/** A service is resolved when a command requests it. Its resources are closed with the command. */
-const lazyReach = (program: Program, runtime: Runtime): Reach => {
+/**
+ * A service is resolved when a command requests it. Its resources are closed with the command, or as soon as a pager
+ * has the whole result: a reader of a page must not block other commands.
+ */
+const lazyReach = (program: Program, runtime: Runtime, { screen }: OutputOptions): Reach => {
   let made: Promise<Reach> | undefined;
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closed ??= made?.then((reach) => reach.close());
+    return closed ?? Promise.resolve();
+  };
+  // The end of the command reports a failure of the same promise.
+  if (screen !== undefined) screen.onWritten = () => void close().catch(() => undefined);
   return {
     reach: async (service: ServiceName): Promise<Target> => {
       made ??= program.makeReach(runtime);
       return (await made).reach(service);
     },
-    close: async () => (await made)?.close(),
+    close,
   };
 };
 /** The requested trace. Without a trace, requests are sent directly. */
@@ -416,7 +426,7 @@ const executeOn = async (
   const { host } = trace;
   const log = loggerFor(host, options, redactor);
   const stop = stopperFor(host, command, settings, options);
-  const services = trace.reach(lazyReach(run.program, { host, settings, log, signal: stop.signal }));
+  const services = trace.reach(lazyReach(run.program, { host, settings, log, signal: stop.signal }, options));
   const seen = createCompletionCache();
   const audit = auditOf({ ...run, host }, settings, log, command, globals);
   let failure: unknown;

@@ -300,17 +300,23 @@ const FIRST_MS = 200;
 export async function* joinFirstBatches(
   batches: AsyncIterable<unknown[]>,
   sleep: (ms: number) => Promise<unknown>,
+  onHold: () => void = () => {},
 ): AsyncGenerator<unknown[]> {
   const iterator = batches[Symbol.asyncIterator]();
-  const late = sleep(FIRST_MS).then(() => undefined);
   const held: unknown[] = [];
+  // The time counts from the first row, which may arrive seconds after the request.
+  let late: Promise<undefined> | undefined;
   let next = iterator.next();
   let isDone = false;
   try {
     for (;;) {
-      const step = await (held.length === 0 ? next : Promise.race([next.catch(() => undefined), late]));
+      const step = await (late === undefined ? next : Promise.race([next.catch(() => undefined), late]));
       if (step === undefined || step.done || held.length >= LARGEST) break;
       held.push(...step.value);
+      if (late === undefined) {
+        onHold();
+        late = sleep(FIRST_MS).then(() => undefined);
+      }
       next = iterator.next();
     }
     if (held.length > 0) yield held;

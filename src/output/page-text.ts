@@ -131,7 +131,10 @@ export const writePaged = async (text: string, host: Host, options: OutputOption
   const command = pagerOf(host, options);
   const isLong =
     command !== undefined && linesOn(text, stdout.columns || USUAL_WIDTH) > (stdout.rows || USUAL_ROWS);
-  if (isLong && page !== undefined && (await page(command, text))) return;
+  if (isLong && page !== undefined) {
+    options.screen?.onWritten?.();
+    if (await page(command, text)) return;
+  }
   await stdout.write(text);
 };
 
@@ -193,6 +196,7 @@ class PagedText {
     this.#isOver = true;
     this.#hold.abort();
     this.#wakeReader();
+    if (this.#shown !== undefined) this.#screen.onWritten?.();
     if (this.#plain !== undefined || (await this.#shown) !== true) await this.#writePlain();
   }
   #isLong(): boolean {

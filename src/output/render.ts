@@ -41,9 +41,12 @@ export const holdNote = (options: OutputOptions, host: Host, text: string, elaps
       if (!waitsForPager(options)) releaseNotes({ notes }, host);
     });
 };
-/** True while a pager has the terminal: every message, which is then kept for the end, would be drawn into its page. */
+/**
+ * True while a pager has the terminal: every message, which is then kept for the end, would be drawn into its page.
+ * True also while a table collects its first rows: a message after these rows would appear above them.
+ */
 export const waitsForPager = ({ lastNotes, screen }: OutputOptions, ...texts: readonly string[]): boolean => {
-  if (lastNotes === undefined || screen?.isTaken !== true) return false;
+  if (lastNotes === undefined || (screen?.isTaken !== true && screen?.holdsRows !== true)) return false;
   lastNotes.push(...texts);
   return true;
 };
@@ -146,6 +149,16 @@ async function* copiedPieces(
     isFirst = false;
   }
 }
+const setHolding = ({ options: { screen } }: Environment, isHolding: boolean): void => {
+  if (screen !== undefined) screen.holdsRows = isHolding;
+};
+/** The first rows are written: the messages that waited for them follow. */
+const endHolding = (around: Environment): void => {
+  const { screen, lastNotes } = around.options;
+  if (screen?.holdsRows !== true) return;
+  setHolding(around, false);
+  if (screen.isTaken !== true) releaseNotes({ notes: lastNotes }, around.host);
+};
 async function* rowPieces(
   rows: Rows,
   formatter: Formatter,
@@ -156,7 +169,9 @@ async function* rowPieces(
   const isTable = formatRow(around.format).isForPeople === true;
   const isOnScreen = isTable && around.host.terminal.stdout.isTty;
   const values = valuesOf(rows, around.noteRepeated);
-  const batches = isOnScreen ? joinFirstBatches(values, around.host.sleep) : values;
+  const batches = isOnScreen
+    ? joinFirstBatches(values, around.host.sleep, () => setHolding(around, true))
+    : values;
   const texts = async function* (): AsyncGenerator<string> {
     let isFirst = true;
     for await (const burst of batches) {
@@ -166,9 +181,14 @@ async function* rowPieces(
       if (isFirst) await around.checkColumns(shown);
       isFirst = false;
       yield await formatter.rows(shown);
+      endHolding(around);
     }
   };
-  yield* wholeList(texts(), formatter, around);
+  try {
+    yield* wholeList(texts(), formatter, around);
+  } finally {
+    endHolding(around);
+  }
   const { showAdvice = showPlain } = around.options;
   await noteEnd(formatter, isOnScreen && isEmpty, around, ifEmpty && showAdvice(ifEmpty, true));
 }

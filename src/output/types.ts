@@ -47,9 +47,16 @@ export type OutputOptions = {
   readonly lastNotes?: string[];
   /**
    * Whether a pager has the terminal, or stdout has the start of a JSON list without its end: messages then wait.
-   * `onLeft` stops a list whose reader leaves early. One object per run.
+   * `holdsRows`: a table has rows that it has not written yet. `onLeft` stops a list whose reader leaves early.
+   * `onWritten` is called when the pager has the whole text: the reader may stay in it for hours. One object per run.
    */
-  readonly screen?: { isTaken: boolean; isInList?: boolean; onLeft?: () => void };
+  readonly screen?: {
+    isTaken: boolean;
+    isInList?: boolean;
+    holdsRows?: boolean;
+    onLeft?: () => void;
+    onWritten?: () => void;
+  };
   /** Adds the flags of this line to the commands that messages and hints name. */
   readonly showAdvice?: ShowAdvice;
   /** The jq of this run, once it was started with the program of --jq. */

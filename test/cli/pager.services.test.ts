@@ -84,6 +84,16 @@ test('a list goes to the pager while it arrives, and is written if no pager star
   const unpaged = await listOn(async () => false);
   expect([unpaged.code, unpaged.started, unpaged.stdout]).toEqual([0, 1, expected]);
 });
+test('a page that is being read does not hold the embedded server', async () => {
+  const settings = { home, env: { OPSCTL_MAX_TIME: '20s' } };
+  let other = -1;
+  const paged = await listOn(async (texts) => {
+    for await (const _ of texts);
+    other = (await opsctl(['tracker', 'members', 'list'], settings)).code;
+    return true;
+  });
+  expect([paged.code, paged.started, other]).toEqual([0, 1, 0]);
+});
 test('a reader who leaves the pager early ends a list without an error', async () => {
   const left = await listOn(async (texts) => {
     for await (const _ of texts) break;

@@ -3,7 +3,7 @@ import { jqPieces } from '../../src/output/expressions.ts';
 import { expect, test } from 'vitest';
 import { parseExactJson } from '../../src/core/json.ts';
 import { redactedResult } from '../../src/core/redact-secrets.ts';
-import { batchesOf, inBatches } from '../../src/output/formats.ts';
+import { batchesOf, inBatches, joinFirstBatches } from '../../src/output/formats.ts';
 
 const collect = async (rows: Iterable<unknown> | AsyncIterable<unknown>): Promise<unknown[][]> => {
   const all: unknown[][] = [];
@@ -150,4 +150,27 @@ test('jq reads rows that a function changed, with their exact numbers', async ()
   for (const source of sources)
     for await (const _ of jqPieces(run, source, reading, async () => undefined)) expect.unreachable();
   expect(written.join('')).toBe(`[${masked}]${masked}`);
+});
+
+test('the time in which a table collects its first rows starts with the first row', async () => {
+  const calls: string[] = [];
+  const elapse: (() => void)[] = [];
+  const sleep = (): Promise<void> => {
+    calls.push('sleep');
+    return new Promise((resolve) => void elapse.push(resolve));
+  };
+  async function* rows(): AsyncGenerator<unknown[]> {
+    await tick();
+    calls.push('first row');
+    yield [1];
+    await tick();
+    yield [2, 3];
+    for (const wake of elapse) wake();
+    await tick();
+    yield [4];
+  }
+  const joined: unknown[][] = [];
+  for await (const burst of joinFirstBatches(rows(), sleep)) joined.push(burst);
+  expect(calls).toEqual(['first row', 'sleep']);
+  expect(joined).toEqual([[1, 2, 3], [4]]);
 });

@@ -2,9 +2,10 @@
 import { expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { recordResult } from '../../src/core/result.ts';
+import { makeLogger } from '../../src/output/logger.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { render } from '../../src/output/render.ts';
-import { streamPaged } from '../../src/output/page-text.ts';
+import { streamPaged, writePaged } from '../../src/output/page-text.ts';
 import type { OutputOptions } from '../../src/output/types.ts';
 import { fakeHost } from '../support/fake-host.ts';
 
@@ -117,4 +118,41 @@ test('a check ends next to the prompt: its verdict does not go to a pager', asyn
   expect([paged, base.out().endsWith('Ready\n')]).toEqual([[], true]);
   await render(recordResult({}, { text }), options, host, makeRedactor());
   expect(paged).toEqual([text]);
+});
+
+test('the end of the text is reported before the reader leaves the pager', async () => {
+  const seen: string[] = [];
+  const isRead = async (texts: AsyncIterable<string> | string): Promise<boolean> => {
+    if (typeof texts !== 'string') for await (const _ of texts) seen.push('text');
+    seen.push('left');
+    return true;
+  };
+  const screen = { isTaken: false, onWritten: () => void seen.push('written') };
+  await streamPaged(world(isRead).host, { ...options, screen }, ({ terminal: { stdout } }) =>
+    stdout.write('1\n2\n3\n4\n5\n'),
+  );
+  expect(seen).toEqual(['text', 'written', 'left']);
+  seen.length = 0;
+  await writePaged('1\n2\n3\n4\n5\n', world(isRead).host, { ...options, screen });
+  expect(seen).toEqual(['written', 'left']);
+});
+
+test('a message that follows the first rows of a table is written after them', async () => {
+  const base = fakeHost({ tty: ['stdin', 'stdout', 'stderr'], env: { OPSCTL_PAGER: 'cat', NO_COLOR: '1' } });
+  const written: string[] = [];
+  const put = async (text: string | Uint8Array): Promise<void> => void written.push(String(text).trim());
+  const stdout = Object.assign(Object.create(base.terminal.stdout), { write: put });
+  const stderr = Object.assign(Object.create(base.terminal.stderr), { write: put });
+  const host: Host = { ...base, terminal: { ...base.terminal, stdout, stderr } };
+  const table: OutputOptions = { ...options, format: 'table', lastNotes: [], screen: { isTaken: false } };
+  const log = makeLogger(host, table, makeRedactor());
+  async function* rows(): AsyncGenerator<unknown> {
+    log.info('before');
+    yield { id: 1 };
+    await new Promise((resolve) => setImmediate(resolve));
+    yield { id: 2 };
+    log.info('total');
+  }
+  await render({ kind: 'rows', rows: rows() }, table, host, makeRedactor());
+  expect(written.filter((text) => text !== '')).toEqual(['before', 'ID\n1\n2', 'total']);
 });
