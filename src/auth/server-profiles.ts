@@ -49,7 +49,7 @@ const chosenAccount = (
     if (found !== undefined) return found;
     const names = data.accounts.map(({ name }) => name).join(', ');
     throw makeSignedOutError(
-      `there is no account ${wanted}${names === '' ? '' : ` (there are: ${names})`}`,
+      `account not found: ${wanted}${names === '' ? '' : `; accounts: ${names}`}`,
       wanted,
     );
   }

@@ -181,7 +181,7 @@ const unknownCommand = (typed: string, before: readonly string[], known: readonl
   const at = ['opsctl', ...before].join(' ');
   return new AppError(
     'usage',
-    `${at}: there is no command ${JSON.stringify(typed)}${close ? `; did you mean ${close}?` : ''}`,
+    `${at}: unknown command ${JSON.stringify(typed)}${close ? `; did you mean ${close}?` : ''}`,
     {
       code: 'UNKNOWN_COMMAND',
       tryThis: [close ? `${at} ${close} --help` : `${at} --help`],

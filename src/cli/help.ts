@@ -261,7 +261,7 @@ const nothingOfThatName = async (groups: readonly Group[], word: string): Promis
   const next = commands.length > 0 ? commands : [`opsctl help ${close ?? ''}`.trim()];
   return new AppError(
     'usage',
-    `opsctl help: there is no command and no topic ${JSON.stringify(word)}${close === undefined ? '' : `; did you mean ${close}?`}`,
+    `opsctl help: no command or topic is named ${JSON.stringify(word)}${close === undefined ? '' : `; did you mean ${close}?`}`,
     {
       code: 'UNKNOWN_COMMAND',
       tryThis: [...next, `topics: ${topics.map(({ name }) => name).join(', ')}`],

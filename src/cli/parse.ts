@@ -146,8 +146,8 @@ export const unknownOption = (
     : undefined;
   const hint = close && `did you mean --${close}?`;
   return usageError(
-    `${at}: unknown option '${token}'${hint ? `; ${hint}` : ''}`,
-    [problem(token, 'unknown', 'is not a known option', hint)],
+    `${at}: unknown flag: ${token}${hint ? `; ${hint}` : ''}`,
+    [problem(token, 'unknown', 'is not a known flag', hint)],
     [...tryThis, `${at} --help`],
   );
 };

@@ -3,7 +3,7 @@ import type { Context, Display } from '../api/context.ts';
 import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, duration, int, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
-import { parseDuration } from '../core/format.ts';
+import { momentText, parseDuration } from '../core/format.ts';
 import { after } from '../core/next.ts';
 import { AppError } from '../core/problem.ts';
 import { rowsResult, type View } from '../core/result.ts';
@@ -220,7 +220,7 @@ const undo = defineCommand({
         name: 'id',
       });
     const { path, service, command, started_at: at } = await chooseUndoable(context, change);
-    const title = `${command} of ${at}`;
+    const title = `${command} of ${momentText(at)}`;
     context.log.info(`undoing ${title}`);
     if (service === 'tracker') {
       const { undoBulk } = await import('../tracker/bulk/undo.ts');

@@ -22,7 +22,7 @@ const profileIsKnown: Guard = ({ profile, profiles }, { url }) =>
   profile.isNew
     ? configError(
         'PROFILE_UNKNOWN',
-        `there is no profile \`${profile.name}\` (${profile.origin}); known: ${profiles.join(', ')}`,
+        `profile not found: ${JSON.stringify(profile.name)} (${profile.origin}); profiles: ${profiles.join(', ')}`,
         `opsctl config set ${url} https://… --profile ${profile.name}`,
       )
     : undefined;
@@ -185,7 +185,7 @@ const profileIsKnownResolveTarget = ({ profile, profiles }: Settings): void => {
   const close = nearest(profile.name, profiles);
   throw new AppError(
     'config',
-    `there is no profile \`${profile.name}\` (${profile.origin}); known: ${profiles.join(', ')}`,
+    `profile not found: ${JSON.stringify(profile.name)} (${profile.origin}); profiles: ${profiles.join(', ')}`,
     {
       code: 'PROFILE_UNKNOWN',
       tryThis: [

@@ -176,7 +176,7 @@ export const knownKey = (name: string): Key => {
     keys.map(({ key }) => key),
   );
   throw usageError(
-    `there is no setting \`${plain}\`${close === undefined ? '' : `; did you mean ${close}?`}`,
+    `setting not found: ${JSON.stringify(plain)}${close === undefined ? '' : `; did you mean ${close}?`}`,
     [],
     ['opsctl config list --all'],
   );
@@ -220,7 +220,7 @@ export const withCurrent = (stored: Profiles, name: string): Profiles => {
   const known = profileNames(stored);
   if (known.includes(name)) return { ...stored, current: name };
   const close = nearest(name, known);
-  throw new AppError('config', `there is no profile \`${name}\`; known: ${known.join(', ')}`, {
+  throw new AppError('config', `profile not found: ${JSON.stringify(name)}; profiles: ${known.join(', ')}`, {
     code: 'PROFILE_UNKNOWN',
     tryThis: [
       close === undefined

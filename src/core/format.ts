@@ -49,6 +49,10 @@ export const sizeText = (bytes: number): string => {
   if (bytes < mebibyte) return `${Math.round(bytes / 1024)} KiB`;
   return `${(bytes / mebibyte).toFixed(bytes < 10 * mebibyte ? 1 : 0)} MiB`;
 };
+/** A moment with a fraction of a second. */
+const MOMENT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{1,9}(Z|[+-]\d\d:\d\d)$/;
+/** `2026-03-31T12:00:05.714Z` → `2026-03-31T12:00:05Z`: people read seconds. Every other text stays as it is. Pure. */
+export const secondOf = (text: string): string => text.replace(MOMENT, '$1$2');
 /** `2026-03-31 12:00:05 UTC`. */
 export const momentText = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 

@@ -233,7 +233,7 @@ export const acceptRemoteChanges = async (
     const text = rewritten(file, (await context.host.files.read(path)) ?? '', group);
     if (!context.isDryRun) await context.host.files.replace(path, text);
     const what = group.flatMap((one) => listLostDrift(one).map((drift) => drift.what));
-    context.log.info(`${file}: ${context.isDryRun ? 'would take' : 'took'} ${what.join('; ')}`);
+    context.log.info(`${file}: ${context.isDryRun ? 'would update' : 'updated'} ${what.join('; ')}`);
   }
 };
 

@@ -1,3 +1,4 @@
+import { secondOf } from '../core/format.ts';
 import { AppError } from '../core/problem.ts';
 import { changeRow, changesText, type LiveLabel, type PermissionPlan, permissionText } from './definition.ts';
 import { type Drift, driftText, makesRevision } from './drift.ts';
@@ -11,7 +12,7 @@ import type { Sent } from './send.ts';
 const creatorText = ({ authors, live }: PlannedLabel, lost: readonly Drift[]): string => {
   const last = authors?.at(-1);
   if (last === undefined || last.revision !== live?.revisionId || !lost.some(makesRevision)) return '';
-  const by = `by ${last.author ?? 'an unknown user'}${last.at === null ? '' : `, ${last.at}`}`;
+  const by = `by ${last.author ?? 'an unknown user'}${last.at === null ? '' : `, ${secondOf(last.at)}`}`;
   return lost.every(makesRevision) ? ` (${by})` : ` (last revision ${by})`;
 };
 const since = (prepared: PlannedLabel, { deployment }: Session, lost: readonly Drift[]): string => {
@@ -116,7 +117,7 @@ export const entriesWithoutDefinition = (session: Session, prepared: readonly Pl
 };
 /** `revision 6 by people/ana, 2026-11-26T01:05:00Z`: who made a revision since the label was applied. */
 const authorText = ({ revision, author, at }: RevisionAuthor): string =>
-  `revision ${revision} by ${author ?? 'an unknown user'}${at === null ? '' : `, ${at}`}`;
+  `revision ${revision} by ${author ?? 'an unknown user'}${at === null ? '' : `, ${secondOf(at)}`}`;
 export const authorLines = ({ authors = [], drift }: PlannedLabel): string[] => [
   ...authors.map((one) => `  ! ${authorText(one)}`),
   ...(authors.length === 0 || drift.every(makesRevision)
@@ -175,11 +176,12 @@ export const plansText = (all: readonly PlannedLabel[]): string => {
   if (all.length === 1) return all.map(planText).join('\n');
   const shown = all.filter((one) => !isUnchanged(one));
   const created = all.filter(({ plan }) => plan.action === 'create').length;
-  const unchanged = all.length - shown.length;
+  // A label whose drift is in its file already is shown, but nothing is sent for it.
+  const changed = all.filter((one) => !isIdle(one.plan) || changesPermissions(one)).length - created;
   const totals = [
     ...(created > 0 ? [`${created} to create`] : []),
-    `${shown.length - created} to change`,
-    `${unchanged} unchanged`,
+    `${changed} to change`,
+    `${all.length - created - changed} unchanged`,
   ];
   return [...shown.map(planText), totals.join(', ')].join('\n');
 };

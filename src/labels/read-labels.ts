@@ -239,13 +239,13 @@ const findByTitle = async (
 };
 const noSuchLabel = (text: string, titles: readonly string[]): AppError => {
   const close = nearest(text, titles);
-  return new AppError('not-found', `there is no label with the id or title ${JSON.stringify(text)}`, {
+  return new AppError('not-found', `label not found: ${JSON.stringify(text)}`, {
     code: 'NO_SUCH_LABEL',
     problems: [
       problem(
         '<label>',
         'rule',
-        'names a label that does not exist',
+        'must be the ID or title of a label',
         close && `did you mean ${JSON.stringify(close)}?`,
       ),
     ],

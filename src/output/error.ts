@@ -184,7 +184,7 @@ const shownProblem = (one: Problem, show: ShowAdvice, isWrapped?: boolean): Prob
 /** The only problem is often the message already. */
 const isInMessage = (message: string, one: Problem): boolean =>
   message.endsWith(problemText(one)) ||
-  (one.rule === 'unknown' && message.includes(`'${one.path}'`)) ||
+  (one.rule === 'unknown' && message.includes(`unknown flag: ${one.path}`)) ||
   // The message names the file, and the problem the flag: one fact of two layers.
   (one.line === undefined && one.hint === undefined && message.includes(` ${one.message}`));
 

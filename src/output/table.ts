@@ -1,11 +1,12 @@
+import { secondOf } from '../core/format.ts';
 import { oneLine } from '../core/text.ts';
 import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
 import { type Theme, cellText, columnOf, type Formatter, keysOf, type Row } from './types.ts';
 
-/** `stats.num_stories_total` → `STORIES TOTAL`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`, later `CREATED`. */
+/** `stats.num_stories_total` → `STORIES TOTAL`, later `STORIES`; `is_undone` → `UNDONE`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`, later `CREATED`. */
 const words = (part: string): string =>
   part
-    .replace(/^num_/, '')
+    .replace(/^(num|is)_/, '')
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/[_-]+/g, ' ')
     .trim()
@@ -34,10 +35,10 @@ export const columnTitles = (columns: readonly string[]): string[] => {
     for (const i of same) depths[i] = (depths[i] ?? 1) + 1;
   return withoutAt(columns.map((_, i) => titleOf(i)));
 };
-/** `UPDATED AT` → `UPDATED`, `ENTITY TYPE` → `TYPE`: one word needs no second line. Another column may have that word. Pure. */
+/** `UPDATED AT` → `UPDATED`, `ENTITY TYPE` → `TYPE`, `STORIES DONE` → `DONE`: one word needs no second line. Another column may have that word. Pure. */
 const withoutAt = (titles: readonly string[]): string[] =>
   titles.map((title) => {
-    const word = title.replace(/(?<=\w) AT$|^ENTITY (?=TYPE$)/, '');
+    const word = title.replace(/(?<=\w) AT$|^ENTITY (?=TYPE$)|(?<=^STORIES) TOTAL$|^STORIES (?=DONE$)/, '');
     return word === title || titles.includes(word) ? title : word;
   });
 
@@ -189,8 +190,8 @@ export type TableOptions = {
   readonly canDropColumns?: boolean;
 };
 type Kinds = readonly ReturnType<typeof kindOf>[];
-/** A cell as it is printed, so that its width is the width of its text. */
-const shownCell = (value: unknown): string => oneLine(restoreNumbers(cellText(value)));
+/** A cell as it is printed, so that its width is the width of its text. JSON and CSV keep the fraction of a second. */
+const shownCell = (value: unknown): string => secondOf(oneLine(restoreNumbers(cellText(value))));
 const padCells = (cells: readonly string[], widths: readonly number[], measure: Measure): string =>
   cells
     .map((cell, i) =>

@@ -34,7 +34,7 @@ const adviseUnauthorized = ({ origin, isMock }: Target): string[] =>
         `\`opsctl config list --show-origin\` shows the origin of token and URL (URL: ${origin})`,
       ];
 const LISTED: ReadonlySet<string> = new Set(
-  'categories custom-fields entity-templates epics files linked-files groups iterations labels members milestones objectives projects repositories'.split(
+  'categories custom-fields entity-templates epics files linked-files groups iterations labels members milestones objectives projects repositories stories'.split(
     ' ',
   ),
 );
@@ -48,7 +48,9 @@ const notFound = (operation: Operation | undefined, { message }: AppError, { ori
   return LISTED.has(resource) && operation.path.split('/').length === 3
     ? [
         `opsctl tracker ${resource} list`,
-        ...(digits === undefined ? [] : [`${digits} is an id; a name of digits is written name:${digits}`]),
+        ...(digits === undefined || resource === 'stories'
+          ? []
+          : [`${digits} is an id; a name of digits is written name:${digits}`]),
       ]
     : [];
 };

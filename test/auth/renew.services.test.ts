@@ -366,7 +366,7 @@ test('an unknown account and a missing sign-in are errors', async () => {
   });
   const { context: other } = await signedIn();
   await expect(accessToken(other, { account: 'bob' })).rejects.toMatchObject({
-    message: 'there is no account bob (there are: ada)',
+    message: 'account not found: bob; accounts: ada',
   });
 });
 

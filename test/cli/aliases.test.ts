@@ -57,7 +57,7 @@ test.each([
 });
 test.each([
   ['tracker lables list', 'did you mean'],
-  ['tracker labels list --ownr', "unknown option '--ownr'"],
+  ['tracker labels list --ownr', 'unknown flag: --ownr'],
 ])('alias list gives the reason why %s does not run', async (line, reason) => {
   const { code, out } = await run(['alias', 'list', '-o', 'json'], stored('a', line));
   expect([code, JSON.parse(out)]).toEqual([0, [{ name: 'a', line, state: expect.stringContaining(reason) }]]);

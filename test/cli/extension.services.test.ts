@@ -33,7 +33,7 @@ test('a command of this program is never replaced, and what is nowhere is unknow
   expect(existsSync(join(home, 'replaced'))).toBe(false);
   const { code, stderr } = await opsctl(['helo'], { home, env: { PATH: home } });
   expect(code).toBe(2);
-  expect(stderr).toContain('there is no command "helo"');
+  expect(stderr).toContain('unknown command "helo"');
   expect((await opsctl(['../hello'], { home, env })).code).toBe(2);
 });
 

@@ -11,7 +11,7 @@ beforeAll(() => {
 
 const isRefused = async (argv: readonly string[]): Promise<string | undefined> => {
   const { code, stdout, stderr } = await opsctl(argv, { home });
-  return code === 2 && stdout === '' && /unknown option|not a known option/.test(stderr)
+  return code === 2 && stdout === '' && /unknown flag|not a known flag/.test(stderr)
     ? undefined
     : `opsctl ${argv.join(' ')}: ${code} ${JSON.stringify((stdout + stderr).slice(0, 200))}`;
 };

@@ -76,7 +76,7 @@ describe('a configured service', () => {
     const env = { OPSCTL_PROFILE: 'wrk', OPSCTL_TRACKER_URL: 'https://t', OPSCTL_TRACKER_TOKEN: 'k' };
     expect(() => resolve('tracker', env)).toThrow(
       expect.objectContaining({
-        message: expect.stringContaining('`wrk` (environment OPSCTL_PROFILE)'),
+        message: expect.stringContaining('"wrk" (environment OPSCTL_PROFILE)'),
         detail: expect.objectContaining({ code: 'PROFILE_UNKNOWN', tryThis: ['OPSCTL_PROFILE=work'] }),
       }),
     );
@@ -140,7 +140,7 @@ describe('guards against a mistaken mock', () => {
       { OPSCTL_PROFILE: 'wrok' },
       {},
       'PROFILE_UNKNOWN',
-      /known: empty, mock, work/,
+      /profiles: empty, mock, work/,
     ],
     [
       'OPSCTL_MOCK=never',

@@ -254,7 +254,7 @@ describe('--take theirs', () => {
     const at = await drifted();
     const ran = await at.run(['apply', '-f', 'labels', '--take', 'theirs', '--dry-run']);
     expect([ran.code, ran.written, ran.writes]).toEqual([0, [], []]);
-    expect(ran.err).toContain('would take description of the label');
+    expect(ran.err).toContain('would update description of the label');
     expect((await at.run(['apply', '-f', 'labels', '--dry-run'])).code).toBe(10);
   });
 });

@@ -91,7 +91,7 @@ describe('labels diff of files', () => {
     expect(out.trimEnd().split('\n')).toEqual([
       `label A (labels/${at.id('A')}, revision 2), labels/a.yaml: drifted`,
       '  ! changed in the service: description of the label: was "ours", is "theirs"',
-      '  ! revision 2 by people/100000000000000000001, 2026-01-02T03:04:05.000Z',
+      '  ! revision 2 by people/100000000000000000001, 2026-01-02T03:04:05Z',
       '  ~ label A changed: description "theirs" becomes "ours"',
       'label C, labels/c.yaml: new',
       '  + label C added: SHARED',

@@ -34,7 +34,7 @@ describe('the page for a pull request', () => {
       '',
       '```diff',
       '! changed in the service: description of the label: was "ours", is "theirs"',
-      '! revision 2 by people/100000000000000000001, 2026-01-02T03:04:05.000Z',
+      '! revision 2 by people/100000000000000000001, 2026-01-02T03:04:05Z',
       '! label A changed: description "theirs" becomes "ours"',
       '```',
       '',

@@ -296,7 +296,7 @@ fields:
   test('writes members and keeps comments and everything else', async () => {
     const { text: after, said } = await taken(file, then, changed({ description: 'theirs' }));
     expect(after).toBe(file.replace('description: ours', 'description: theirs'));
-    expect(said).toEqual(['a.yaml: took description of the label']);
+    expect(said).toEqual(['a.yaml: updated description of the label']);
     const noted = file.replace('description: ours', 'description: ours # as legal wrote it');
     expect((await taken(noted, then, changed({ description: 'theirs' }))).text).toBe(
       noted.replace('ours', 'theirs'),
@@ -357,7 +357,7 @@ fields:
     const other = await taken(two, label({ ...then, title: 'Contract' }), changed({ description: 'theirs' }));
     expect(other.text).toContain('---\ntitle: Contract\ndescription: theirs\n');
     const dry = await taken(file, then, now, 'a.yaml', true);
-    expect([dry.text, dry.said]).toEqual([file, ['a.yaml: would take description of the label']]);
+    expect([dry.text, dry.said]).toEqual([file, ['a.yaml: would update description of the label']]);
   });
 
   test('remote changes cannot be written for a deleted label, a list of definitions and standard input', async () => {

@@ -180,7 +180,7 @@ describe('remote changes since the last apply', () => {
     ]);
     await at.write('labels/a.yaml', `${file(2)}description: ours\n`);
     expect((await at.run(apply)).error().message).toContain(
-      'since revision 2 was exported, and is now at revision 3 (by people/100000000000000000001, 2026-01-02T03:04:05.000Z), and labels/a.yaml would undo: description of the label',
+      'since revision 2 was exported, and is now at revision 3 (by people/100000000000000000001, 2026-01-02T03:04:05Z), and labels/a.yaml would undo: description of the label',
     );
     await at.write('labels/a.yaml', `${file(3)}description: ours\n`);
     expect((await at.run(apply)).code).toBe(0);

@@ -33,9 +33,7 @@ test('a title that looks like an ID is requested once, and the prompt names the 
   });
   expect((await at.runOn(asked, 'delete', 'Retention')).code).toBe(0);
   expect(questions).toEqual([expect.stringContaining(`labels/${id}`)]);
-  expect((await at.run('delete', 'Nosuchlabel', '--yes')).stderr).toContain(
-    'there is no label with the id or title "Nosuchlabel"',
-  );
+  expect((await at.run('delete', 'Nosuchlabel', '--yes')).stderr).toContain('label not found: "Nosuchlabel"');
 });
 
 test('a missing part is not mistaken for a missing label', async () => {

@@ -49,10 +49,23 @@ test('the longest free text pays first', async () => {
   );
 });
 
+test('a table and a record show a time to the second', async () => {
+  const at = '2026-11-27T01:53:42.714Z';
+  const rows = [{ at, zone: '2026-11-27T01:53:42.7+01:00', note: `started at ${at}`, quick: '01:53:42.714' }];
+  const options = { columns: undefined, hasHeader: false, width: 120, theme };
+  expect((await tableRows(options).rows(rows)).trim().split(/ {2,}/)).toEqual([
+    '2026-11-27T01:53:42Z',
+    '2026-11-27T01:53:42+01:00',
+    `started at ${at}`,
+    '01:53:42.714',
+  ]);
+  expect((await recordText({ at }, [], options)).text).not.toContain('.714');
+});
+
 test('headings are words, with parents only for duplicates', () => {
   expect(columnTitles(['id', 'stats.num_stories_total', 'profile.mention_name', 'createdAt'])).toEqual([
     'ID',
-    'STORIES TOTAL',
+    'STORIES',
     'MENTION NAME',
     'CREATED',
   ]);
@@ -65,6 +78,8 @@ test('headings are words, with parents only for duplicates', () => {
 test('the heading of a time is one word, unless another column has that word', () => {
   expect(columnTitles(['id', 'updated_at', 'createdAt'])).toEqual(['ID', 'UPDATED', 'CREATED']);
   expect(columnTitles(['id', 'entity_type'])).toEqual(['ID', 'TYPE']);
+  expect(columnTitles(['is_undone', 'issue'])).toEqual(['UNDONE', 'ISSUE']);
+  expect(columnTitles(['stats.num_stories_done', 'stats.num_stories_total'])).toEqual(['DONE', 'STORIES']);
   expect(columnTitles(['started', 'started_at', 'at'])).toEqual(['STARTED', 'STARTED AT', 'AT']);
 });
 

@@ -149,7 +149,7 @@ export const restoreKeys = async (context: Context, opened: Opened, part: Part):
   if (context.isDryRun) return recordResult(data, { text: lines.join('\n') });
   if (changes.length === 0)
     return recordResult({ ...data, conflicts: [] }, { text: `nothing to restore below ${part.prefix}` });
-  context.log.warn(lines.join('\n'));
+  context.log.info(lines.join('\n'));
   await context.confirm(`Apply these ${changes.length} changes to ${opened.cluster.name}?`);
   const conflicts = await askAny(context, opened, (store) => applyChanges(store, changes));
   if (conflicts.length === 0)

@@ -168,7 +168,7 @@ const rebuilt = async (
   const { cluster, access } = opened;
   const { plan, driver } = await planRestore(context, opened, source, values['bump-revision']);
   if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
-  log.warn(restoreText(plan));
+  log.info(restoreText(plan));
   await confirmUnverified(context, plan, values['accept-unverified']);
   await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
   const { revision, kept } = await runLockedRestore(

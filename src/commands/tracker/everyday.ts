@@ -6,7 +6,7 @@ import { columnsOf, commandFrom } from '../../cli/derived/command.ts';
 import { assertServerStays, intervalMsOf } from '../../cli/watch-list.ts';
 import { bool, duration, int, list, req, str } from '../../core/field.ts';
 import type { Argument, Flags, Values } from '../../core/flag.ts';
-import { parseDuration } from '../../core/format.ts';
+import { countText, parseDuration } from '../../core/format.ts';
 import { parseLookupRow } from '../../api/response.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
 import { nothing, recordResult, type Result } from '../../core/result.ts';
@@ -445,37 +445,46 @@ const findIteration = async (
     throw invalidArguments([problem(path, 'rule', `iteration not found: ${JSON.stringify(given)}`)]);
   return found;
 };
-const pickOne = (found: readonly Iteration[], flag: string, what: string): Iteration => {
+const findCurrent = (all: readonly Iteration[]): Iteration => {
+  const found = all.filter(({ status }) => status === 'started');
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
   const names = found.map(({ name }) => JSON.stringify(name)).join(', ');
   throw invalidArguments([
     problem(
-      flag,
+      '--from',
       'required',
       found.length === 0
-        ? `is required: there is no ${what} iteration`
-        : `is required: the ${what} iteration may be ${names}`,
+        ? 'is required: no iteration is in progress'
+        : `is required: these iterations are in progress: ${names}`,
     ),
   ]);
+};
+/** The iteration that starts next. A prompt could only offer earlier iterations, so it would not help. */
+const findNext = (all: readonly Iteration[], from: Iteration): Iteration => {
+  const [next] = all
+    .filter(({ start_date: start, id }) => id !== from.id && start > from.start_date)
+    .sort((a, b) => a.start_date.localeCompare(b.start_date));
+  if (next !== undefined) return next;
+  throw invalidArguments(
+    [problem('--to', 'rule', `no iteration starts after ${JSON.stringify(from.name)}`)],
+    ['opsctl tracker iterations create', 'opsctl tracker iterations list'],
+  );
 };
 const rollover = async (context: Context, values: Values): Promise<Result> => {
   const all = await readIterations(context);
   const from =
     typeof values.from === 'string'
       ? await findIteration(context, values.from, '--from', all)
-      : pickOne(
-          all.filter(({ status }) => status === 'started'),
-          '--from',
-          'current',
-        );
-  const later = all
-    .filter(({ start_date: start, id }) => id !== from.id && start > from.start_date)
-    .sort((a, b) => a.start_date.localeCompare(b.start_date));
+      : findCurrent(all);
   const to =
     typeof values.to === 'string'
       ? await findIteration(context, values.to, '--to', all)
-      : pickOne(later.slice(0, 1), '--to', 'following');
+      : findNext(all, from);
+  if (to.id === from.id)
+    throw invalidArguments([
+      problem('--to', 'rule', `must differ from --from, got ${JSON.stringify(to.name)} for both`),
+    ]);
   const stories = (await context.lookups.call(tracker, tracker.table.iterations.stories, {
     params: { 'iteration-public-id': from.id },
   })) as (Story & { readonly completed: boolean })[];
@@ -485,11 +494,15 @@ const rollover = async (context: Context, values: Values): Promise<Result> => {
     return recordResult(plan, { message: `all stories of ${from.name} are done; no changes were made` });
   if (!context.isDryRun) {
     context.log.info(open.map(({ id, name }) => `  #${id} ${name}`).join('\n'));
-    await context.confirm(`Move these ${open.length} stories from ${from.name} to ${to.name}?`);
+    await context.confirm(
+      `Move ${countText(open.length, 'story', 'stories')} from ${from.name} to ${to.name}?`,
+    );
   }
   const body = { story_ids: open.map(({ id }) => id), iteration_id: to.id };
   await context.call(tracker, tracker.table.stories.bulkUpdate, { body });
-  return recordResult(plan, { message: `${open.length} stories moved from ${from.name} to ${to.name}` });
+  return recordResult(plan, {
+    message: `${countText(open.length, 'story', 'stories')} moved from ${from.name} to ${to.name}`,
+  });
 };
 const rolloverCommand = defineCommand({
   path: ['tracker', 'iterations', 'rollover'],

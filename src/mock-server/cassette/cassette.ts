@@ -100,8 +100,7 @@ const isExchange = (value: unknown): value is Exchange =>
 /** Reads a cassette. A last line without its end was cut off while it was written, and is left out. */
 export const readCassette = async (files: Files, path: string, name = path): Promise<Cassette> => {
   const info = await files.info(path);
-  if (info === undefined)
-    throw new AppError('usage', `there is no cassette ${name}`, { code: 'NO_CASSETTE' });
+  if (info === undefined) throw new AppError('usage', `cassette not found: ${name}`, { code: 'NO_CASSETTE' });
   if (info.kind !== 'file') throw makeDamagedError(name, 1, 'this is not a file');
   if (info.sizeBytes > limits.cassetteBytes)
     throw makeDamagedError(name, 1, `a cassette has at most ${limits.cassetteBytes} bytes`);

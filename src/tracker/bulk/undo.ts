@@ -431,12 +431,12 @@ const actionsText = (actions: readonly UndoAction[]): string => {
   const count = (action: string): number =>
     actions.filter((one) => one.status === 'undo' && one.action === action).length;
   const parts = [
-    `delete ${count('delete')}`,
-    `restore ${count('restore')}`,
-    `create ${count('recreate')} again`,
-    `refuse ${actions.filter(({ status }) => status === 'refused').length}`,
-  ];
-  return parts.join(', ');
+    [count('delete'), 'to delete'],
+    [count('restore'), 'to restore'],
+    [count('recreate'), 'to create again'],
+    [actions.filter(({ status }) => status === 'refused').length, 'refused'],
+  ] as const;
+  return parts.flatMap(([found, what]) => (found === 0 ? [] : [`${found} ${what}`])).join(', ');
 };
 const refuseOtherTarget = async (context: EngineContext, run: UndoRun): Promise<void> => {
   const service = await context.target('tracker');

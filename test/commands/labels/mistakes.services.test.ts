@@ -88,10 +88,7 @@ test.each([
 test('a word that could be an ID is also searched among the titles', async () => {
   await make('Sensitivity');
   const { stderr, code } = await around.run('get', 'Sensitivty');
-  expect([code, stderr]).toEqual([
-    6,
-    expect.stringContaining('there is no label with the id or title "Sensitivty"'),
-  ]);
+  expect([code, stderr]).toEqual([6, expect.stringContaining('label not found: "Sensitivty"')]);
   expect(stderr).toContain('did you mean "Sensitivity"?');
 });
 

@@ -127,6 +127,23 @@ test('wait ends before its limit if a story is deleted, and names the story', as
   expect([ended.code, ended.stderr.includes(String(gone))], ended.stderr).toEqual([6, true]);
 });
 
+test('rollover names the missing iteration instead of an earlier one', async () => {
+  for (const [to, message] of [
+    [[], 'no iteration starts after'],
+    [['--to', 'Sprint 1'], 'must differ from --from'],
+  ] as const) {
+    const refused = await run(['iterations', 'rollover', '--from', 'Sprint 1', ...to, '--dry-run']);
+    expect([refused.code, refused.stderr.includes(message)], refused.stderr).toEqual([2, true]);
+  }
+});
+
+test('a story that does not exist leads to the list of stories', async () => {
+  const missing = await run(['stories', 'get', '999999']);
+  expect(missing.code).toBe(6);
+  expect(missing.stderr).toContain('opsctl tracker stories list');
+  expect(missing.stderr).not.toContain('name:');
+});
+
 test('rollover moves unfinished stories only, in one request', async () => {
   const { body: next } = await server.ask('POST', '/iterations', {
     name: 'Sprint 2',
