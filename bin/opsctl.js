@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Answers --version, root help and TAB from files made by the build; only everything else loads the program.
+// Answers --version, help and TAB from files made by the build; only everything else loads the program.
 // CommonJS, as all of dist is: the loader of ES modules alone costs a fifth of the start of Node.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
@@ -22,7 +22,9 @@ process.on('unhandledRejection', crashed);
 const main = () => require('./load.js').load(join(dist, 'main.js')).main(args).catch(crashed);
 const print = (name) => {
   try {
-    fs.writeSync(1, fs.readFileSync(join(dist, name), 'utf8'));
+    const page = fs.readFileSync(join(dist, name));
+    // A pipe may take a part of the page.
+    for (let at = 0; at < page.length; ) at += fs.writeSync(1, page, at);
   } catch (error) {
     // A closed pipe (`| head`) is the reader's wish, not an error; the program itself reports all others.
     if (error.code !== 'EPIPE') main();
@@ -40,17 +42,23 @@ const isTerminal = () => {
   }
   return require('node:tty').isatty(1);
 };
+/** The page that the build wrote for this line, as wide as a page is without a terminal. */
+const helpFile = () => {
+  if (args.length === 0 || (args.length === 1 && first === 'help')) return 'help.txt';
+  const words = args.slice(0, -1);
+  const asks = ['--help', '-h'].includes(args.at(-1)) && words.every((word) => /^[a-z][a-z0-9-]*$/.test(word));
+  const name = words.length === 0 ? 'help.txt' : join('help', `opsctl.${words.join('.')}.txt`);
+  return asks && fs.existsSync(join(dist, name)) ? name : undefined;
+};
 if (!fs.existsSync(join(dist, 'main.js'))) {
   process.stderr.write('opsctl is not built yet: run `npm ci && npm run build` in its directory\n');
   process.exitCode = 3;
 } else if (args.length === 1 && (first === '--version' || first === '-V')) print('version.txt');
-else if (
-  // On a terminal the page is as wide as that is.
-  process.env.COLUMNS === undefined &&
-  (args.length === 0 || (args.length === 1 && (first === '--help' || first === '-h' || first === 'help'))) &&
-  !isTerminal()
-)
-  print('help.txt');
 else if (first === '__complete' || first === '__describe')
   require('../dist/complete.js').complete(args.slice(1), first === '__describe');
-else main();
+else {
+  const page = helpFile();
+  // On a terminal the page is as wide as that is.
+  if (page !== undefined && process.env.COLUMNS === undefined && !isTerminal()) print(page);
+  else main();
+}

@@ -12,7 +12,8 @@ const directory = (kind: 'cache' | 'config' | 'state', xdg: string | undefined):
 
 /** A file that was kept or named; TAB must not wait for a pipe or read a device. */
 const textOf = (path: string): string => {
-  if (!fs.statSync(path).isFile()) throw new Error(`${path} is no file`);
+  // Most of these files are missing, and an error of Node.js costs more than the whole search.
+  if (fs.statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw new Error(`${path} is no file`);
   return fs.readFileSync(path, 'utf8');
 };
 const lines = (path: string): string[] => textOf(path).split('\n').filter(Boolean);
@@ -173,7 +174,7 @@ const extensionsIn = (directories: readonly string[]): Candidate[] => {
 
 /** Reads a file of the build. The single executable has another reader. */
 export type ReadBuild = (path: string) => string;
-const besideProgram: ReadBuild = (path) => fs.readFileSync(new URL(path, import.meta.url), 'utf8');
+const besideProgram: ReadBuild = (path) => fs.readFileSync(`${import.meta.dirname}/${path}`, 'utf8');
 const treePart = <Part>(read: ReadBuild, name: string): Part =>
   JSON.parse(read(`./tree/${name}.json`)) as Part;
 
@@ -350,7 +351,9 @@ const starting = (all: Iterable<Candidate>, start: string): Candidate[] =>
   [...all].filter(({ word }) => word.startsWith(start));
 
 /** Characters that a terminal obeys or hides, so that the offered name looks like another name. */
-const isShown = (word: string): boolean => !/[\p{Cc}\p{Bidi_Control}\u200b\u2060\ufeff]/u.test(word);
+const isShown = (word: string): boolean =>
+  // V8 builds the sets of the second pattern at its first use.
+  /^[ -~]*$/.test(word) || !/[\p{Cc}\p{Bidi_Control}\u200b\u2060\ufeff]/u.test(word);
 
 /** Records that TAB knows; people write `@ana` for members and teams as often as `ana`. */
 const findKnown = (sources: Sources, source: string, start: string): CompletionResult => {

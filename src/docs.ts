@@ -1,5 +1,5 @@
 import type { Command, Group } from './cli/command.ts';
-import { commandPage, groupPage, rootPage, topics } from './cli/help.ts';
+import { commandPage, groupPage, pageOfCommand, rootPage, topics } from './cli/help.ts';
 import { groups } from './commands/program.ts';
 import { explainable } from './cli/explain.ts';
 import { commandTree, treeFiles } from './cli/list-commands.ts';
@@ -141,6 +141,17 @@ const treeTexts = async (): Promise<Record<string, string>> =>
     ]),
   );
 
+/** The help of each command and group as the program prints it without a terminal, by the words that lead to it. */
+const helpTexts = async (): Promise<Record<string, string>> => {
+  const all = (await listPages()).flatMap(({ commands }) => commands);
+  const lines = all.flatMap(({ path }) => path.map((_, at) => path.slice(0, at + 1).join('.')));
+  const texts = [...new Set(lines)].map(async (line): Promise<[string, string]> => [
+    `help/opsctl.${line}.txt`,
+    pageText(await pageOfCommand(groups, line.split('.')), USUAL_WIDTH),
+  ]);
+  return Object.fromEntries(await Promise.all(texts));
+};
+
 /**
  * All generated files: `dist` files next to the bundle, and `committed` files by their path in the project. A
  * test compares the committed files with the generated text.
@@ -152,6 +163,7 @@ export const writeDocs = async (
   dist: {
     'help.txt': pageText(rootPage(groups, version), USUAL_WIDTH),
     'version.txt': `${version}\n`,
+    ...(await helpTexts()),
     ...(await treeTexts()),
     'tree/explainable.json': JSON.stringify(explainable().map(({ name, summary }) => `${name}\t${summary}`)),
     ...(await referenceFiles(version, existing.date ?? '')),

@@ -274,6 +274,15 @@ const withTopic = (page: Page, topic: Page): Page => ({
   summary: topic.summary,
   blocks: [...page.blocks, ...topic.blocks],
 });
+/** The page of a command or of a group. The build writes each one, for readers that are no terminal. */
+export const pageOfCommand = async (groups: readonly Group[], words: readonly string[]): Promise<Page> => {
+  const [first = ''] = words;
+  const found = findCommand(await findGroup(groups, first).load(words), words);
+  if (found.kind === 'command') return commandPage(found.command);
+  const page = groupPage(groups, found.words, found.commands);
+  const topic = words.length > 1 ? undefined : topics.find(({ name }) => name === first);
+  return topic === undefined ? page : withTopic(page, await topic.load());
+};
 /** The page that `opsctl help <words>` shows: the root, a topic, a group or a command. */
 export const helpPage = async (
   groups: readonly Group[],
@@ -289,13 +298,7 @@ export const helpPage = async (
       return pageResult(await (await import('./topics/texts.ts')).readDocs(words.slice(1), host), host);
     return pageResult(await topic.load(), host);
   }
-  const found = findCommand(await findGroup(groups, first).load(words), words);
-  if (found.kind === 'command') return commandHelp(found.command, host);
-  const page = groupPage(groups, found.words, found.commands);
-  return pageResult(
-    topic === undefined || words.length > 1 ? page : withTopic(page, await topic.load()),
-    host,
-  );
+  return pageResult(await pageOfCommand(groups, words), host);
 };
 
 /** A help page that belongs to no single command. Its text is loaded on demand. */

@@ -226,8 +226,17 @@ put(`${dist}/chunks/jq-thread.mjs`, jqThread.contents);
  */
 const asAscii = (code) =>
   code.replace(/[^\0-\x7f]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/**
+ * The bundler loads its helpers also in files that use none of them, and TAB would wait for them.
+ * @param {string} code
+ */
+const withoutUnusedHelpers = (code) =>
+  code.replace(/,require\("\.\/(?:chunks\/)?rolldown-runtime-[\w-]+\.js"\);/g, ';');
 for (const file of chunksFirst)
-  put(`${dist}/${file.fileName}`, file.type === 'chunk' ? asAscii(file.code) : file.source);
+  put(
+    `${dist}/${file.fileName}`,
+    file.type === 'chunk' ? asAscii(withoutUnusedHelpers(file.code)) : file.source,
+  );
 const made = new Set([...output.map(({ fileName }) => fileName), 'chunks/jq.wasm', 'chunks/jq-thread.mjs']);
 // A program that started from the previous build may still load its chunks, so only old chunks are removed.
 /** @param {string} path */
