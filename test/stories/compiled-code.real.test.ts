@@ -32,7 +32,9 @@ beforeEach(() => {
   directory = join(opsctl.home, 'cache', 'code');
 });
 
-const help = async (env: Record<string, string> = {}): Promise<void> => {
+/** A line that loads the program. Without a width, the help comes from a page of the build. */
+const help = async (given: Record<string, string> = {}): Promise<void> => {
+  const env = { COLUMNS: '80', ...given };
   const { code, stdout, stderr } = await opsctl.run(['tracker', 'labels', 'create', '--help'], { env });
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toContain('opsctl tracker labels create --name <text>');
@@ -153,7 +155,7 @@ test.skipIf(process.platform !== 'linux')(
       hook,
       `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
     );
-    const env = { NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
+    const env = { COLUMNS: '80', NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
     const { code, stdout } = await opsctl.run(['tracker', 'labels', 'create', '--help'], { env });
     expect([code, stdout]).toEqual([0, expect.stringContaining('--name')]);
     const modules = JSON.parse(readFileSync(loaded, 'utf8')) as string[];
@@ -163,6 +165,27 @@ test.skipIf(process.platform !== 'linux')(
     expect(chunks.filter((name) => /^(?:request|extension|stories)$/.test(name))).toEqual([]);
   },
 );
+
+test.each([
+  ['a command', ['tracker', 'labels', 'create', '--help']],
+  ['a group that is a topic', ['mock', '-h']],
+  ['a group of commands', ['kv', 'member', '--help']],
+])('help without a terminal loads no program and prints what the program prints: %s', async (_, words) => {
+  const ready = await opsctl.run(words);
+  expect(existsSync(directory)).toBe(false);
+  const made = await opsctl.run(words, { env: { COLUMNS: '80' } });
+  expect(existsSync(directory)).toBe(true);
+  expect([ready.code, ready.stdout, ready.stderr]).toEqual([0, made.stdout, made.stderr]);
+});
+
+test.each([
+  ['a wrong flag', ['tracker', 'labels', 'create', '--no-such-flag', '--help'], 2],
+  ['an unknown command', ['tracker', 'no-such-group', '--help'], 2],
+  ['a name that is a path', ['..', '--help'], 2],
+])('help answers from a page only if the line is its name: %s', async (_, words, code) => {
+  const ended = await opsctl.run(words);
+  expect([ended.code, ended.stdout]).toEqual([code, '']);
+});
 
 test.skipIf(process.platform === 'win32')(
   'a directory that others can write to is neither used nor written',
