@@ -46,7 +46,8 @@ const isTerminal = () => {
 const helpFile = () => {
   if (args.length === 0 || (args.length === 1 && first === 'help')) return 'help.txt';
   const words = args.slice(0, -1);
-  const asks = ['--help', '-h'].includes(args.at(-1)) && words.every((word) => /^[a-z][a-z0-9-]*$/.test(word));
+  const asks =
+    ['--help', '-h'].includes(args.at(-1)) && words.every((word) => /^[a-z][a-z0-9-]*$/.test(word));
   const name = words.length === 0 ? 'help.txt' : join('help', `opsctl.${words.join('.')}.txt`);
   return asks && fs.existsSync(join(dist, name)) ? name : undefined;
 };

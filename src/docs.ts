@@ -145,10 +145,12 @@ const treeTexts = async (): Promise<Record<string, string>> =>
 const helpTexts = async (): Promise<Record<string, string>> => {
   const all = (await listPages()).flatMap(({ commands }) => commands);
   const lines = all.flatMap(({ path }) => path.map((_, at) => path.slice(0, at + 1).join('.')));
-  const texts = [...new Set(lines)].map(async (line): Promise<[string, string]> => [
-    `help/opsctl.${line}.txt`,
-    pageText(await pageOfCommand(groups, line.split('.')), USUAL_WIDTH),
-  ]);
+  const texts = [...new Set(lines)].map(
+    async (line): Promise<[string, string]> => [
+      `help/opsctl.${line}.txt`,
+      pageText(await pageOfCommand(groups, line.split('.')), USUAL_WIDTH),
+    ],
+  );
   return Object.fromEntries(await Promise.all(texts));
 };
 
