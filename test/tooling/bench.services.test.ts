@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { makeDirectory } from '../support/directory.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+/** A benchmark that starts a program, and waits for it as most of them do: without reading a signal. */
+const stubborn = (place: string, ignores: boolean): string => `
+  import { spawn, spawnSync } from 'node:child_process';
+  const args = ['-e', ${JSON.stringify(ignores ? "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)" : 'setInterval(() => {}, 1000)')}];
+  const { pid } = spawn(process.execPath, args, { stdio: 'ignore' });
+  (await import('node:fs')).writeFileSync(${JSON.stringify(place)}, String(pid));
+  process.stdout.write('ready');
+  spawnSync(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);`;
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    // A process that has ended, but that nobody has waited for, answers as well.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+test.skipIf(process.platform !== 'linux').each([
+  ['ends after it', false],
+  ['ignores it', true],
+])('a signal ends every program that a benchmark started, also one that %s', async (_, ignores) => {
+  const directory = makeDirectory();
+  const place = join(directory, 'pid');
+  writeFileSync(join(directory, 'stubborn.bench.mjs'), stubborn(place, ignores));
+  const child = spawn(process.execPath, [`${root}test/tooling/bench.mjs`, 'stubborn'], {
+    env: { ...process.env, OPSCTL_BENCH_DIRECTORY: directory },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  child.kill('SIGTERM');
+  const [status] = await once(child, 'exit');
+  expect(status).toBe(143);
+  expect(isAlive(Number(readFileSync(place, 'utf8')))).toBe(false);
+});
