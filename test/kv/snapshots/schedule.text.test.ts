@@ -12,6 +12,7 @@ import {
   scheduleText,
 } from '../../../src/kv/snapshots/schedule.ts';
 import { makeDirectory } from '../../support/directory.ts';
+import { kubernetesProblems } from '../../support/kubernetes-schemas.ts';
 
 const minute = 60_000;
 const calendar = {
@@ -246,6 +247,7 @@ const checks: Readonly<Record<Scheduler, (files: Files, directory: string) => vo
   },
   kubernetes: (files) => {
     const objects = parseAllDocuments(Object.values(files).join('')).map((one) => one.toJS());
+    expect(objects.flatMap(kubernetesProblems)).toEqual([]);
     const claims = objects
       .filter(({ kind }) => kind === 'PersistentVolumeClaim')
       .map(({ metadata }) => metadata.name);
@@ -290,6 +292,7 @@ it('Kubernetes: each file that the cluster file names is mounted where the conta
     { name: 'key_file', path: '/etc/kv/key.pem', mountPath: '/etc/kv/key.pem' },
   ];
   const text = await scheduleText('kubernetes', { ...job, clusterFiles });
+  expect(kubernetesProblems(parse(text))).toEqual([]);
   const { containers, volumes } = parse(text).spec.jobTemplate.spec.template.spec;
   const mounts = containers[0].volumeMounts as { name: string; mountPath: string; subPath?: string }[];
   for (const { name, mountPath } of clusterFiles)
@@ -297,4 +300,18 @@ it('Kubernetes: each file that the cluster file names is mounted where the conta
   expect(mounts.map(({ mountPath }) => mountPath)).not.toContain('/etc/opsctl');
   expect(volumes.find(({ name }: { name: string }) => name === 'files').secret.secretName).toMatch(/-files$/);
   expect(text).toContain('--from-file=ca_file=/home/ana/pki/ca.pem --from-file=key_file=/etc/kv/key.pem');
+});
+
+it.each([
+  ['schedule:', 'shedule:'],
+  ['concurrencyPolicy: Forbid', 'concurrencyPolicy: Never'],
+  ['restartPolicy: Never', 'restartPolicy: Always'],
+  ['readOnly: true', 'readonly: true'],
+  ['runAsNonRoot: true', 'runAsNonRoot: "true"'],
+  ['emptyDir: {}', 'emptyDir: {}\n              configMap: {name: a}'],
+  ['name: opsctl-snapshot-prod', 'name: opsctl_snapshot_prod'],
+])('the schema of a CronJob rejects %j as %j', async (right, wrong) => {
+  const text = await scheduleText('kubernetes', job);
+  expect(kubernetesProblems(parse(text))).toEqual([]);
+  expect(kubernetesProblems(parse(text.replace(right, wrong)))).not.toEqual([]);
 });
