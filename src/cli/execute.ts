@@ -330,7 +330,7 @@ const isConfig = (path: Command['path']): boolean => path[0] === 'config';
 /** The settings of this run; no output shows their secrets. */
 const settingsFor = ({ host, redactor }: Run, { path }: Command, globals: Globals): Settings => {
   const settings = loadSettings(host, settingFlags(globals));
-  for (const secret of secretsOf(settings)) redactor.hide(secret);
+  for (const secret of secretsOf(settings, host.env)) redactor.hide(secret);
   if (!isConfig(path)) refuseLongSecrets(settings);
   return showsSettings(path) ? settings : checkedSettings(settings);
 };

@@ -1,6 +1,6 @@
 import { type Command, defineCommand, type Group, findCommand, findGroup } from '../cli/command.ts';
 import { globalFlags, readSettingValue } from '../cli/options.ts';
-import { readProfiles } from '../config/load.ts';
+import { readProfiles, secretsInSetting } from '../config/load.ts';
 import { configFile, settingRows } from '../config/settings.ts';
 import {
   changeProfiles,
@@ -47,9 +47,9 @@ export const get = defineCommand({
         tryThis: [`opsctl config set ${key.key} ${key.secret ? '--stdin' : '…'}`],
       });
     }
-    if (key.secret && !values.reveal)
+    if (!values.reveal && (key.secret || secretsInSetting(key, setting.value).length > 0))
       throw usageError(
-        `${key.key} is a secret; it is printed only with --reveal`,
+        `${key.key} ${key.secret ? 'is' : 'contains'} a secret; it is printed only with --reveal`,
         [],
         [`opsctl config get ${key.key} --reveal`],
       );

@@ -6,9 +6,18 @@ import { pathParts } from '../core/file-name.ts';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/result.ts';
 import { AppError, problem } from '../core/problem.ts';
+import { isSecretName, secretsInForm, secretsInUrl } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
-import { findSettingKey, keys, configFile, directoriesOf, type Setting, type Settings } from './settings.ts';
+import {
+  findSettingKey,
+  type Key,
+  keys,
+  configFile,
+  directoriesOf,
+  type Setting,
+  type Settings,
+} from './settings.ts';
 
 /** The configuration file: profiles by name, each a flat map of keys, and the default profile. */
 export type Profiles = {
@@ -198,12 +207,27 @@ export const refuseLongSecrets = (settings: Settings): void => {
     if (found !== undefined) refuseLongSecret('config', `${key} (${found.origin})`, found.value);
   }
 };
-/** Values that must never be shown, from any source. */
-export const secretsOf = (settings: Settings): string[] =>
-  keys.flatMap(({ key, secret, orPath }) => {
-    const found = secret ? settings.get(key)?.value : undefined;
-    return found === undefined || (orPath && !isKeyContent(found)) ? [] : [found];
+const VARIABLE_PREFIX = 'OPSCTL_';
+/** The secrets of one setting: its value, or what an address or the fields of a request contain. */
+export const secretsInSetting = ({ secret, orPath }: Key, value: string): string[] => {
+  const whole = secret && (!orPath || isKeyContent(value)) ? [value] : [];
+  return [...whole, ...secretsInUrl(value), ...secretsInForm(value)];
+};
+const proxyVariable = /^(https?|all)_proxy$/i;
+/** Variables of this program with the name of a secret, and the passwords of proxies. */
+const secretsInEnvironment = (env: Host['env']): string[] =>
+  Object.entries(env).flatMap(([name, value = '']) => {
+    if (proxyVariable.test(name)) return secretsInUrl(value.includes('://') ? value : `http://${value}`);
+    return name.startsWith(VARIABLE_PREFIX) && isSecretName(name) ? [value.trim()] : [];
   });
+/** Values that must never be shown, from any source. */
+export const secretsOf = (settings: Settings, env: Host['env']): string[] => [
+  ...keys.flatMap((key) => {
+    const found = settings.get(key.key)?.value;
+    return found === undefined ? [] : secretsInSetting(key, found);
+  }),
+  ...secretsInEnvironment(env),
+];
 
 const others: readonly (readonly [string, string])[] = [
   ['OPSCTL_PROFILE', 'Profile to use'],
@@ -241,7 +265,6 @@ export const environmentRows = (): (readonly [string, string])[] => [
   ...keys.flatMap(({ env, summary }) => (env === undefined ? [] : [[env, summary] as const])),
   ...others,
 ];
-const VARIABLE_PREFIX = 'OPSCTL_';
 /** Set by opsctl for the program that `auth exec` runs, which may run opsctl. */
 const variablesForPrograms = ['TOKEN_FILE'];
 /**

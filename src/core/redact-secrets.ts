@@ -107,6 +107,25 @@ export const redactedUrl = (url: string): string => {
   ].join('');
 };
 
+const parseAddress = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
+/** The values under secret names in a query or a form body, as written and decoded. */
+export const secretsInForm = (text: string): string[] =>
+  text.split('&').flatMap((pair) => {
+    const at = pair.indexOf('=');
+    const value = pair.slice(at + 1);
+    return at > 0 && isSecretName(decodeText(pair.slice(0, at))) ? [value, decodeText(value)] : [];
+  });
+/** The secrets of a URL, to mask them in other output: its password, or the user if that is all, and its secret parameters. */
+export const secretsInUrl = (text: string): string[] => {
+  const url = parseAddress(text);
+  if (url === undefined) return [];
+  const isWebUser = url.password === '' && /^https?:$/.test(url.protocol);
+  const credential = isWebUser ? url.username : url.password;
+  return [credential, decodeText(credential), ...secretsInForm(url.search.slice(1))].filter(
+    (one) => one !== '',
+  );
+};
+
 const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 
 const redactedHeader = (name: string, value: string): string => {

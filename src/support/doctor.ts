@@ -242,7 +242,7 @@ const gatherFindings = async (looks: Looks): Promise<File[]> => {
 export const writeBundle = async (context: EngineContext, file: string, looks: Looks): Promise<Result> => {
   const { host, settings } = context;
   const redactor = makeRedactor();
-  for (const secret of secretsOf(settings)) redactor.hide(secret);
+  for (const secret of secretsOf(settings, host.env)) redactor.hide(secret);
   const files = [
     json('versions.json', versions(context)),
     json('configuration.json', configuration(context)),

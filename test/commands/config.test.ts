@@ -102,6 +102,12 @@ describe('secrets', () => {
     expect(await run('get', { key: 'labels.token', reveal: true })).toBe('env-token\n');
   });
 
+  test('the password in an address is printed only with --reveal', async () => {
+    const given = { flags: { 'labels.url': 'https://ada:secret-1@x.example' } };
+    await expect(run('get', { key: 'labels.url' }, given)).rejects.toMatchObject({ category: 'usage' });
+    expect(await run('get', { key: 'labels.url', reveal: true }, given)).toContain('secret-1');
+  });
+
   test('an empty stdin without a terminal is a usage error', async () => {
     await expect(run('set', { key: 'tracker.token', stdin: true }, work)).rejects.toMatchObject({
       category: 'usage',

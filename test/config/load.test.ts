@@ -118,8 +118,29 @@ test('all secrets in force are known to the redactor', () => {
   expect(
     secretsOf(
       load({}, { OPSCTL_LABELS_TOKEN: 'l', OPSCTL_CLIENT_SECRET: 'c', OPSCTL_ACCESS_TOKEN: 'a' }),
+      {},
     ).sort(),
   ).toEqual(['a', 'c', 'l', 'profile-token']);
+});
+
+test('the secrets inside addresses, fields and variables are known to the redactor', () => {
+  const settings = load(
+    {},
+    {
+      OPSCTL_TRACKER_URL: 'https://ada:p%40ss-word@tracker.example',
+      OPSCTL_TOKEN_PARAMS: 'client_secret=form-secret&audience=a',
+    },
+  );
+  const env = {
+    HTTPS_PROXY: 'proxy-user:proxy-password@proxy.example:3128',
+    OPSCTL_KV_PASSWORD: 'kv-password',
+    OTHER_TOKEN: 'of-another-program',
+  };
+  const secrets = secretsOf(settings, env);
+  expect(secrets).toEqual(
+    expect.arrayContaining(['p%40ss-word', 'p@ss-word', 'form-secret', 'proxy-password', 'kv-password']),
+  );
+  expect(secrets).not.toContain('of-another-program');
 });
 
 describe('an error names a malformed file and its problem; the file never counts as empty', () => {
