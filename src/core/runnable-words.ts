@@ -19,14 +19,71 @@ const nameOf = (program: string): string => program.replace(/^.*\//, '');
 type Place = { readonly root?: string; readonly directory?: string; readonly path?: string };
 /**
  * A word of a command line that names a file to run. `script`: a file if it exists. `guess`: behind a flag
- * that no table describes, so that it counts only if it names a file that can be run. `unlisted`: a command or a text that may
- * start programs that no word names.
+ * that no table describes, so that it counts only if it names a file that can be run. `code`: a file or a directory from which a
+ * program loads code. `unlisted`: a command or a text that may start programs that no word names.
  */
 export type RunnableWord = Place & {
   readonly word: string;
-  readonly kind: 'program' | 'script' | 'guess' | 'unlisted';
+  readonly kind: 'program' | 'script' | 'guess' | 'code' | 'unlisted';
 };
 const unlistedPart = (word: string): RunnableWord => ({ word, kind: 'unlisted' });
+
+/** Variables that make a trusted program run other code: of loaders, interpreters, git, and programs that start others. */
+const CODE_VARIABLES = [
+  ...[
+    'LD_PRELOAD',
+    'LD_AUDIT',
+    'LD_LIBRARY_PATH',
+    'DYLD_\\w+',
+    'GCONV_PATH',
+    'OPENSSL_(?:CONF|MODULES|ENGINES)',
+  ],
+  ...[
+    'BASH_ENV',
+    'ENV',
+    'ZDOTDIR',
+    'PROMPT_COMMAND',
+    'PYTHON(?:PATH|HOME|STARTUP|USERBASE|PYCACHEPREFIX|BREAKPOINT)',
+  ],
+  ...[
+    'NODE_(?:OPTIONS|PATH)',
+    'PERL(?:5LIB|LIB|5OPT|5DB)',
+    'RUBY(?:LIB|OPT)',
+    'GEM_(?:PATH|HOME)',
+    'BUNDLE_GEMFILE',
+  ],
+  ...[
+    '_JAVA_OPTIONS',
+    'J(?:AVA_TOOL|DK_JAVA)_OPTIONS',
+    'CLASSPATH',
+    'LUA_(?:C?PATH|INIT)\\w*',
+    'PHPRC',
+    'PHP_INI_SCAN_DIR',
+  ],
+  ...[
+    'GIT_(?:SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|DIR|COMMON_DIR)',
+    'GIT_CONFIG\\w*',
+  ],
+  ...[
+    '\\w*(?:EDITOR|PAGER|ASKPASS)',
+    'VISUAL',
+    'BROWSER',
+    'LESS(?:OPEN|CLOSE)',
+    '(?:RSYNC|CVS)_RSH',
+    'TAR_OPTIONS',
+  ],
+].join('|');
+const isCodeVariable = new RegExp(`^(?:${CODE_VARIABLES})$`);
+/** What a variable makes programs run. A value without a path is a name or a flag that opsctl cannot follow. Pure. */
+export const variablePrograms = (name: string, value: string, place: Place = {}): RunnableWord[] =>
+  isCodeVariable.test(name)
+    ? value
+        .split(/[:\s=,;]+/)
+        .filter((word) => word !== '')
+        .map((word) =>
+          word.includes('/') ? { ...place, word, kind: 'code' } : unlistedPart(`${name}=${value}`),
+        )
+    : [];
 
 const roles = [
   'plain',
@@ -78,8 +135,9 @@ const textPrograms = (text: string, place: Place): RunnableWord[] =>
     : [...codePrograms(text, place, 'shell'), ...(isComputed(text) ? [unlistedPart(text)] : [])];
 const isAssignment = /^\s*\w+\+?=/;
 /** Words that build a command, read one, or change where a shell finds it. */
-const computesCommand =
-  /(?:^|[\s;&|(!])(?:eval|trap|alias|read|mapfile|readarray|hash|enable|compgen)(?=\s|$)|(?<![\w/.-])(?:-[a-z]+)?(?:PATH|LD_\w+|ENV|BASH_ENV|IFS|CDPATH)(?![\w/.-])/;
+const computesCommand = new RegExp(
+  `(?:^|[\\s;&|(!])(?:eval|trap|alias|read|mapfile|readarray|hash|enable|compgen)(?=\\s|$)|(?<![\\w/.-])(?:-[a-z]+)?(?:PATH|IFS|CDPATH|LD_\\w+|${CODE_VARIABLES})(?![\\w/.-])`,
+);
 /** A shell reads the commands from its input or from the output of a command. */
 const readsInputOf = /(?:^|[\s;&|(!])(?:\.|source)\s+(?:<|\/dev\/|\/proc\/)/;
 /** Returns whether a shell text may start a program whose name it does not contain literally. */
@@ -206,13 +264,9 @@ const readWord = (flags: Wrapper, reading: Reading, word: string): 'read' | 'unk
   const assigned = flags.assigns === true ? /^\w+=/.exec(word)?.[0] : undefined;
   if (assigned === undefined) return readOperand(flags, reading, word);
   reading.assigned.push(word);
-  if (/^(?:LD_PRELOAD|LD_AUDIT|BASH_ENV|ENV)=/.test(word))
-    for (const one of word
-      .slice(assigned.length)
-      .split(/[:\s]+/)
-      .filter(Boolean))
-      reading.found.push({ ...reading.place, word: one, kind: 'script' });
-  if (assigned === 'PATH=') reading.place = { ...reading.place, path: word.slice(assigned.length) };
+  const value = word.slice(assigned.length);
+  reading.found.push(...variablePrograms(assigned.slice(0, -1), value, reading.place));
+  if (assigned === 'PATH=') reading.place = { ...reading.place, path: value };
   return 'read';
 };
 /** Reads flags, assignments and operands. Returns false at a flag that the table does not describe. */

@@ -2,7 +2,7 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { childPath, type FileName, pathParts } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
 import { shellLine } from '../core/shell.ts';
-import { type RunnableWord, runnableWords } from '../core/runnable-words.ts';
+import { type RunnableWord, runnableWords, variablePrograms } from '../core/runnable-words.ts';
 import type { FileInfo, Files, Host, Incoming } from './host.ts';
 
 /**
@@ -97,6 +97,29 @@ export const findTrustProblem = async (
   }
   return undefined;
 };
+/**
+ * Like `findTrustProblem`, and a file that does not exist is a problem if other users can create it, also in a directory with
+ * the sticky bit. A directory stands for the files in it.
+ */
+const findPlantProblem = async (
+  host: Looking,
+  path: string,
+  more: readonly number[],
+): Promise<TrustProblem | undefined> => {
+  const found = await findTrustProblem(host, path, more);
+  if (found !== undefined || host.platform === 'win32') return found;
+  let last: { readonly at: string; readonly info: FileInfo } | undefined;
+  for await (const [at, info] of pathParts(host.files, path)) last = { at, info };
+  if (last === undefined) return undefined;
+  const { at, info } = last;
+  if (info.kind !== 'directory' || (info.mode & 0o002) === 0 || (await isReadOnly(host, at, 'other users')))
+    return undefined;
+  return {
+    path: at,
+    reason: `other users can create files in ${at}, mode ${modeText(info)}`,
+    fix: shellLine(['chmod', 'go-w', at]),
+  };
+};
 /** Returns whether only this user can own, enter and replace the directory, or whether only this user could create it there. */
 export const isPrivateOrMissing = async (host: Looking, path: string): Promise<boolean> => {
   if ((await findTrustProblem(host, path)) !== undefined) return false;
@@ -115,23 +138,24 @@ const mayRun = ({ mode, uid }: FileInfo, user: number): boolean | 'unknown' => {
 /**
  * Returns the file that a command name starts: the first one on PATH that this user may run, as the system looks it up. If the
  * groups of the user decide, it returns the files before that one too. `inside`: the path below a new root directory.
+ * `planted` are the paths before it, which would start if another user created them.
  */
 const findPrograms = async (
   { files, env, cwd, uid }: Pick<Host, 'files' | 'env' | 'cwd' | 'uid'>,
   program: string,
   inside: (path: string) => string,
-): Promise<string[]> => {
-  if (program.includes('/')) return [inside(resolve(cwd, program))];
-  const found: string[] = [];
+): Promise<{ readonly found: string[]; readonly planted: string[] }> => {
+  if (program.includes('/')) return { found: [inside(resolve(cwd, program))], planted: [] };
+  const [found, planted]: [string[], string[]] = [[], []];
   for (const directory of (env['PATH'] ?? '').split(':')) {
     const path = inside(join(resolve(cwd, directory), program));
     const real = await files.realPath(path).catch(() => undefined);
     const info = real === undefined ? undefined : await files.info(real);
     const isRunnable = info?.kind === 'file' && mayRun(info, uid);
-    if (isRunnable !== false) found.push(path);
+    (isRunnable === false ? planted : found).push(path);
     if (isRunnable === true) break;
   }
-  return found;
+  return { found, planted };
 };
 const distrustError = (what: string, { reason, fix }: TrustProblem): AppError =>
   new AppError('unsafe', `refused to use ${what}: ${reason}`, {
@@ -146,21 +170,25 @@ export const assertTrusted = async (host: Looking, what: string, path: string): 
   const found = await findTrustProblem(host, path);
   if (found !== undefined) throw distrustError(what, found);
 };
+/** Files that a word runs, and paths that it would run if they existed. */
+type ProgramFiles = { readonly found: readonly string[]; readonly planted: readonly string[] };
 /** The files that a word of a command line runs. A wrapper may change the root, the directory and the search path. */
 const filesOf = async (
   host: Host,
   { word, kind, root, directory, path }: RunnableWord,
-): Promise<string[]> => {
-  if (kind === 'unlisted') return [];
+): Promise<ProgramFiles> => {
+  if (kind === 'unlisted') return { found: [], planted: [] };
   const cwd = resolve(root === undefined ? host.cwd : '/', directory ?? '.');
   const env = path === undefined ? host.env : { ...host.env, PATH: path };
   const inside = (at: string): string => (root === undefined ? at : join(resolve(host.cwd, root), at));
   const { files, uid } = host;
-  const paths =
+  if (kind === 'code') return { found: [], planted: [inside(resolve(cwd, word))] };
+  const programs =
     kind === 'script'
-      ? [inside(resolve(cwd, word))]
+      ? { found: [inside(resolve(cwd, word))], planted: [] }
       : await findPrograms({ files, env, cwd, uid }, word, inside);
-  if (kind === 'program') return paths;
+  if (kind === 'program') return programs;
+  const paths = programs.found;
   const exists = await Promise.all(
     paths.map(async (at) => {
       const real = await host.files.realPath(at).catch(() => undefined);
@@ -171,18 +199,26 @@ const filesOf = async (
       return info.kind === 'file' && (kind === 'script' || mayRun(info, host.uid) !== false);
     }),
   );
-  return paths.filter((_, i) => exists[i]);
+  return { found: paths.filter((_, i) => exists[i]), planted: [] };
 };
 export const findProgramTrustProblem = async (
   host: Host,
   words: readonly string[],
   more: readonly number[] = [],
 ): Promise<TrustProblem | undefined> => {
-  for (const word of runnableWords(words))
-    for (const path of await filesOf(host, word)) {
-      const found = await findTrustProblem(host, path, more);
-      if (found !== undefined) return found;
+  // A program inherits the variables of this one.
+  const inherited = Object.entries(host.env).flatMap(([name, value = '']) => variablePrograms(name, value));
+  for (const word of [...runnableWords(words), ...inherited]) {
+    const { found, planted } = await filesOf(host, word);
+    for (const path of found) {
+      const problem = await findTrustProblem(host, path, more);
+      if (problem !== undefined) return problem;
     }
+    for (const path of planted) {
+      const problem = await findPlantProblem(host, path, more);
+      if (problem !== undefined) return problem;
+    }
+  }
   return undefined;
 };
 /** Throws if other users could replace a program of this command line. */

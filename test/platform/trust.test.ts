@@ -8,6 +8,7 @@ import { nodeFiles } from '../../src/platform/node/files.ts';
 import { sh } from '../../src/core/shell.ts';
 import { unlistedParts } from '../../src/core/runnable-words.ts';
 import { trustFunctions } from '../../src/kv/upgrade/supervisors/member-process.ts';
+import { partlyMade } from '../support/context.ts';
 import { makeDirectory } from '../support/directory.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -292,6 +293,12 @@ describe('the files that a command line runs', () => {
     ['systemd-run', '-p', 'ExecStartPre=HOOK', 'true'],
     ['systemd-run', '--property=ExecStopPost=-+HOOK --now', '--', 'true'],
     ['env', 'LD_PRELOAD=OPEN', 'true'],
+    ['env', 'PYTHONSTARTUP=OPEN', 'true'],
+    ['env', 'NODE_OPTIONS=--require=OPEN', 'true'],
+    ['sudo', '-n', 'PERL5LIB=/usr/lib:OPEN', 'true'],
+    ['env', 'GIT_SSH_COMMAND=sh OPEN', 'true'],
+    ['env', 'GIT_CONFIG_GLOBAL=OPEN', 'true'],
+    ['env', 'MANPAGER=sh OPEN', 'true'],
     ['python3', '-c', "import os; os.system('HOOK --now')"],
     ['perl', '-e', 'exec "HOOK"'],
     ['awk', 'BEGIN{system("HOOK")}'],
@@ -354,6 +361,41 @@ describe('the files that a command line runs', () => {
   });
 });
 
+describe.runIf(isRoot)('what other users can create', () => {
+  /** Judges a command with variables of this program; SHARED is a directory like /tmp. */
+  const judge = async (variables: Readonly<Record<string, string>>): Promise<string | undefined> => {
+    mkdirSync(join(home, 'shared'));
+    chmodSync(join(home, 'shared'), 0o1777);
+    const env = Object.fromEntries(
+      Object.entries(variables).map(([name, value]) => [
+        name,
+        value.replaceAll('SHARED', join(home, 'shared')),
+      ]),
+    );
+    const cwd = join(home, 'shared');
+    const host = partlyMade<Host>({ files: nodeFiles, uid: 0, env, cwd, platform: 'linux' });
+    return (await findProgramTrustProblem(host, ['true']))?.path;
+  };
+  it.each<Record<string, string>>([
+    { PATH: 'SHARED:/usr/bin' },
+    { PATH: 'SHARED/missing:/usr/bin' },
+    { PATH: ':/usr/bin' },
+    { PATH: '.:/usr/bin' },
+    { PATH: '/usr/bin', PYTHONPATH: 'SHARED' },
+    { PATH: '/usr/bin', LD_PRELOAD: 'SHARED/missing.so' },
+    { PATH: '/usr/bin', NODE_OPTIONS: '--import=SHARED/x.mjs' },
+  ])('refuses a program with the variables %j', async (variables) => {
+    expect(await judge(variables)).toBe(join(home, 'shared'));
+  });
+  it.each<Record<string, string>>([
+    { PATH: '/usr/bin:SHARED' },
+    { PATH: '/missing:/usr/bin' },
+    { PATH: '/usr/bin', PYTHONPATH: '/usr/lib', PYTHONUNBUFFERED: '1', NODE_OPTIONS: '--no-warnings' },
+  ])('allows a program with the variables %j', async (variables) => {
+    expect(await judge(variables)).toBeUndefined();
+  });
+});
+
 describe('the programs that opsctl cannot list', () => {
   it.each<readonly string[]>([
     ['sh', '-c', 'D=/opt; $D/hook'],
@@ -362,6 +404,10 @@ describe('the programs that opsctl cannot list', () => {
     ['sh', '-c', '/o\\pt/hook'],
     ['sh', '-c', 'eval "/opt/hook"'],
     ['sh', '-c', 'PATH=/opt; hook'],
+    ['sh', '-c', 'PYTHONPATH=/tmp/evil python3 /opt/tool.py'],
+    ['sh', '-c', 'export NODE_OPTIONS=--require=evil; node /opt/tool.js'],
+    ['env', 'PERL5OPT=-Mevil', '/opt/tool'],
+    ['env', 'GIT_PAGER=less', '/opt/tool'],
     ['bash', '-c', '/opt/{a,b}'],
     ['bash', '-c', 'read -r x < /opt/list && command'],
     ['su', 'etcd', '-c', '`cat /opt/name`'],
