@@ -193,9 +193,38 @@ const listHostVariables = ({ lines }: Reading): string[] => [
     /^(1|yes|true|on)$/i.test(value) ? ['variables of the host'] : [],
   ),
 ];
-/** Reads the variables of `Environment=` and then of `EnvironmentFile=`, which overrides them. */
-const readVariables = async (reading: Reading): Promise<void> => {
+/** Directories of the manager's settings; a file in a later one replaces the file of the same name. */
+const managerDirectories = ['/usr/lib/systemd', '/usr/local/lib/systemd', '/run/systemd', '/etc/systemd'];
+/**
+ * The lines `DefaultEnvironment=` of the manager, which every service of the host receives. A unit outside of
+ * the directories of the host, for example in a repository, belongs to no known host. The variables of the
+ * program that runs a container do not reach the container.
+ */
+const readManager = async (path: string, reader: SourceReader): Promise<Line[]> => {
+  if (!unitDirectories.includes(directoryOf(path)) || path.endsWith('.container')) return [];
+  const files = new Map<string, string>();
+  let main: string | undefined;
+  for (const directory of managerDirectories) {
+    if ((await reader.read(`${directory}/system.conf`)) !== undefined) main = `${directory}/system.conf`;
+    for (const file of await reader.list(`${directory}/system.conf.d`))
+      if (file.endsWith('.conf')) files.set(file, `${directory}/system.conf.d/${file}`);
+  }
+  const dropIns = [...files].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, file]) => file);
+  const lines: Line[] = [];
+  for (const file of main === undefined ? dropIns : [main, ...dropIns])
+    lines.push(...unitLines((await reader.read(file)) ?? '', file));
+  return effective(
+    lines.filter(({ section }) => section === 'Manager'),
+    'DefaultEnvironment',
+  );
+};
+/**
+ * Reads the variables of the manager, of `Environment=` and of `EnvironmentFile=`. A later source overrides an
+ * earlier one.
+ */
+const readVariables = async (reading: Reading, manager: readonly Line[]): Promise<void> => {
   const { lines, env, unread } = reading;
+  for (const line of manager) addAssignments(reading, line);
   for (const line of effective(lines, 'Environment')) addAssignments(reading, line);
   for (const line of effective(lines, 'EnvironmentFile')) await readEnvironmentLine(reading, line);
   for (const line of effective(lines, 'PodmanArgs'))
@@ -353,6 +382,7 @@ export const readUnit = async (text: string, path: string, reader: SourceReader)
   const instances = /@\.\w+$/.test(full) ? await listInstances(unit.path, parseName(full), reader) : [];
   const missing = owner !== undefined && owner.found === undefined ? [`unit ${owner.name}`] : [];
   const replaced = await replacedBy(unit.path, reader);
+  const manager = await readManager(unit.path, reader);
   const starts: ReadStart[] = [];
   const withText: SourceReader = {
     ...reader,
@@ -364,7 +394,7 @@ export const readUnit = async (text: string, path: string, reader: SourceReader)
     const included = effective(lines, '.include').map(({ value }) => value);
     const unread = new Set([...missing, ...replaced, ...included]);
     const reading = { lines, name, reader: withText, env: {}, origins: new Map<string, Origin>(), unread };
-    await readVariables(reading);
+    await readVariables(reading, manager);
     starts.push(...(await startsOf(reading, instances.length === 0 ? '' : one)));
   }
   return starts;

@@ -85,6 +85,27 @@ describe('settings of a file keep their place', () => {
     };
     expect(await findings(unit, '3.5', dropIn)).toEqual(['--proxy /f.d/10.conf:3']);
   });
+  it('variables of the service manager, which the unit and its files override', async () => {
+    const path = '/etc/systemd/system/etcd.service';
+    const text = '[Service]\nExecStart=/usr/bin/etcd --name n1\n';
+    const manager = '[Manager]\nDefaultEnvironment=ETCD_PROXY=on ETCD_LOGGER=capnslog\n';
+    const keys = async (files: Record<string, string>, at = path, unit = text) => {
+      const { starts } = await readSource(unit, at, readerOf(files));
+      return lintStarts(starts, '3.5')
+        .filter(({ level }) => level === 'fail')
+        .map(({ key, origin }) => `${key} ${origin?.path}:${origin?.line}`);
+    };
+    const main = '/etc/systemd/system.conf';
+    expect(await keys({ [main]: manager })).toEqual([`ETCD_LOGGER ${main}:2`]);
+    expect(await keys({ [main]: manager, '/usr/lib/systemd/system.conf': '' })).toHaveLength(1);
+    const dropIn = '/etc/systemd/system.conf.d/10.conf';
+    expect(await keys({ [dropIn]: manager })).toEqual([`ETCD_LOGGER ${dropIn}:2`]);
+    expect(await keys({ [main]: manager, [dropIn]: '[Manager]\nDefaultEnvironment=\n' })).toEqual([]);
+    const own = '[Service]\nEnvironment=ETCD_LOGGER=zap\nExecStart=/usr/bin/etcd --name n1\n';
+    expect(await keys({ [main]: manager }, path, own)).toEqual([]);
+    // A unit outside of the directories of the host belongs to no known host.
+    expect(await keys({ [main]: manager }, '/repository/etcd.service')).toEqual([]);
+  });
   it('the configuration file of a unit', async () => {
     const unit = '[Service]\nExecStart=/usr/bin/etcd --config-file=/c.yml\n';
     expect(await findings(unit, '3.5', { '/c.yml': 'name: n1\nlogger: capnslog\n' })).toEqual([
