@@ -70,7 +70,7 @@ const lazyNetwork = (env: Env): Network => {
     listen: async (handler, at) => (await import('./listen.ts')).listen(handler, at),
     canConnect: async (host, port, timeoutMs) =>
       (await import('./network.ts')).canConnect(host, port, timeoutMs),
-    probe: async (url, timeoutMs) => (await import('./ports.ts')).probe(url, timeoutMs),
+    probe: async (...asked) => (await import('./ports.ts')).probe(...asked),
     freePorts: async (count) => (await import('./ports.ts')).freePorts(count),
     close: async () => (await outgoing)?.close(),
   };

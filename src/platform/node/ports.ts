@@ -111,7 +111,7 @@ const open = (url: URL, host: string): Socket | TLSSocket => {
 const answerOf = (text: string, isTls: boolean): Probed['answer'] =>
   text.startsWith('HTTP/') && (isTls || / 200 /.test(text.split('\r\n')[0] ?? '')) ? 'accepted' : 'rejected';
 
-export const probe = (address: string, timeoutMs: number): Promise<Probed> =>
+export const probe = (address: string, timeoutMs: number, hostName?: string): Promise<Probed> =>
   new Promise((resolve) => {
     const url = new URL(address);
     const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -134,7 +134,9 @@ export const probe = (address: string, timeoutMs: number): Promise<Probed> =>
     socket.once('connect', () => (isConnected = true));
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
       look();
-      socket.write(`GET ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`);
+      socket.write(
+        `GET ${url.pathname} HTTP/1.1\r\nHost: ${hostName ?? url.host}\r\nConnection: close\r\n\r\n`,
+      );
     });
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');

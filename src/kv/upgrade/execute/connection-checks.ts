@@ -167,6 +167,7 @@ const probes = {
   certificate: 'clients without a certificate',
   plain: 'clients without TLS',
   user: 'clients without a user',
+  'host-name': 'requests for another host name',
   'peer-certificate': 'peers without a certificate',
   'peer-plain': 'peers without TLS',
 } as const;
@@ -176,8 +177,13 @@ const names = Object.keys(probes) as Probe[];
 const probeMs = 2000;
 const plainOf = (url: string): string => url.replace(/^https:/, 'http:');
 type Asking = Pick<Checking, 'host' | 'access' | 'cluster' | 'plan'>;
-const answerAt = async ({ host }: Asking, url: string): Promise<Answer | undefined> =>
-  (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs)).answer;
+const answerAt = async ({ host }: Asking, url: string, hostName?: string): Promise<Answer | undefined> =>
+  (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs, hostName)).answer;
+/**
+ * A name that no list of hosts contains (RFC 2606). The servers compare the name only without TLS: 421 on real
+ * 3.4 and 3.5.
+ */
+const foreignName = 'opsctl.invalid';
 /** CERTIFICATE_NAME: with authentication the gateway of 3.4 and later versions rejects a certificate with a Common Name. */
 const rejections = ['USER_NEEDED', 'PERMISSION_DENIED', 'UNAUTHENTICATED', 'CERTIFICATE_NAME'];
 /** Reads a key without a user, with only the client certificate. */
@@ -208,6 +214,7 @@ const seeAccess = async (asking: Asking, name: string): Promise<AccessSeen> => {
     certificate: isTls ? answerAt(asking, client_url) : undefined,
     plain: isTls ? answerAt(asking, plainOf(client_url)) : undefined,
     user: userAnswer(asking, client_url),
+    'host-name': isTls ? undefined : answerAt(asking, client_url, foreignName),
     'peer-certificate': isPeerTls ? answerAt(asking, peer) : undefined,
     'peer-plain': isPeerTls ? answerAt(asking, plainOf(peer)) : undefined,
   };

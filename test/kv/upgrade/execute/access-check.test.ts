@@ -67,6 +67,28 @@ describe('anonymous connections', () => {
       });
     },
   );
+  it('a list of hosts rejects other names before and after the start', async () => {
+    const small = smallCluster('upgrade');
+    const plan = await small.plan();
+    const { cluster, access, driver } = small;
+    const asked: (string | undefined)[] = [];
+    let answer: Probed = { answer: 'rejected' };
+    const probe = async (_: string, __: number, name?: string): Promise<Probed> => {
+      asked.push(name);
+      return name === undefined ? {} : answer;
+    };
+    const host = { ...small.host, network: { ...small.host.network, probe } };
+    const run = runOn(host, { cluster, access, plan }, driver);
+    const gate = openGate(run, 'n2', plan.from);
+    await recordAccess(run, stop);
+    expect(asked).toContain('opsctl.invalid');
+    expect(await accessIsKept(gate)).toMatchObject({ ok: true, detail: naming('host name', 'as before') });
+    answer = { answer: 'accepted' };
+    expect(await accessIsKept(gate)).toMatchObject({ ok: false, isFinal: true });
+    await expect(passGate(gate, 0)).rejects.toBeInstanceOf(MemberFailure);
+    answer = {};
+    expect(await accessIsKept(gate)).toMatchObject({ ok: false, detail: naming('not respond') });
+  });
   it('the record of the first stop of a run counts', async () => {
     const { run, gate } = await scene({ certificate: 'rejected' });
     await recordAccess(run, stop);
