@@ -55,6 +55,41 @@ const statusAs = (host: string, url: string): Promise<number> =>
       .end();
   });
 
+/** The settings of a command line as a configuration file. */
+const asFile = (words: readonly string[]): string => {
+  const file: Record<string, unknown> = {};
+  const section = (name: string): Record<string, unknown> => {
+    file[name] ??= {};
+    return file[name] as Record<string, unknown>;
+  };
+  for (const [i, word] of words.entries()) {
+    if (!word.startsWith('--')) continue;
+    const following = words[i + 1];
+    const value = following === undefined || following.startsWith('--') ? true : following;
+    const [, peer, key = ''] =
+      /^--(peer-)?(cert-file|key-file|client-cert-auth|trusted-ca-file)$/.exec(word) ?? [];
+    if (key === '') file[word.slice(2)] = value;
+    else section(`${peer === undefined ? 'client' : 'peer'}-transport-security`)[key] = value;
+  }
+  return JSON.stringify(file);
+};
+/** Restarts the member from a configuration file with the same settings. */
+const restartFromFile = async (): Promise<RealMember & { readonly config_file: string }> => {
+  const [member] = cluster.members as [RealMember];
+  const config_file = join(cluster.directory, 'n1.yaml');
+  writeFileSync(config_file, asFile(member.old_command));
+  const command = (binary: string): string[] => [binary, '--config-file', config_file];
+  const changed = {
+    ...{ ...member, config_file, old_command: command(member.old_binary) },
+    new_command: command(member.new_binary),
+  };
+  cluster.kill(member, 'SIGTERM');
+  await cluster.gone(member);
+  cluster.start(changed);
+  await cluster.healthy();
+  return changed;
+};
+
 type Row = readonly [setting: string, flags: readonly string[], extra: () => readonly string[], tls: boolean];
 const rows: readonly Row[] = [
   ['client-cert-auth', ['--client-cert-auth', '--trusted-ca-file'], () => [], true],
@@ -76,6 +111,22 @@ describe.runIf(hasBinaries('3.4', '3.5'))('a next start without a setting about 
     expect([ran.code, ran.stderr]).toEqual([10, naming(`n1: ${setting}`)]);
     expect([await versions(), cluster.members.map(cluster.pid)]).toEqual([['3.4'], before]);
   });
+  it('a configuration file that the new command does not name is refused', async () => {
+    cluster = await startCluster({ size: 1, from: '3.4', to: '3.5', tls: {} });
+    const [{ new_command }] = dropping('--client-cert-auth', '--trusted-ca-file', '--data-dir') as [
+      RealMember,
+    ];
+    const fromFile = await restartFromFile();
+    cluster.write({}, [fromFile]);
+    expect(await failures()).toEqual([]);
+    cluster.write({}, [{ ...fromFile, new_command }]);
+    expect(await failures()).toEqual([
+      naming('fail n1: client-cert-auth'),
+      naming('fail n1', fromFile.config_file, 'data-dir', 'client-cert-auth'),
+    ]);
+    const ran = await kv('upgrade', '--yes', '--accept', 'quorum-survives');
+    expect([ran.code, await versions()]).toEqual([10, ['3.4']]);
+  });
   it('trusted-ca-file alone rejects clients from 3.4 on, so client-cert-auth may go', async () => {
     cluster = await startCluster({ size: 1, from: '3.4', to: '3.5', tls: {} });
     cluster.write({}, dropping('--client-cert-auth', '--peer-client-cert-auth'));
@@ -91,5 +142,21 @@ describe.runIf(hasBinaries('3.4', '3.5'))('a next start without a setting about 
     const ran = await kv('upgrade', '--yes', '--accept-point-of-no-return');
     expect([ran.code, ran.code === 0 ? '' : ran.stderr]).toEqual([0, '']);
     expect([await versions(), await rejected()]).toEqual([['3.5', '3.5', '3.5'], before]);
+  });
+  it('a start script that drops the list of hosts is rolled back by the health check', async () => {
+    cluster = await startCluster({ size: 3, from: '3.4', to: '3.5', extra: ['--host-whitelist=127.0.0.1'] });
+    const directory = makeDirectory();
+    const scripts = dropping('--host-whitelist').map((member) => {
+      const script = join(directory, `${member.name}.sh`);
+      writeFileSync(script, `#!/bin/sh\nexec ${member.new_command.join(' ')}\n`, { mode: 0o755 });
+      return { ...member, new_command: [script] };
+    });
+    cluster.write({}, scripts);
+    const ran = await kv('upgrade', '--yes', '--accept-point-of-no-return', '--accept', 'configuration-fits');
+    expect([ran.code, ran.stderr]).toEqual([12, naming('other', 'host name')]);
+    expect(await versions()).toEqual(['3.4', '3.4', '3.4']);
+    expect(await Promise.all(cluster.urls.map((url) => statusAs('evil.example', url)))).toEqual([
+      421, 421, 421,
+    ]);
   });
 });

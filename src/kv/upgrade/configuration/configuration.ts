@@ -243,19 +243,26 @@ export const readSettings = ({ words, env, file, minor }: KnownStart): ReadSetti
   const isScript = flags.size + variables.size === 0 && !isServer(words[0] ?? '');
   return isFileUnread || isScript ? undefined : (flag) => flags.get(flag) ?? variables.get(flag);
 };
-/** The start of a running member: its process, or the cluster file if the process could not be inspected. */
+/** The file that the flags and variables of a start name for this version. */
+export const fileOfStart = ({ words, env, minor }: Omit<KnownStart, 'file'>): string | undefined =>
+  findServerFile(flagsOf(words), env[FILE_VARIABLE], minor);
+/**
+ * The start of a running member: its process, or the cluster file if the process could not be inspected. A process
+ * that names no file reads no file, even if the cluster file contains `config_file`.
+ */
 export const runningStart = (
   spec: MemberSpec | undefined,
   seen: Pick<MemberStatus, 'host' | 'server_version'>,
 ): KnownStart => {
-  const { command, environment, config: file } = seen.host ?? {};
+  const { command, environment, running_config, replaced_config, config } = seen.host ?? {};
+  const file = running_config ?? replaced_config ?? config;
   const minor = minorOf(seen.server_version);
   if (command === undefined && environment === undefined)
     return { words: argvOf(spec?.old_command, spec?.old_binary) ?? [], env: spec?.env ?? {}, file, minor };
   // One of both could not be read, and it may contain any setting.
-  return command === undefined || environment === undefined
-    ? { words: [], env: {}, file, minor }
-    : { words: command, env: environment, file, minor };
+  if (command === undefined || environment === undefined) return { words: [], env: {}, file, minor };
+  const start = { words: command, env: environment, minor };
+  return { ...start, file: fileOfStart(start) === undefined ? undefined : file };
 };
 /** Checks a command line and its variables for version `to` (spec/store#measured-configuration). Pure. */
 export const lintFlags = (

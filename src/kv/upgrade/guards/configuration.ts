@@ -1,11 +1,12 @@
 import { after } from '../../../core/next.ts';
 import { resolve } from 'node:path';
-import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
+import { FILE_VARIABLE } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
 import { cutText } from '../../../core/problem.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
 import { unlistedParts } from '../../../core/runnable-words.ts';
 import {
+  fileOfStart,
   flagsOf,
   isServer,
   lintEnvironment,
@@ -19,17 +20,23 @@ import {
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
 import { hookCommands } from '../cluster/drivers.ts';
 import { configPath } from '../supervisors/host-facts.ts';
-import type { ClusterFile, MemberStatus, MemberSpec } from '../../engine/model.ts';
+import type { ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { droppedAccess, type NextStart } from '../configuration/access.ts';
 import { changedDefaults } from '../configuration/values.ts';
 import { guard, type Guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 
 type MemberHost = MemberStatus['host'];
 
-type Way = {
-  readonly from: Minor | undefined;
+/** A member that the plan starts, and how it starts it. */
+type StartCase = {
+  readonly member: MemberSpec;
+  readonly host: MemberHost;
   readonly to: Minor;
   readonly isLocal: boolean;
+};
+type Case = StartCase & {
+  readonly seen: MemberStatus | undefined;
+  readonly from: Minor | undefined;
   readonly kind: GuardInput['kind'];
 };
 /**
@@ -60,9 +67,7 @@ const serverOf = (
   return { words, env, unread: [], isScript, isContained: false };
 };
 const startOf = (
-  member: MemberSpec,
-  host: MemberHost,
-  isLocal: boolean,
+  { member, host, isLocal }: Omit<StartCase, 'to'>,
   inherited: Start['env'] = {},
 ): Start | undefined => {
   const named = argvOf(member.new_command, member.new_binary);
@@ -93,6 +98,9 @@ const startOf = (
       };
 };
 
+/** The start with the variables that it inherits from the running process. */
+const inheritingStart = (one: StartCase): Start | undefined => startOf(one, one.host?.environment);
+
 /** Returns whether opsctl starts the members, not a service manager. */
 export const isStartedHere = (cluster: ClusterFile): boolean =>
   [cluster.driver ?? 'local', cluster.ssh?.then ?? 'local'].every((one) => one === 'local' || one === 'ssh');
@@ -105,8 +113,9 @@ const noteUnread = (member: MemberSpec, { unread }: Start, to: Minor, log: Log):
       hint: 'write the flags and the variables of the server into new_command and env',
     });
 };
-const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }: Way, log: Log): void => {
-  const start = startOf(member, host, isLocal);
+const checkStart = (one: Case, log: Log): void => {
+  const { member, host, from, to, isLocal } = one;
+  const start = startOf(one);
   if (start === undefined) {
     if (host !== undefined)
       log.noteUnknown({
@@ -148,17 +157,12 @@ const checkStart = (member: MemberSpec, host: MemberHost, { from, to, isLocal }:
  * A version before 3.4 ignores the variable, and a later version reads only its file. The upgrade between them
  * would replace all settings at once: with another data-dir, the new version would start without the data.
  */
-const checkFileOfVariable = (
-  member: MemberSpec,
-  seen: MemberStatus | undefined,
-  way: Way,
-  log: Log,
-): void => {
-  const { to, isLocal } = way;
-  const start = startOf(member, seen?.host, isLocal);
+const checkFileOfVariable = (one: Case, log: Log): void => {
+  const { member, seen, to, isLocal } = one;
+  const start = startOf(one);
   const fileOf = (minor: Minor | undefined): string | undefined =>
-    findServerFile(flagsOf(start?.words ?? []), start?.env[FILE_VARIABLE], minor);
-  const from = minorOf(seen?.server_version) ?? way.from ?? previousMinor(to);
+    start === undefined ? undefined : fileOfStart({ ...start, minor });
+  const from = minorOf(seen?.server_version) ?? one.from ?? previousMinor(to);
   const path = fileOf(to);
   if (path === undefined || path === fileOf(from)) return;
   const isStartedByFile = isLocal || member.new_command !== undefined;
@@ -176,35 +180,37 @@ export const isStartedByPlan = (
   { to, kind }: Pick<GuardInput, 'to' | 'kind'>,
   { server_version }: Pick<MemberStatus, 'server_version'>,
 ): boolean => kind === 'restart' || minorOf(server_version) !== to;
-/** A service manager starts the member as before, and only a new configuration file can change its settings. */
-const keepsStart = (member: MemberSpec, { isLocal, kind }: Way): boolean =>
-  !isLocal && member.new_command === undefined && !replacesFile(member, kind);
-const replacesFile = (member: MemberSpec, kind: Way['kind']): boolean =>
+const replacesFile = ({ member, kind }: Pick<Case, 'member' | 'kind'>): boolean =>
   kind === 'restart' && member.new_config_file !== undefined;
+/** A service manager starts the member as before, and only a new configuration file can change its settings. */
+const keepsStart = (one: Case): boolean =>
+  !one.isLocal && one.member.new_command === undefined && !replacesFile(one);
+/** Returns whether two paths of a host are equal. Relative paths belong to the working directory of the process. */
+const isSamePath = (host: MemberHost, a: string, b: string): boolean => {
+  const [one, other] = [a, b].map((path) => resolve(host?.working_directory ?? '/', path));
+  return one === other;
+};
 /**
  * The settings of the running process, or the reason why they are unknown. A service manager starts the member
  * with the same path, which may belong to another file system than the path in the cluster file.
  */
 const readRunning = (
-  member: MemberSpec,
-  seen: MemberStatus,
-  way: Way,
+  one: Case & { readonly seen: MemberStatus },
 ): { readonly read: ReadSetting } | { readonly unknown: string } => {
-  const { host } = seen;
+  const { member, host, seen } = one;
   const start = runningStart(member, seen);
-  const path = findServerFile(flagsOf(start.words), start.env[FILE_VARIABLE], start.minor);
+  const path = fileOfStart(start);
   if (path === undefined) {
     const read = readSettings({ ...start, file: undefined });
     return read === undefined ? { unknown: 'the settings of its process were not read' } : { read };
   }
-  const next = startOf(member, host, way.isLocal, host?.environment);
-  const nextPath = findServerFile(flagsOf(next?.words ?? []), next?.env[FILE_VARIABLE], way.to);
-  const resolvePath = (one: string): string => resolve(host?.working_directory ?? '/', one);
+  const next = inheritingStart(one);
+  const nextPath = next === undefined ? undefined : fileOfStart({ ...next, minor: one.to });
   const isSame = [nextPath, configPath(member)].some(
-    (one) => one !== undefined && resolvePath(one) === resolvePath(path),
+    (other) => other !== undefined && isSamePath(host, other, path),
   );
-  const isService = !way.isLocal && member.new_command === undefined;
-  const current = replacesFile(member, way.kind) ? host?.replaced_config : host?.config;
+  const isService = !one.isLocal && member.new_command === undefined;
+  const current = replacesFile(one) ? host?.replaced_config : host?.config;
   const file = host?.running_config ?? (isSame || isService ? current : undefined);
   const read = file === undefined ? undefined : readSettings({ ...start, file });
   if (read !== undefined) return { read };
@@ -221,10 +227,11 @@ const nothingRead: NextStart = { read: () => undefined, isKnown: () => false };
  * Who may connect must not change with the start of a member. The version reads its settings as before, but the
  * command, the variables or the file of the next start may not contain them.
  */
-const checkKeptAccess = (member: MemberSpec, seen: MemberStatus, way: Way, log: Log): void => {
-  const { name } = member;
-  if (keepsStart(member, way)) return;
-  const running = readRunning(member, seen, way);
+const checkKeptAccess = (one: Case & { readonly seen: MemberStatus }, log: Log): void => {
+  const { seen, to } = one;
+  const { name } = one.member;
+  if (keepsStart(one)) return;
+  const running = readRunning(one);
   if ('unknown' in running) {
     // Without a process there is nothing to compare, and another check reports an unreadable file.
     if (seen.host?.is_running === true && seen.host.config_error === undefined)
@@ -235,9 +242,9 @@ const checkKeptAccess = (member: MemberSpec, seen: MemberStatus, way: Way, log: 
       });
     return;
   }
-  const next = readNextStart(member, seen.host, way) ?? nothingRead;
+  const next = readNextStart(one) ?? nothingRead;
   const from = minorOf(seen.server_version);
-  const lost = droppedAccess(running.read, next, { from, to: way.to });
+  const lost = droppedAccess(running.read, next, { from, to });
   for (const { finding, isCertain } of lost)
     if (isCertain)
       log.fail({
@@ -284,7 +291,7 @@ const checkDataDirectory = (member: MemberSpec, host: MemberHost, log: Log): voi
   });
 };
 
-const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log: Log): void => {
+const checkFile = ({ member, host, from, to }: Case, log: Log): void => {
   for (const { level, key, message, hint, isFixed, isLater, isAccess } of host?.config === undefined
     ? []
     : lintFile(host.config, to, from)) {
@@ -315,22 +322,43 @@ const checkFile = (member: MemberSpec, host: MemberHost, { from, to }: Way, log:
   }
 };
 
+type NextFile = {
+  readonly content: HostFacts['config'];
+  /** Whether the start reads exactly that content. */
+  readonly isCertain: boolean;
+};
+/**
+ * The configuration file of a next start: `config_file` of the cluster file has no effect if the start does not
+ * name it. A container names the same file by another path. A script may name a file that was not found, and
+ * then it is the file that the running process reads.
+ */
+const nextFileOf = ({ member, host, to }: StartCase, start: Start | undefined): NextFile => {
+  const content = host?.config;
+  if (content === undefined || start === undefined) return { content, isCertain: content !== undefined };
+  const own = configPath(member);
+  const isOwn = (path: string): boolean =>
+    own === undefined || start.isContained || isSamePath(host, own, path);
+  const path = fileOfStart({ ...start, minor: to });
+  const isPartial = start.isScript || start.isContained || start.unread.length > 0;
+  if (path === undefined && !isPartial) return { content: undefined, isCertain: false };
+  const found = path ?? fileOfStart({ words: host?.command ?? [], env: host?.environment ?? {}, minor: to });
+  return found !== undefined && isOwn(found)
+    ? { content, isCertain: true }
+    : { content: undefined, isCertain: false };
+};
 /**
  * The settings of the next start of a member. opsctl, a unit and a container pass the variables of the running
  * process on, and `env` of the cluster file overrides them. A script, an unread part and the image of a container
  * may contain settings that were not found. Undefined: no configuration was read. Pure.
  */
-export const readNextStart = (
-  member: MemberSpec,
-  host: MemberHost,
-  { to, isLocal }: Pick<Way, 'to' | 'isLocal'>,
-): (NextStart & Pick<Start, 'isScript'>) | undefined => {
-  const start = startOf(member, host, isLocal, host?.environment);
+export const readNextStart = (one: StartCase): (NextStart & Pick<Start, 'isScript'>) | undefined => {
+  const { host, to } = one;
+  const start = inheritingStart(one);
   const { words, env } = start ?? { words: [], env: {} };
-  const read = readSettings({ words, env, file: host?.config, minor: to });
+  const { content: file, isCertain } = nextFileOf(one, start);
+  const read = readSettings({ words, env, file, minor: to });
   if (read === undefined) return undefined;
-  if (start === undefined || host?.config !== undefined)
-    return { read, isKnown: () => true, isScript: false };
+  if (start === undefined || isCertain) return { read, isKnown: () => true, isScript: false };
   const { isScript } = start;
   const isPartial = isScript || start.unread.length > 0;
   const ofImage = settingsOf(start.isContained ? (host?.environment ?? {}) : {});
@@ -341,18 +369,61 @@ export const readNextStart = (
   };
   return { read, isKnown, isScript };
 };
+/** The settings that a configuration file contains, by the names of their flags. */
+const flagNamesOf = (file: NonNullable<HostFacts['config']>): string[] =>
+  Object.entries(file).flatMap(([key, value]) => {
+    if (value === null || value === undefined || value === '') return [];
+    const prefix =
+      key === 'client-transport-security' ? '' : key === 'peer-transport-security' ? 'peer-' : undefined;
+    return prefix === undefined || typeof value !== 'object'
+      ? [key]
+      : Object.keys(value).map((part) => `${prefix}${part}`);
+  });
+const mostNamed = 5;
+/**
+ * A process that reads a file takes every setting from it. A next start that names no file must contain them: with
+ * another data directory it would start without the data.
+ */
+const checkFileIsNamed = (one: Case & { readonly seen: MemberStatus }, log: Log): void => {
+  const { member, host, seen, to } = one;
+  const start = inheritingStart(one);
+  const running = runningStart(member, seen);
+  const path = fileOfStart(running);
+  if (start === undefined || keepsStart(one) || fileOfStart({ ...start, minor: to }) !== undefined) return;
+  if (start.isScript || start.isContained || start.unread.length > 0) return;
+  if (path === undefined) {
+    if (member.config_file !== undefined && host?.command !== undefined)
+      log.warn({
+        member: member.name,
+        message: `${member.name}: its next start does not read config_file ${member.config_file}`,
+        hint: `add --config-file=${member.config_file} to new_command, or remove config_file from the cluster file`,
+      });
+    return;
+  }
+  const next = readNextStart(one);
+  // Another check reports a file that was not read.
+  const names = running.file === undefined ? [] : flagNamesOf(running.file);
+  const lost = names.filter((name) => next?.read(name) === undefined);
+  if (lost.length === 0) return;
+  const more = lost.length > mostNamed ? ` and ${lost.length - mostNamed} more` : '';
+  log.fail({
+    member: member.name,
+    message: `${member.name}: its process reads ${path}, and its next start names no configuration file: it would lose ${lost.slice(0, mostNamed).join(', ')}${more}`,
+    hint: `add --config-file=${path} to new_command, or write these settings there`,
+  });
+};
 /**
  * Reports settings without an explicit value whose default changes in the new version: one finding for all
  * affected members.
  */
 const checkDefaults = (
   { cluster, observation }: GuardInput,
-  { from, to, isLocal }: Pick<Way, 'from' | 'to' | 'isLocal'>,
+  { from, to, isLocal }: Pick<Case, 'from' | 'to' | 'isLocal'>,
   log: Log,
 ): void => {
   const open = cluster.members.flatMap((member) => {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
-    const next = readNextStart(member, host, { to, isLocal });
+    const next = readNextStart({ member, host, to, isLocal });
     // A warning about a script is better than no message.
     const isSet = (key: string): boolean =>
       next === undefined || next.read(key) !== undefined || !(next.isKnown(key) || next.isScript);
@@ -371,19 +442,22 @@ export const configurationFits = guard(
   (input, log) => {
     const { observation, cluster, from, to } = input;
     if (to === undefined) return;
-    const way: Way = { from, to, isLocal: isStartedHere(cluster), kind: input.kind };
+    const isLocal = isStartedHere(cluster);
     for (const member of cluster.members) {
       const seen = observation.members.find(({ name }) => name === member.name);
-      const host = seen?.host;
-      checkStart(member, host, way, log);
-      checkFileOfVariable(member, seen, way, log);
-      if (seen !== undefined && isStartedByPlan(input, seen)) checkKeptAccess(member, seen, way, log);
-      checkReadable(member, host, log);
-      if (way.isLocal) checkDataDirectory(member, host, log);
-      checkFile(member, host, way, log);
+      const one: Case = { member, seen, host: seen?.host, from, to, isLocal, kind: input.kind };
+      checkStart(one, log);
+      checkFileOfVariable(one, log);
+      if (seen !== undefined && isStartedByPlan(input, seen)) {
+        checkKeptAccess({ ...one, seen }, log);
+        checkFileIsNamed({ ...one, seen }, log);
+      }
+      checkReadable(member, one.host, log);
+      if (isLocal) checkDataDirectory(member, one.host, log);
+      checkFile(one, log);
     }
     // A running version of 3.4 or later already has the new default.
-    if (from !== undefined) checkDefaults(input, way, log);
+    if (from !== undefined) checkDefaults(input, { from, to, isLocal }, log);
   },
   memberFacts.host,
 );

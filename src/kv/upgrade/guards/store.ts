@@ -174,7 +174,7 @@ const nextQuota = (input: GuardInput, member: MemberStatus): number | undefined 
   const { cluster, to } = input;
   const spec = cluster.members.find((one) => one.name === member.name);
   if (spec === undefined || to === undefined || !isStartedByPlan(input, member)) return member.quota_bytes;
-  const next = readNextStart(spec, member.host, { to, isLocal: isStartedHere(cluster) });
+  const next = readNextStart({ member: spec, host: member.host, to, isLocal: isStartedHere(cluster) });
   return next?.isKnown(QUOTA) === true ? quotaFor(next.read(QUOTA)) : undefined;
 };
 /** A new start with a smaller quota than the database raises the alarm NOSPACE. */

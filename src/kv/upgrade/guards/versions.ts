@@ -221,8 +221,8 @@ const startsV2 = (input: GuardInput, name: string): boolean => {
   const spec = input.cluster.members.find((member) => member.name === name);
   const host = input.observation.members.find((member) => member.name === name)?.host;
   if (input.to === undefined || rowOf(input.to)?.v2 !== 'enable-v2' || spec === undefined) return false;
-  const way = { to: input.to, isLocal: isStartedHere(input.cluster) };
-  return isOn(readNextStart(spec, host, way)?.read('enable-v2'));
+  const one = { member: spec, host, to: input.to, isLocal: isStartedHere(input.cluster) };
+  return isOn(readNextStart(one)?.read('enable-v2'));
 };
 const mostAddresses = 5;
 /**

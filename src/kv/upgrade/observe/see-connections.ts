@@ -10,7 +10,7 @@ import type {
   MemberSpec,
   Observation,
 } from '../../engine/model.ts';
-import { readSettings } from '../configuration/configuration.ts';
+import { fileOfStart, readSettings } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { linksInLog, readPeerMetrics, type InspectedMember, unreachedBy } from './see-member.ts';
 
@@ -124,12 +124,14 @@ export const certificateFiles = (
   spec: MemberSpec,
   { host, server_version }: Pick<MemberStatus, 'host' | 'server_version'>,
 ): readonly (readonly [CertificateStatus['role'], string])[] => {
-  const read = readSettings({
+  const start = {
     words: host?.command ?? argvOf(spec.new_command, spec.new_binary) ?? [],
     env: { ...host?.environment, ...spec.env },
-    file: host?.config,
     minor: minorOf(server_version),
-  });
+  };
+  // A process that names no file reads none.
+  const isFileRead = host?.command === undefined || fileOfStart(start) !== undefined;
+  const read = readSettings({ ...start, file: isFileRead ? host?.config : undefined });
   return fileKeys.flatMap(([role, flag, section, key]) => {
     const path = read?.(flag, [section, key]);
     return typeof path === 'string' && path.startsWith('/') ? [[role, path] as const] : [];

@@ -172,12 +172,15 @@ describe('clients before an upgrade', () => {
     ],
     [
       '3.5 keeps it with the file',
-      { from: '3.4', to: '3.5', member: { ...v2, host: { config: { 'enable-v2': true } } } },
+      {
+        ...{ from: '3.4', to: '3.5', member: { ...v2, host: { config: { 'enable-v2': true } } } },
+        cluster: starting('--config-file=/etc/n2.yml'),
+      },
       'warn',
     ],
     [
       'a file without the setting counts, not the flag',
-      { member: { ...v2, host: { config: {} } }, cluster: starting('--enable-v2') },
+      { member: { ...v2, host: { config: {} } }, cluster: starting('--enable-v2', '--config-file=/c') },
       'fail',
     ],
     [

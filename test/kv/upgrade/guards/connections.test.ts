@@ -204,7 +204,11 @@ describe('certificates', () => {
     const env = { ETCD_CERT_FILE: '/b.pem' };
     expect(certificateFiles({ ...spec, env }, {})).toEqual([['server', '/b.pem']]);
     // With a configuration file, the servers ignore flags and variables.
-    expect(certificateFiles({ ...spec, env }, { host: { command, config } })).toEqual([['peer', '/a.pem']]);
+    const withFile = [...command, '--config-file=/c.yml'];
+    expect(certificateFiles(spec, { host: { command: withFile, config } })).toEqual([['peer', '/a.pem']]);
+    expect(certificateFiles(spec, { host: { command, config } })).toEqual(
+      certificateFiles(spec, { host: { command } }),
+    );
   });
 });
 

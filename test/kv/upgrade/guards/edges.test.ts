@@ -76,13 +76,21 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     expect(said(quota, one({ quota_bytes: undefined as never }))).toEqual(['unknown n2']);
     expect(said(quota, { members: [seen('n1'), away('n2')] })).toEqual(['unknown']);
   });
+  const withFile = {
+    name: 'n2',
+    client_url: 'x',
+    new_command: ['etcd', '--config-file=/etc/n2.yml'],
+  } as const;
+  const readsFile = { ...clusterFile(), members: [withFile] };
   it('a quota without a limit is compared and named as the servers write it', () => {
     const size = 3 * 1024 ** 3;
-    const member = (quota_bytes: number, next: number) =>
-      one({
+    const member = (quota_bytes: number, next: number) => ({
+      ...one({
         ...{ db_size_bytes: size, quota_bytes },
         host: { ...seen('n2').host, config: { 'quota-backend-bytes': next } },
-      });
+      }),
+      cluster: readsFile,
+    });
     expect(said(quota, member(-1, -1))).toEqual(['pass']);
     expect(said(quota, member(8 * 1024 ** 3, -1))).toEqual(['pass']);
     expect(said(quota, member(-1, size))).toEqual(['fail n2']);
@@ -94,7 +102,10 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     const size = 3 * 1024 ** 3;
     const base = { db_size_bytes: size, quota_bytes: 8 * 1024 ** 3 };
     const inFile = (bytes: number) =>
-      said(quota, one({ ...base, host: { ...seen('n2').host, config: { 'quota-backend-bytes': bytes } } }));
+      said(quota, {
+        ...one({ ...base, host: { ...seen('n2').host, config: { 'quota-backend-bytes': bytes } } }),
+        cluster: readsFile,
+      });
     const withCommand = (
       more: Partial<ClusterFile['members'][number]>,
       patch: Partial<MemberStatus> = {},

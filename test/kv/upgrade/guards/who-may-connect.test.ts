@@ -256,7 +256,10 @@ describe('a next start that drops a setting about access', () => {
     const running = [`--config-file=${path}`];
     expect(looked(running, start(https))).toEqual([naming('n2', path)]);
     expect(levels(looked(running, start(https)))).toEqual(['unknown']);
-    expect(looked(running, start(https), { running_config: withAuth })).toEqual(dropped);
+    expect(looked(running, start(https), { running_config: withAuth })).toEqual([
+      ...dropped,
+      naming('n2', path, 'client-cert-auth'),
+    ]);
     expect(looked(running, start(https), { running_config: without })).toEqual([]);
     const stopped = { is_running: false };
     expect(looked(running, start(https), stopped)).toEqual([]);
@@ -286,4 +289,34 @@ describe('a next start that drops a setting about access', () => {
     expect(from('/old.yml')[0]).toEqual(naming('n2', '/old.yml', '/new.yml'));
     expect(levels(from('/old.yml'))).toEqual(['unknown']);
   });
+  const inFile = ['--config-file=/etc/n2.yml'];
+  const content = { 'data-dir': '/data/n2', 'client-transport-security': { 'cert-file': '/c' } };
+  it('a file of the cluster file that the next start does not name counts as not read', () => {
+    const host = { config: withAuth };
+    expect(looked(tls, { ...start(https), config_file: '/etc/n2.yml' }, host)).toEqual([
+      ...dropped,
+      naming('n2', 'config_file', '/etc/n2.yml'),
+    ]);
+    const named = { ...start(...inFile), config_file: '/etc/n2.yml' };
+    expect(looked(tls, named, host)).toEqual([]);
+    const other = { ...start('--config-file=/etc/other.yml'), config_file: '/etc/n2.yml' };
+    expect(levels(looked(tls, other, host))).toEqual(['unknown']);
+  });
+  it('a script reads the file of the running process, and otherwise an unknown one', () => {
+    const script = { new_command: ['/opt/start.sh'], config_file: '/etc/n2.yml' };
+    expect(looked(inFile, script, { config: withAuth })).toEqual([]);
+    expect(levels(looked(tls, script, { config: withAuth }))).toEqual(['unknown']);
+  });
+  it('a next start without the file of the process must contain its settings', () => {
+    const host = { config: content, running_config: content };
+    expect(looked(inFile, { ...start(), config_file: '/etc/n2.yml' }, host)).toEqual([
+      naming('fail n2', '/etc/n2.yml', 'data-dir', 'cert-file'),
+    ]);
+    expect(looked(inFile, start('--data-dir=/data/n2', '--cert-file=/c'), host)).toEqual([]);
+    expect(looked(inFile, start(...inFile), host)).toEqual([]);
+  });
+  it('a running process that names no file does not read the file of the cluster file', () =>
+    expect(
+      looked(tls, { ...start(https, ...inFile), config_file: '/etc/n2.yml' }, { config: without }),
+    ).toEqual(dropped));
 });
