@@ -311,7 +311,17 @@ const noOtherIsCorrupt = (observation: Observation, memberId: string | undefined
  */
 const isChoice = (odd: readonly string[], own: string | undefined): boolean =>
   odd.length === 0 || (odd.length > 1 && own !== undefined && odd.includes(own));
-const choiceHint = ({ revisions = [] }: Observation, own: string | undefined): Advice => {
+const choiceHint = ({ revisions = [], listed }: Observation, own: string | undefined): Advice => {
+  // Two members need each other for a quorum, so no choice makes the replacement possible.
+  if (listed.filter(({ is_learner }) => !is_learner).length < 3)
+    return next(
+      ['kv', 'snapshot', 'diff'],
+      after(
+        'shows the differences of their snapshots, and',
+        ['kv', 'restore'],
+        'rebuilds the cluster from one',
+      ),
+    );
   const kept = revisions.filter(({ name }) => name !== own).map(({ name, after: at }) => `${name} ${at}`);
   return after(
     `--accept others-agree-on-data keeps the data of ${kept.join(', ')};`,

@@ -93,10 +93,14 @@ describe('a member with the alarm CORRUPT goes', () => {
   });
   it('the hint of a choice names the members and their revisions', () => {
     const revisions = [7, 8].map((revision, i) => ({ name: `n${i + 1}`, before: revision, after: revision }));
-    const [said] = findInOtherMembers({ ...observationOf(2), revisions }, '1002');
-    expect(said?.hint).toRead(
+    const hintFor = (size: number) =>
+      findInOtherMembers({ ...observationOf(size), revisions }, '1002')[0]?.hint;
+    expect(hintFor(3)).toRead(
       '--accept others-agree-on-data keeps the data of n1 7; opsctl kv snapshot diff',
     );
+    // One of two members cannot remove the other one.
+    expect(hintFor(2)).toRead('opsctl kv snapshot diff');
+    expect(hintFor(2)).not.toRead('others-agree-on-data');
     expect(`${revisionFinding({ revisions })?.hint}`).not.toContain('MEMBER');
   });
   it('operations that keep every member warn about different revisions', () => {
