@@ -170,6 +170,7 @@ const emitSchedule = async (
     ...{ ...(await clusterOf(context, values)), words: wordsOf(context, values, isInImage), calendar },
     ...{ program: host.self, image: values.image, secretFiles },
     ...(isBucket ? {} : { directory: resolve(host.cwd, values.destination) }),
+    ...(values.cluster === undefined ? {} : { clusterPath: resolve(host.cwd, values.cluster) }),
   };
   if (values.out === undefined) return rawResult(await scheduleText(values.emit as Scheduler, job));
   const directory = resolve(host.cwd, values.out);

@@ -20,6 +20,8 @@ export type Job = {
   readonly image?: string | undefined;
   /** The directory of the snapshots; missing for a bucket. */
   readonly directory?: string | undefined;
+  /** The cluster file on this machine. */
+  readonly clusterPath?: string;
   /** Files that the command reads next to the cluster file, by the name that they have in a container. */
   readonly secretFiles?: readonly { readonly name: string; readonly path: string }[];
   /** Files that the cluster file names, and where a container must find them. */
@@ -232,6 +234,9 @@ const clusterMounts = ({ clusterFiles = [] }: Job) =>
           ...{ name: 'files', mountPath, subPath: name, readOnly: true },
         })),
       ];
+/** The mount expects this name, whatever name the file has here. */
+const clusterArgument = ({ clusterPath }: Job): string =>
+  shellLine([`--from-file=cluster.yaml${clusterPath === undefined ? '' : `=${clusterPath}`}`]);
 const mountedFiles = ({ secretFiles = [], clusterFiles = [] }: Job) => [...secretFiles, ...clusterFiles];
 const container = (job: Job, name: string) => {
   const { image, words, directory, secretFiles = [] } = job;
@@ -295,7 +300,7 @@ const kubernetes = async (job: Job): Promise<SchedulerFile[]> => {
   const mounted = mountedFiles(job);
   const froms = mounted.map((one) => shellLine([`--from-file=${one.name}=${one.path}`])).join(' ');
   const notes = [
-    `# kubectl create configmap ${name} --from-file=cluster.yaml`,
+    refuseControl(`# kubectl create configmap ${name} ${clusterArgument(job)}`, 'a comment'),
     ...(mounted.length === 0
       ? []
       : [refuseControl(`# kubectl create secret generic ${name}-files ${froms}`, 'a comment')]),

@@ -52,6 +52,7 @@ describe('the mounts of the CronJob', () => {
     const mountPath = posix.resolve('/etc/opsctl', ca_file);
     expect(mounts).toEqual([{ name: 'files', mountPath, subPath: 'ca_file', readOnly: true }]);
     expect(output).toContain(`--from-file=ca_file=${path}`);
+    expect(output).toContain('--from-file=cluster.yaml=/srv/prod/cluster.yaml');
   });
   it('contain the password file, and a file with two purposes once', async () => {
     const tls = { ca_file: 'pki/ca.pem', cert_file: 'pki/n1.pem', key_file: 'pki/n1.pem' };
