@@ -306,10 +306,14 @@ export const refuseWrongCtl = async (
   shell: Shell,
   { ctl, to }: { readonly ctl: string; readonly to: Minor },
 ): Promise<void> => {
-  const { code, stdout, stderr } = await shell.run(
-    sh`${trustFunctions}
+  const call = () =>
+    shell.run(
+      sh`${trustFunctions}
 trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
-  );
+    );
+  const first = await call();
+  // A call that printed nothing was cut, for example on a busy host.
+  const { code, stdout, stderr } = `${first.stdout}${first.stderr}`.trim() === '' ? await call() : first;
   if (isTrustRefusal(stderr.trimStart()))
     throw new AppError('unsafe', `no changes were made: ${stderr.trim().split('\n')[0]}`, {
       code: 'UNTRUSTED',
@@ -319,10 +323,15 @@ trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
   const version = code === 0 ? versionInText(`${stdout}\n${stderr}`) : undefined;
   if (minorOf(version) === to) return;
   const place = shell.where === 'here' ? '' : ` on ${shell.where}`;
-  const what = version ?? `of an unknown version (${`${stdout}\n${stderr}`.trim().split('\n')[0] ?? ''})`;
+  const [printed = ''] = `${stdout}\n${stderr}`.trim().split('\n');
+  const unread =
+    printed === ''
+      ? `printed no version (exit code ${code ?? 'unknown'})`
+      : `has an unknown version (${printed})`;
+  const what = version === undefined ? unread : `is ${version}`;
   throw new AppError(
     'unsafe',
-    `no changes were made: the ctl program${place} is ${what}, but the directories are for ${to}`,
+    `no changes were made: the ctl program${place} ${what}, but the directories are for ${to}`,
     {
       code: 'WRONG_CTL',
       tryThis: [`set ctl_binary: PATH of the ${to} ctl program`],

@@ -308,6 +308,11 @@ const configFrom = async (
   ...(await contentFrom(found, path)),
   ...(found.has('is_config_of_variable') ? { is_config_of_variable: true } : {}),
 });
+/** A call that was cut prints nothing. */
+const silentProgram = ({ new_binary, new_command }: MemberSpec): string =>
+  new_binary === undefined && new_command === undefined
+    ? 'the cluster file has no new_binary'
+    : 'its call with --version printed nothing';
 /** The path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isTrustRefusal(text) ? undefined : versionInText(text));
 /** Lines with the same key: `valuesIn` keeps only the last of them. */
@@ -346,7 +351,7 @@ export const factsFrom = async (
     ...(found.has('has_wal') ? {} : walFacts(data, undefined, false)),
     ...count('data_dir_kib', 'data_dir_bytes', 1024),
     ...(fresh === undefined
-      ? { new_binary_error: found.get('new_version')?.trim() || 'the cluster file has no new_binary' }
+      ? { new_binary_error: found.get('new_version')?.trim() || silentProgram(member) }
       : { new_binary_version: fresh, ...(go === undefined ? {} : { new_binary_go: go }) }),
     ...(old === undefined ? {} : { old_binary_version: old }),
     ...commandFacts(found),

@@ -59,6 +59,21 @@ describe('the ctl program', () => {
       naming('changes', 'made', 'ctl program', '3.4', 'not found'),
     );
   });
+  it('a version call that was cut is repeated once, then named', async () => {
+    expect(await refused({ code: null })).toEqual(naming('ctl program', 'printed no version'));
+    const { shell } = shellThat({ stdout: 'etcdctl version: 3.4.45' });
+    let calls = 0;
+    const cutOnce: Shell = {
+      ...shell,
+      run: async (...asked) => {
+        calls += 1;
+        const done = await shell.run(...asked);
+        return calls === 1 ? { ...done, code: 255, stdout: '' } : done;
+      },
+    };
+    await refuseWrongCtl(cutOnce, { ctl: '/bin/ctl', to: '3.4' });
+    expect(calls).toBe(2);
+  });
 });
 
 describe('a new directory', () => {
