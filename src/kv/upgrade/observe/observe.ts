@@ -390,17 +390,18 @@ const seeDeep = async (
   { host, access, isDeep = false, hasRevisions = false }: ObserveOptions,
   seen: readonly InspectedMember[],
 ): Promise<readonly [Observation['auth'], Leases, Compared, Pick<Observation, 'v2'>]> => {
-  if (!isDeep) return [{ is_on: undefined }, {}, hasRevisions ? await seeRevisions(access, seen) : {}, {}];
   // Without a healthy member no operation will run, and the refusal must not wait for responses that need a
   // leader.
   const healthy = seen.filter((member) => member.is_healthy);
+  const urls = healthy.map(({ client_url }) => client_url);
+  if (!isDeep)
+    return hasRevisions
+      ? [...(await Promise.all([seeAuthOfAny(access, urls), {}, seeRevisions(access, seen)])), {}]
+      : [{ is_on: undefined }, {}, {}, {}];
   const [asker] = healthy;
   if (asker === undefined) return [{ is_on: undefined }, {}, { not_hashed: 'no member is healthy' }, {}];
   return Promise.all([
-    seeAuthOfAny(
-      access,
-      healthy.map(({ client_url }) => client_url),
-    ),
+    seeAuthOfAny(access, urls),
     seeLeases(access.store(asker.client_url)),
     seeData(access, seen),
     seeV2(host, access, asker).then((found) => ({ v2: found })),
