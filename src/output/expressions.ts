@@ -419,7 +419,7 @@ export async function* filterPieces(source: Source, filtering: Filtering): Async
 }
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */
-export const outputProblems = ({ format, columns, jq, template }: OutputOptions): Problem[] => {
+const outputProblems = ({ format, columns, jq, template }: OutputOptions): Problem[] => {
   if (columns?.length === 0)
     return [problem('--columns', 'required', 'names no column', 'write them like id,name')];
   const other = [jq && '--jq', columns && '--columns', format && `-o ${format}`].find(Boolean);
@@ -480,7 +480,7 @@ const makeTemplateError = (error: unknown): Error => {
 };
 
 /** Before a command runs: a malformed template must be found before any change. */
-export const checkTemplate = async (template: string): Promise<void> => {
+const checkTemplate = async (template: string): Promise<void> => {
   const { parse } = (await import('mustache')).default;
   try {
     parse(template);

@@ -18,7 +18,7 @@ import { timelineFrom, timelineSvg } from './timeline.ts';
 /**
  * Style of the report page. The page contains everything that it needs: it loads no script, font or image.
  */
-export const pageStyles = `
+const pageStyles = `
 :root { color-scheme: light dark; --ground: #f6f7f9; --card: #ffffff; --ink: #1c2330; --soft: #667085; --line: #e3e7ee;
   --good: #0b6b4b; --good-soft: #d9f2e6; --warn: #8a4e00; --warn-soft: #fdeecf; --bad: #a31d13; --bad-soft: #fde3e0;
   --old: #b9c2d0; --old-ink: #27303f; --new: #2f6fed; --new-ink: #ffffff; --down: #e5484d; --lead: #7a5af8; --lead2: #9b83fa; --area: #2f6fed; }
