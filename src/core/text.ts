@@ -105,9 +105,11 @@ const UNBROKEN = new RegExp(
   ].join('|'),
   'g',
 );
-/** A line of a shell: a program with flags, or with a pipe or a redirection. */
+/** A first word that is followed by a flag and is not a program: "add --yes". */
+const NOT_A_PROGRAM = String.raw`(?!(?:add|and|give|name|omit|only|or|pass|remove|repeat|set|use|with|without) )`;
+/** A line of a shell: a program with flags, or with a pipe or a redirection. The name of a program has no capital letters. */
 const SHELL_LINE = new RegExp(
-  String.raw`^(?:[\w./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|systemctl|unset) |[^.;]* [|>] |${COMMAND_START})`,
+  String.raw`^(?:${NOT_A_PROGRAM}[a-z\d_./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|systemctl|unset) |[^.;]* [|>] |${COMMAND_START})`,
 );
 /** A longer line is data that no person copies. It is not wrapped, because UNBROKEN needs stack for each character. */
 const LONGEST_WRAPPED_LINE = 20_000;

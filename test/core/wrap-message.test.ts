@@ -41,6 +41,12 @@ describe('a message wider than the terminal', () => {
     const line = '  try: iconv -f WINDOWS-1252 -t UTF-8 rows.csv > rows.csv.utf8';
     expect(wrapMessage(line, 40, '    ')).toBe(line);
   });
+  test.each([
+    'With --prefix: a snapshot of the cluster, or a revision of it',
+    'add --restart to start again, or --resume to continue the run',
+  ])('breaks prose that starts with a word and a flag: %s', (text) => {
+    expect(lines(text).every((line) => line.length <= 40)).toBe(true);
+  });
   test('breaks prose that has the name of the program as its subject', () => {
     expect(lines('opsctl uses only the embedded services until a real service is configured')).toHaveLength(
       2,
