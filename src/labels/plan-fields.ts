@@ -1,3 +1,4 @@
+import { countText } from '../core/format.ts';
 import {
   type Change,
   descriptionText,
@@ -307,7 +308,7 @@ export const fieldJson = (field: FieldDef, before = '') => ({
 });
 const what = (name: string): string => `field ${name}`;
 export const describe = ({ type, choices = [], maxEntries }: FieldDef): string =>
-  `${type}${type === 'selection' ? `, ${choices.length} choices` : ''}${typeof maxEntries === 'number' ? ', several values' : ''}`;
+  `${type}${type === 'selection' ? `, ${countText(choices.length, 'choice')}` : ''}${typeof maxEntries === 'number' ? ', several values' : ''}`;
 const typeSteps = (wanted: FieldDef, live: LiveField): Step[] => {
   const change = (detail: string): Change => ({
     kind: 'changed',

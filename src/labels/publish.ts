@@ -1,3 +1,4 @@
+import { countText } from '../core/format.ts';
 import { labelsService } from '../api-specs/labels/labels.ts';
 import type { EngineContext, Prompts } from '../api/context.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
@@ -89,7 +90,7 @@ const lossText = (label: LiveLabel, permissions: readonly PermissionJson[]): str
     `Retiring label ${label.title} (labels/${label.id}) cannot be undone. What disappears:`,
     '  x the label on every item that has it',
     ...fields,
-    `  x the label's definition with all its revisions${permissions.length > 0 ? ` and ${permissions.length} permissions` : ''}`,
+    `  x the label's definition with all its revisions${permissions.length > 0 ? ` and ${countText(permissions.length, 'permission')}` : ''}`,
   ].join('\n');
 };
 const refuseLocked = (title: string, locks: readonly LockJson[]): void => {

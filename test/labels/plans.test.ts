@@ -306,7 +306,7 @@ describe('a new label', () => {
       made({ fields: parts })
         .changes.slice(1)
         .map(({ detail }) => detail),
-    ).toEqual([...['selection, 1 choices, several values', 'user']]);
+    ).toEqual([...['selection, 1 choice, several values', 'user']]);
   });
   test('a new label is published if the file or the flag requests it; disabled parts wait for that', () => {
     const off = { hideInSearch: false, showInApply: false };

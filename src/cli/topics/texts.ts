@@ -1,3 +1,4 @@
+import { countText } from '../../core/format.ts';
 import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { keys } from '../../config/settings.ts';
@@ -374,7 +375,7 @@ const foundPage = (words: readonly string[], found: readonly Found[]): Page => {
   ]);
   return {
     title: 'opsctl help docs',
-    summary: `${best.length} of ${found.length} pages that contain ${wanted}, best first`,
+    summary: `${best.length} of ${countText(found.length, 'page')} with ${wanted}, best first`,
     blocks: [terms(rows), prose('Run `opsctl help docs PAGE` to read a page.')],
   };
 };

@@ -150,7 +150,9 @@ export const restoreKeys = async (context: Context, opened: Opened, part: Part):
   if (changes.length === 0)
     return recordResult({ ...data, conflicts: [] }, { text: `nothing to restore below ${part.prefix}` });
   context.log.info(lines.join('\n'));
-  await context.confirm(`Apply these ${changes.length} changes to ${opened.cluster.name}?`);
+  await context.confirm(
+    `Apply ${changes.length === 1 ? 'this change' : `these ${changes.length} changes`} to ${opened.cluster.name}?`,
+  );
   const conflicts = await askAny(context, opened, (store) => applyChanges(store, changes));
   if (conflicts.length === 0)
     return recordResult(

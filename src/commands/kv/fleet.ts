@@ -68,6 +68,13 @@ const flagsOfPlans = (values: FleetValues): string[] => [
 ];
 
 /** One row for each cluster, as it ends. */
+/** The question before the first change. A fleet of one cluster has only a canary. */
+const questionOf = (fleet: Fleet, label: (file: string) => string): string => {
+  const canary = label(fleet.canary);
+  return fleet.clusters.length === 1
+    ? `Upgrade 1 cluster of ${fleet.name}: ${canary}?`
+    : `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}: ${canary} first, then ${fleet.atOnce} in parallel?`;
+};
 const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
   const { host, settings, signal, log } = context;
   const { upgradeFleet, fleetRow } = await import('../../kv/upgrade/fleet/fleet-run.ts');
@@ -82,10 +89,7 @@ const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet)
     digest: values.digest,
     line: lineOf(values),
     info: log.info,
-    confirm: () =>
-      context.confirm(
-        `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}: ${label(fleet.canary)} first, then ${fleet.atOnce} in parallel?`,
-      ),
+    confirm: () => context.confirm(questionOf(fleet, label)),
   });
   // Objections are an error of the command, not of a row.
   const first = await ended.next();

@@ -1,3 +1,4 @@
+import { countText } from '../../core/format.ts';
 import { args, type ProgramArguments, trustCall } from '../../core/program-call.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
@@ -174,7 +175,7 @@ const compareKeys = async (store: Store, expected: Expected): Promise<Comparison
     return {
       check: 'keys',
       ok: count === expected.keys,
-      detail: `${count} keys, the file has ${expected.keys}`,
+      detail: `${countText(count, 'key')}, the file has ${expected.keys}`,
     };
   } catch (error) {
     return { check: 'keys', ok: null, detail: `not compared: ${(error as Error).message}` };
