@@ -57,6 +57,9 @@ const kvPrompts: readonly (readonly [line: string, text: string])[] = [
   ['del a --prefix', '(y/N)'],
   ['init --out sim/cluster.yaml --endpoints ENDPOINT', '(y/N)'],
   ['init --out other.yaml', 'Client address of a running member'],
+  ['restore --prefix a --at SNAPSHOT', '(y/N)'],
+  ['snapshot prune snapshots --keep-last 1', '(y/N)'],
+  ['fleet fleet.yaml --hold-last', '(y/N)'],
 ];
 const isSoak = process.env['OPSCTL_SOAK'] === '1';
 describe('prompts of the cluster commands', () => {
@@ -73,6 +76,13 @@ describe('prompts of the cluster commands', () => {
     const { members } = await home.json(['kv', 'status', '--cluster', file]);
     const { id: LEASE } = await home.json(['kv', 'lease', 'grant', '6000', '--cluster', file]);
     await home.json(['kv', 'put', 'leased', '1', '--lease', LEASE, '--cluster', file]);
+    for (let i = 0; i < 2; i += 1) {
+      const save = ['kv', 'snapshot', 'schedule', 'snapshots', '--once', '--cluster', file];
+      expect(await home.run(save)).toMatchObject({ code: 0 });
+      // A key that the snapshot of the restore does not contain.
+      expect(await home.run(['kv', 'put', 'ab', '1', '--cluster', file])).toMatchObject({ code: 0 });
+    }
+    writeFileSync(join(home.home, 'fleet.yaml'), `clusters:\n  - ${file}\n`);
     Object.assign(given, { SNAPSHOT, COPY, LEASE, ENDPOINT: members[0].client_url });
   });
   const rows = kvPrompts.flatMap(([line, text], i) =>
@@ -82,9 +92,19 @@ describe('prompts of the cluster commands', () => {
   );
   it.each(rows)('kv %s ends at the first %s with exit code %i', async (line, signal, code, text) => {
     const words = line.split(' ').map((word) => given[word] ?? word);
-    const cluster = words[0] === 'init' ? [] : ['--cluster', file];
+    const cluster = ['init', 'fleet'].includes(words[0] as string) ? [] : ['--cluster', file];
     const ran = await atTerminal(home.home, ['kv', ...words, ...cluster], [[text, { signal }]]);
     expect([ran.code, ran.code === code ? '' : ran.screen]).toEqual([code, '']);
+  });
+  it('kv recover-space ends at the first signal, and the alarm stays raised', async () => {
+    const fault = ['--member', 'n1', '--dir', 'sim'];
+    expect((await home.run(['mock', 'kv', 'fault', 'nospace', ...fault])).code).toBe(0);
+    const recover = ['kv', 'recover-space', '--cluster', file];
+    const ran = await atTerminal(home.home, recover, [['to confirm:', { signal: 'SIGINT' }]]);
+    expect([ran.code, ran.code === 130 ? '' : ran.screen]).toEqual([130, '']);
+    const alarms = await home.run(['kv', 'alarm', 'list', '--cluster', file, '-o', 'json']);
+    expect(alarms.stdout).toContain('NOSPACE');
+    expect((await home.run(['mock', 'kv', 'fault', 'clear', ...fault])).code).toBe(0);
   });
   // A hold refuses a restore before its prompt, so no other row has a hold.
   it('leave the cluster, its hold, its keys and its file unchanged', async () => {
