@@ -29,7 +29,7 @@ export const makeSignedOutError = (why: string, account?: string): AppError =>
   });
 
 /** Several accounts of one server of which none is current: a choice could change the data of the wrong one. */
-const makeAmbiguousError = (names: readonly string[], server: string | undefined): AppError =>
+export const makeAmbiguousError = (names: readonly string[], server: string | undefined): AppError =>
   new AppError(
     'usage',
     `${names.length} accounts are signed in${server === undefined ? '' : ` at ${server}`}, and none is current: ${names.join(', ')}`,

@@ -7,7 +7,7 @@ import {
   principalMembers,
 } from '../api-specs/labels/wire.ts';
 import type { ColorJson, EditJson, PermissionJson } from './api-types.ts';
-import { type Problem, problem } from '../core/problem.ts';
+import { type Problem, problem, usageError } from '../core/problem.ts';
 import { nearest, showHidden } from '../core/text.ts';
 
 const SHOWN = 60;
@@ -405,6 +405,10 @@ export const permissionsFrom = (
 ): { readonly wanted: readonly PermissionDef[]; readonly problems: readonly Problem[] } => {
   const problems: Problem[] = [];
   const inner = value as { permissions?: unknown; labelPermissions?: unknown } | null;
+  if (inner?.permissions !== undefined && inner.labelPermissions !== undefined) {
+    const text = 'is a second list of permissions next to permissions';
+    return { wanted: [], problems: [problem('labelPermissions', 'rule', text, 'remove one of the two')] };
+  }
   const list = Array.isArray(value) ? value : (inner?.permissions ?? inner?.labelPermissions);
   if (!Array.isArray(list))
     return { wanted: [], problems: [problem('', 'type', 'must be a list of permissions')] };
@@ -424,8 +428,41 @@ export const isSamePrincipal = (wanted: Partial<PermissionDef>, live: Partial<Pe
   return members.some((key) => equal(wanted[key], live[key]));
 };
 
-/** The edits that make the permissions match the file. Pure. */
+/**
+ * An email address and an ID may name the same principal, which only the service shows. Of two entries for one
+ * permission, or two permissions for one entry, none is chosen.
+ */
+const refuseSharedPrincipals = (wanted: readonly PermissionDef[], live: readonly PermissionJson[]): void => {
+  const name = ({ role, ...who }: Partial<PermissionDef>): string => `${principalName(who)} ${role}`;
+  const refuse = (one: string, others: readonly Partial<PermissionDef>[]): void => {
+    if (others.length < 2) return;
+    const text = `fits ${others.length} of the others: ${others.map(name).join(', ')}`;
+    throw usageError('two permissions name the same principal; no changes were made', [
+      problem(one, 'rule', text, 'keep one of them'),
+    ]);
+  };
+  for (const l of live)
+    refuse(
+      name(l),
+      wanted.filter((w) => isSamePrincipal(w, l)),
+    );
+  for (const w of wanted)
+    refuse(
+      name(w),
+      live.filter((l) => isSamePrincipal(w, l)),
+    );
+};
+
+/** The edits that make the permissions match the file. Pure; throws if an entry fits two permissions. */
 export const permissionPlan = (
+  wanted: readonly PermissionDef[],
+  live: readonly PermissionJson[],
+  keep: boolean,
+): PermissionPlan => {
+  refuseSharedPrincipals(wanted, live);
+  return planPermissions(wanted, live, keep);
+};
+const planPermissions = (
   wanted: readonly PermissionDef[],
   live: readonly PermissionJson[],
   keep: boolean,

@@ -340,21 +340,26 @@ type Node = {
   readonly held: boolean;
   readonly inside: readonly Node[];
 };
-const lockAt = (locks: readonly LockJson[], fieldId?: string, choiceId?: string): LockJson | undefined =>
-  locks.find((lock) => (lock.fieldId || undefined) === fieldId && (lock.choiceId || undefined) === choiceId);
-const text = (lock: LockJson | undefined): string | null =>
-  lock === undefined ? null : `${lock.name?.split('/').pop()} (${lock.state?.toLowerCase()})`;
+/** The locks of one part. Several applications may lock the same part. */
+const locksAt = (locks: readonly LockJson[], fieldId?: string, choiceId?: string): readonly LockJson[] =>
+  locks.filter(
+    (lock) => (lock.fieldId || undefined) === fieldId && (lock.choiceId || undefined) === choiceId,
+  );
+const text = (locks: readonly LockJson[]): string | null =>
+  locks.length === 0
+    ? null
+    : locks.map((lock) => `${lock.name?.split('/').pop()} (${lock.state?.toLowerCase()})`).join(', ');
 /** A label's parts, each with its own lock, and whether an enclosing part is locked (`held`). Pure. */
 const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => {
-  const whole = lockAt(locks);
+  const whole = locksAt(locks);
   const fields = label.fields.map((field): Node => {
-    const own = lockAt(locks, field.id);
+    const own = locksAt(locks, field.id);
     const choices = field.choices.map(
       (choice): Node => ({
         what: `choice ${choice.name}`,
         id: choice.id,
-        lock: text(lockAt(locks, field.id, choice.id)),
-        held: whole !== undefined || own !== undefined,
+        lock: text(locksAt(locks, field.id, choice.id)),
+        held: whole.length > 0 || own.length > 0,
         inside: [],
       }),
     );
@@ -362,7 +367,7 @@ const lockTree = (label: LiveLabel, locks: readonly LockJson[]): Node => {
       what: `field ${field.name}`,
       id: field.id,
       lock: text(own),
-      held: whole !== undefined,
+      held: whole.length > 0,
       inside: choices,
     };
   });

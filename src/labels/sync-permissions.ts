@@ -83,7 +83,7 @@ const locateInDocument =
     const list = ['permissions', 'labelPermissions'].find((key) => keys[key] !== undefined) ?? '';
     return placeProblems(
       document,
-      problems.map((one) => ({ ...one, path: `${list}${one.path}` })),
+      problems.map((one) => (one.path.startsWith('[') ? { ...one, path: `${list}${one.path}` } : one)),
     );
   };
 type Listed = { readonly source: string; readonly value: unknown; readonly locate: Locate };
@@ -173,7 +173,14 @@ const findLabel = (row: Plain, labels: readonly LabelJson[], path: string, probl
   const id = String(row.label ?? '').replace(/^labels\//, '');
   const title = row.title === undefined ? '' : String(row.title);
   const known = id === '' ? undefined : labels.find((label) => label.id === id);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    if (title === '' || title === titleOf(known)) return known;
+    const text = `is ${JSON.stringify(title)}, but labels/${id} is ${JSON.stringify(titleOf(known))}`;
+    problems.push(
+      problem(`${path}.title`, 'rule', text, 'correct the title, or remove one of the two columns'),
+    );
+    return undefined;
+  }
   // The IDs of another deployment are not known here: the title decides.
   if (id === '' && title === '') {
     const fix = 'add the column title or label';

@@ -101,8 +101,10 @@ const isProtectionRecorded = (wanted: LabelDef, record: DeploymentRecord): boole
   (wanted.protect === undefined || wanted.protect === (record.protect ?? false)) &&
   (wanted.fields ?? []).every(({ protect, id, name }) => {
     if (protect === undefined) return true;
-    const known = Object.values(record.fields).find((one) => one.id === id || one.name === name);
-    return protect === (known?.protect ?? false);
+    const records = Object.values(record.fields);
+    const named = records.filter((one) => one.name === name);
+    const known = id === undefined ? named : records.filter((one) => one.id === id);
+    return known.length === 1 && protect === (known[0]?.protect ?? false);
   });
 /** The record already has these values, as for most labels of most runs. */
 const isRecorded = ({ deployment }: Session, { prepared, live }: Outcome): boolean => {

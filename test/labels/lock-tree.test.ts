@@ -71,3 +71,17 @@ test('inside the last field lines have no bar', async () => {
   ];
   expect((await linesOf(lock)).slice(-2)).toEqual(['└─ field Kind', '   └─ choice Big  locked: l4 (active)']);
 });
+
+test('two locks on one part are both shown', async () => {
+  const lock = (name: string, fieldId?: string) => ({ name: `locks/${name}`, fieldId, state: 'ACTIVE' });
+  const lines = await linesOf((id) => [
+    lock('l6', id('Note')),
+    lock('l7', id('Note')),
+    lock('l8'),
+    lock('l9'),
+  ]);
+  expect(lines.slice(0, 2)).toEqual([
+    'label A  locked: l8 (active), l9 (active)',
+    '├─ field Note  locked: l6 (active), l7 (active)',
+  ]);
+});

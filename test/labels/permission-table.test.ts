@@ -48,6 +48,14 @@ describe('the permissions of all labels as one table', () => {
     expect(permissionsOf(at, 'B, or not')).toEqual(before);
   });
 
+  test('a row with the ID of one label and the title of another is rejected', async () => {
+    const at = await setUp();
+    await at.write('p.csv', `label,title,role,email\nlabels/${at.id('A')},B,EDITOR,me@example.com\n`);
+    const ran = await at.run(importing('--keep'));
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.error().problems[0]).toMatchObject({ path: 'title', line: 2, message: naming('"B"', '"A"') });
+  });
+
   test('find labels of another deployment by title', async () => {
     const at = await setUp();
     await at.write('p.csv', 'label,title,role,email\nlabels/other,A,EDITOR,me@example.com\n');

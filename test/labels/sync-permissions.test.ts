@@ -104,3 +104,49 @@ test('a table is one by its name or by its first line', async () => {
   });
   expect(bad.err).toEqual(naming('standard input', 'role', '2', 'permissions', 'invalid'));
 });
+
+test('two entries for one permission, and two permissions for one entry, are rejected with both names', async () => {
+  const both = '- {role: READER, email: ed@example.com}\n- {role: APPLIER, person: people/1}\n';
+  const live = (labelPermissions: readonly object[]) => ({
+    meanwhile: ({ method, path }: { method: string; path: string }) =>
+      method === 'GET' && path.includes('/permissions')
+        ? { status: 200, json: { labelPermissions } }
+        : undefined,
+  });
+  const { at } = await shared({ 'both.yaml': both, 'one.yaml': '- {role: READER, email: ed@example.com}\n' });
+  const argv = (file: string) => ['permissions', 'sync', 'A', '-f', file, '--yes', '-o', 'json'];
+  const ed = { name: 'labels/x/permissions/1', role: 'EDITOR', email: 'ed@example.com' };
+  for (const [file, answer, names] of [
+    ['both.yaml', live([{ ...ed, person: 'people/1' }]), ['ed@example.com READER', 'people/1 APPLIER']],
+    ['one.yaml', live([ed, { ...ed, name: 'labels/x/permissions/2', role: 'READER' }]), ['EDITOR', 'READER']],
+  ] as const) {
+    const ran = await at.run(argv(file), answer);
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.error().problems[0].message).toEqual(
+      expect.toSatisfy((text: string) => names.every((name) => text.includes(name))),
+    );
+  }
+});
+
+test('a file with two lists of permissions is rejected', async () => {
+  const list = '[{role: READER, email: ed@example.com}]';
+  const { sync } = await shared({ 'two.yaml': `permissions: ${list}\nlabelPermissions: []\n` });
+  const ran = await sync('two.yaml', '--yes');
+  expect([ran.code, ran.writes]).toEqual([2, []]);
+  expect(ran.error().problems[0]).toMatchObject({ path: 'labelPermissions', line: 2 });
+});
+
+test('a name of two permissions is rejected with both', async () => {
+  const { at } = await shared();
+  const one = (id: string, role: string) => ({
+    ...{ name: `labels/x/permissions/${id}`, role, email: 'twin@example.com' },
+  });
+  const meanwhile = ({ method, path }: { method: string; path: string }) =>
+    method === 'GET' && /\/permissions(\?|$)/.test(path)
+      ? { status: 200, json: { labelPermissions: [one('1', 'READER'), one('2', 'EDITOR')] } }
+      : undefined;
+  const argv = ['permissions', 'delete', 'A', 'twin@example.com', '--yes', '-o', 'json'];
+  const ran = await at.run(argv, { meanwhile });
+  expect([ran.code, ran.writes]).toEqual([2, []]);
+  expect(ran.err).toEqual(naming('permissions/1', 'permissions/2'));
+});

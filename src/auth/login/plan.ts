@@ -8,6 +8,7 @@ import { type Account, isOver } from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
 import { browserChoice, browserEnvironment } from '../methods/browser-environment.ts';
 import { makeDpopKey } from '../sign-jwt.ts';
+import { makeAmbiguousError } from '../server-profiles.ts';
 import { readSecret } from '../read-secret.ts';
 import { scopesFrom, union, safeText, type AuthContext } from '../auth-context.ts';
 import { type RequestParams, relayMark } from '../callback.ts';
@@ -171,6 +172,14 @@ const scopesOf = (server: LoginServer, given: readonly string[] = []): string[] 
   given
     .flatMap(scopesFrom)
     .map((scope) => (server.isMock && scopeRow(scope) ? fullScope(scopeName(scope)) : scope));
+const onlyAccount = (known: readonly Account[], server: string): Account | undefined => {
+  if (known.length > 1)
+    throw makeAmbiguousError(
+      known.map(({ name }) => name),
+      server,
+    );
+  return known[0];
+};
 /** `--add-scope` keeps the union: a request for more scopes never removes one. */
 export const resolveScopes = async (
   context: EngineContext,
@@ -192,7 +201,7 @@ export const resolveScopes = async (
   const known = accounts.filter((each) => each.server === server.key);
   const before =
     known.find(({ name }) => name === (values.account ?? current)) ??
-    (values.account === undefined ? known[0] : undefined);
+    (values.account === undefined ? onlyAccount(known, server.key) : undefined);
   const kept =
     before === undefined
       ? []

@@ -178,11 +178,17 @@ const permissionOf = async (
     ]);
   const { listPermissions } = await import('../../labels/read-labels.ts');
   const [label = ''] = parent.split('/revisions/');
-  const found = (await listPermissions(context, label, { admin })).find(
+  const matches = (await listPermissions(context, label, { admin })).filter(
     ({ name, email, person, group, audience }) =>
       name?.endsWith(`/permissions/${who}`) ||
       [email?.toLowerCase(), person, group, audience].includes(who.includes('@') ? who.toLowerCase() : who),
   );
+  if (matches.length > 1) {
+    const names = matches.map(({ name = '', role }) => `${name} (${role})`).join(', ');
+    const text = `names ${matches.length} permissions: ${names}`;
+    throw invalidArguments([problem('<permission>', 'rule', text, 'give the full name of one of them')]);
+  }
+  const [found] = matches;
   if (found === undefined && /[@/]/.test(who)) {
     throw new AppError('not-found', `${label} has no permission for ${who}`, {
       code: 'NO_SUCH_PERMISSION',

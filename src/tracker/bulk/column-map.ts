@@ -29,6 +29,17 @@ type MapFile = {
 const fold = (text: string): string => text.trim().toLowerCase();
 const foldKeys = (values: Readonly<Record<string, unknown>> = {}): Map<string, unknown> =>
   new Map(Object.entries(values).map(([key, value]) => [fold(key), value]));
+/** Keys of one table that differ only in case or in spaces around them: rows match both. */
+const sameKeys = (table: string, values: Readonly<Record<string, unknown>>): Problem[] => {
+  const seen = new Map<string, string>();
+  return Object.keys(values).flatMap((key) => {
+    const first = seen.get(fold(key));
+    seen.set(fold(key), first ?? key);
+    if (first === undefined) return [];
+    const text = `means the same as ${JSON.stringify(first)}: case and outer spaces do not count`;
+    return [problem(`${table}.${key}`, 'rule', text, 'keep one of the two')];
+  });
+};
 
 /** `Summary=name,Issue key=external_id`; a column without a field is ignored. */
 const parseFlag = (texts: readonly string[]): [string, FieldRule | null][] => {
@@ -97,6 +108,9 @@ const mapFileProblems = (value: Row, contents: unknown): Problem[] => {
       /^(~|null)$/i.test(source) ? [] : [misreadText(at, source)],
     ),
     ...tables.map((key) => problem(key, 'type', 'must be a table of values')),
+    ...['columns', 'users', 'states'].flatMap((key) =>
+      isPlain(value[key]) ? sameKeys(key, value[key]) : [],
+    ),
     ...(isOrder ? [] : [problem('date_order', 'enum', 'must be day-first or month-first')]),
   ];
 };
@@ -256,7 +270,7 @@ class Columns implements ColumnMap {
   readonly #ignores: boolean;
   readonly #left = new LeftOut();
   #header: readonly string[] | undefined;
-  #states: Promise<readonly Row[]> | undefined;
+  #workflows: ReturnType<typeof readWorkflows> | undefined;
 
   constructor(options: MapOptions, file: MapFile) {
     this.#own = new Map(
@@ -425,7 +439,7 @@ class Columns implements ColumnMap {
     } catch (error) {
       if (!(error instanceof AppError) || error.detail.code !== 'NO_SUCH_NAME') throw error;
       const isState = kind === 'workflow-state' && mapped === undefined;
-      const state = isState ? await this.#stateOfType(context, text) : undefined;
+      const state = isState ? await this.#stateOfType(context, field, text) : undefined;
       return state ?? this.#leaveUnset(field, text, error);
     }
   }
@@ -434,12 +448,23 @@ class Columns implements ColumnMap {
     if (!this.#preset.some((rule) => rule.field === field && rule.isOptional === true)) throw error;
     this.#left.omit(field, text);
   }
-  /** The first state of the type that the word of the other tool means. */
-  async #stateOfType(context: EngineContext, text: string): Promise<unknown> {
+  /** The first state of the type that the word of the other tool means. Of two workflows, none is chosen. */
+  async #stateOfType(context: EngineContext, field: string, text: string): Promise<unknown> {
     const type = this.#preset.length === 0 ? undefined : stateTypes[fold(text)];
     if (type === undefined) return undefined;
-    this.#states ??= readWorkflows(context).then((all) => all.flatMap(({ states }) => states));
-    return (await this.#states).find((state) => state.type === type)?.id;
+    this.#workflows ??= readWorkflows(context);
+    const fitting = (await this.#workflows).flatMap(({ id: workflow, states }) =>
+      states
+        .filter((state) => state.type === type)
+        .slice(0, 1)
+        .map(({ id }) => ({ id, workflow })),
+    );
+    if (fitting.length < 2) return fitting[0]?.id;
+    const names = fitting.map(({ id, workflow }) => `${id} (workflow ${workflow})`).join(', ');
+    const cause = `means the type ${type}, which states of ${fitting.length} workflows have: ${names}`;
+    throw usageError(`${JSON.stringify(text)} fits several workflows`, [
+      problem(field, 'rule', cause, 'name the state in the table states of a map file'),
+    ]);
   }
   report = (): string[] => this.#left.lines();
 }

@@ -272,6 +272,25 @@ const ambiguousNames = (
         : [problem(`${kindName}: ${name}`, 'rule', text, 'rename all but one of them')];
     });
   });
+/** Stories keep the ID of a value of a custom field. Of two values with one text, none is chosen. */
+const ambiguousValues = (
+  kindName: string,
+  name: string,
+  { values }: Readonly<Record<string, FieldChange>>,
+): Problem[] => {
+  const textsIn = (rows: unknown): unknown[] =>
+    Array.isArray(rows) ? (rows as ValueRow[]).map(({ value }) => value) : [];
+  const [now, wanted] = [textsIn(values?.from), textsIn(values?.to)];
+  const doubled = [now, wanted].flatMap((all) => all.filter((text, i) => all.indexOf(text) < i));
+  return [...new Set(doubled)].map((text) =>
+    problem(
+      `${kindName}: ${name}`,
+      'rule',
+      `values contains ${JSON.stringify(text)} twice`,
+      'rename all but one of them',
+    ),
+  );
+};
 const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, planning: Planning): void => {
   const { part } = planning;
   const name = String(entry.name);
@@ -282,7 +301,10 @@ const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, planning: Pl
     return;
   }
   const changes = Object.fromEntries(Object.entries(entry).map(([field, to]) => [field, { from: null, to }]));
-  part.refused.push(...ambiguousNames(kindName, name, changes, planning));
+  part.refused.push(
+    ...ambiguousNames(kindName, name, changes, planning),
+    ...ambiguousValues(kindName, name, changes),
+  );
   part.actions.push({ action: 'create', kind: kindName, name, changes });
 };
 const planKind = (
@@ -307,7 +329,10 @@ const planKind = (
       afterRenames(kindName, kind.show(row, lookup), names),
       options.prune,
     );
-    part.refused.push(...ambiguousNames(kindName, String(row.name), changes, planning));
+    part.refused.push(
+      ...ambiguousNames(kindName, String(row.name), changes, planning),
+      ...ambiguousValues(kindName, String(row.name), changes),
+    );
     if (Object.keys(changes).length === 0) part.kept += 1;
     else part.actions.push({ action: 'update', kind: kindName, name: String(row.name), id: row.id, changes });
   }

@@ -4,7 +4,7 @@ import type { EngineContext } from '../../api/context.ts';
 import { parseLookupRow } from '../../api/response.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, problem, usageError } from '../../core/problem.ts';
 import { yamlText } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { readWorkflows } from '../stories.ts';
@@ -211,6 +211,14 @@ const bodyValue = async (
   if (field === 'values') return [field, await valuesOf(context, action, to as Row[])];
   return [field, to];
 };
+/** Stories keep the ID of a value: of two values with one text, none is chosen. */
+const refuseSameValues = (text: string, same: readonly Row[]): void => {
+  if (same.length < 2) return;
+  const cause = `${JSON.stringify(text)} is the text of ${same.length} values: ${same.map(({ id }) => id).join(', ')}`;
+  throw usageError('the values of a custom field are ambiguous', [
+    problem('values', 'rule', cause, 'rename all but one of them'),
+  ]);
+};
 /**
  * spec/tracker#custom-fields-2: a value with an ID is kept, one without an ID is created, and a missing one
  * is deleted.
@@ -222,7 +230,9 @@ const valuesOf = async (context: EngineContext, action: Action, wanted: readonly
     values: Row[];
   };
   return wanted.map((row) => {
-    const id = now.values.find(({ value }) => value === row.value)?.id;
+    const same = now.values.filter(({ value }) => value === row.value);
+    refuseSameValues(String(row.value), same);
+    const id = same[0]?.id;
     const { color_key, ...rest } = row;
     return {
       ...rest,

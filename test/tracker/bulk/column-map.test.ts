@@ -578,3 +578,33 @@ test('a table of one column may have its own name as a value', async () => {
   const ran = await at.run(['bulk', '-f', 'r.csv', '--resource', 'labels', '--op', 'create']);
   expect([ran.code, ran.writes.length]).toEqual([0, 1]);
 });
+
+test('keys of a map file that differ only in case are rejected with the line', async () => {
+  for (const [table, value] of [
+    ['columns', 'name'],
+    ['users', 'ana'],
+    ['states', 'Done'],
+  ] as const) {
+    const map = `${table}:\n  Title: ${value}\n  ' title': null\n`;
+    const at = trackerInMemory({ 'r.csv': 'Title\na\n', 'm.yaml': map });
+    const words = ['bulk', '-f', 'r.csv', '--map-file', 'm.yaml', '--resource', 'labels', '--op', 'create'];
+    const ran = await at.run([...words, '-o', 'json']);
+    expect([ran.code, ran.writes]).toEqual([2, []]);
+    expect(ran.error().problems[0]).toMatchObject({ file: 'm.yaml', line: 3, path: `${table}. title` });
+  }
+});
+
+test('a state of another tool that fits two workflows is rejected, and a map file decides', async () => {
+  const csv = 'Title,URL,Status\nA,https://github.example/o/r/issues/1,Doing\n';
+  const at = trackerInMemory({ 'r.csv': csv, 'm.yaml': 'states: {Doing: "11"}\n' });
+  const states = (first: number) =>
+    ['unstarted', 'started'].map((type, i) => ({ id: first + i, name: `${type} ${first}`, type }));
+  const workflows = [10, 20].map((id) => ({ id, name: `w${id}`, states: states(id) }));
+  const meanwhile = ({ path }: { path: string }) =>
+    path.startsWith('/workflows') ? { status: 200, json: workflows } : undefined;
+  const words = ['sync', '-f', 'r.csv', '--from', 'github', '--dry-run', '-o', 'json'];
+  const ran = await at.run(words, { meanwhile });
+  expect([ran.code === 0, ran.writes]).toEqual([false, []]);
+  expect(`${ran.out}${ran.err}`).toEqual(naming('11', '21'));
+  expect((await at.run([...words, '--map-file', 'm.yaml'], { meanwhile })).code).toBe(0);
+});

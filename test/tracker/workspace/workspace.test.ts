@@ -281,3 +281,19 @@ test('a name that two records have is rejected in a changed field, and kept in a
     { path: 'epics: new', message: expect.stringContaining('5, 6') },
   ]);
 });
+
+test('two values of a custom field with one text are rejected, in the service and in the file', () => {
+  const field = {
+    id: 'f',
+    name: 'Priority',
+    values: ['High', 'High'].map((value, i) => ({ id: `v${i}`, value })),
+  };
+  const wanted = (...texts: string[]) => ({
+    custom_fields: [{ name: 'Priority', values: texts.map((value) => ({ value })) }],
+  });
+  const refused = (workspace: object, values: object[]) =>
+    plan(workspace, { custom_fields: [{ ...field, values }] }).refused.map(({ path }) => path);
+  expect(refused(wanted('High', 'Low'), field.values)).toEqual(['custom_fields: Priority']);
+  expect(refused(wanted('High', 'Low', 'Low'), field.values.slice(1))).toEqual(['custom_fields: Priority']);
+  expect(refused(wanted('High', 'Low'), field.values.slice(1))).toEqual([]);
+});
