@@ -532,3 +532,20 @@ test('a host that is changed inherits from the old one, because a spread loses w
   const wrong = files.flatMap((file) => matches(text(file)).map((found) => `src/${file}: ${found}`));
   expect(wrong, 'use Object.create(host, { part: { value, enumerable: true } })').toEqual([]);
 });
+
+/** A confirmation that no code waits for lets the change begin before its answer. */
+test('every confirmation is awaited or returned', () => {
+  const asks = /\.confirm\(/;
+  const isWaitedFor = /(?:await |return |=> |\? |: )(?:\(await [^)]*\)\)?|[\w.]*)\.confirm\(/;
+  const lines = files.flatMap((file) =>
+    text(file)
+      .split('\n')
+      .map((line, i, all) => ({ at: `${file}:${i + 1}`, line, before: all[i - 1] ?? '' })),
+  );
+  const found = lines.filter(({ line }) => asks.test(line));
+  expect(found.length).toBeGreaterThan(20);
+  const isIgnored = ({ line, before }: (typeof lines)[number]): boolean =>
+    /\bvoid [\w.]+\.confirm\(/.test(line) ||
+    (!isWaitedFor.test(line) && !/(?:=>|return|[=?:(])$/.test(before.trimEnd()));
+  expect(found.filter(isIgnored).map(({ at }) => at)).toEqual([]);
+});

@@ -70,6 +70,8 @@ describe('confirmation of losses', () => {
     const added = await at.run(['apply', '-f', 'labels'], terminal);
     expect([added.code, added.asked]).toEqual([0, []]);
     await at.write('labels/a.yaml', `title: A\npermissions: [${stays}]\n`);
+    const declined = await at.run(['apply', '-f', 'labels'], { ...terminal, answers: [false] });
+    expect([declined.code === 0, declined.asked.length, declined.writes]).toEqual([false, 1, []]);
     const removed = await at.run(['apply', '-f', 'labels'], { ...terminal, answers: [true] });
     expect([removed.code, removed.asked.length]).toEqual([0, 1]);
     expect(removed.asked.join()).toEqual(naming('1', 'permissions'));
