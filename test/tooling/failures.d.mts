@@ -19,4 +19,11 @@ export const saidAtOnce: (test: {
   readonly fullName: string;
   result(): { readonly state: string; readonly errors?: readonly { readonly message?: string }[] };
 }) => string | undefined;
+export const mostCpu: (
+  modules: readonly {
+    readonly relativeModuleId: string;
+    meta(): { readonly cpuSeconds?: number };
+  }[],
+  count: number,
+) => string;
 export const failureLines: (failures: readonly Failure[]) => string[];

@@ -53,6 +53,19 @@ export const saidAtOnce = (test) => {
 };
 
 /**
+ * Returns one line that names the test files with the most CPU time, because the elapsed time of a file contains its waits.
+ * @type {typeof import('./failures.mjs').mostCpu}
+ */
+export const mostCpu = (modules, count) => {
+  const measured = modules.flatMap((module) => {
+    const { cpuSeconds } = module.meta();
+    return cpuSeconds === undefined ? [] : [{ name: module.relativeModuleId, cpuSeconds }];
+  });
+  const most = measured.toSorted((a, b) => b.cpuSeconds - a.cpuSeconds).slice(0, count);
+  return `most CPU time: ${most.map(({ name, cpuSeconds }) => `${name} ${cpuSeconds.toFixed(1)} s`).join(', ')}`;
+};
+
+/**
  * Returns the lines before the closing line, or an empty list if no test failed.
  * @type {typeof import('./failures.mjs').failureLines}
  */

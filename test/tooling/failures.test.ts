@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failedTests, failureLines, saidAtOnce } from './failures.mjs';
+import { failedTests, failureLines, mostCpu, saidAtOnce } from './failures.mjs';
 
 const passed = { status: 'passed', ancestorTitles: ['a store'], title: 'writes', failureMessages: [] };
 const failed = {
@@ -57,4 +57,14 @@ it('a failing test is reported immediately on one line without colors; a passing
   );
   expect(said('failed')).toBe('failed: test/a.test.ts > one > two: no message');
   expect([said('passed'), said('skipped')]).toEqual([undefined, undefined]);
+});
+
+it('the end of a run names the files with the most CPU time', () => {
+  const modules = [
+    { relativeModuleId: 'a.test.ts', meta: () => ({ cpuSeconds: 1 }) },
+    { relativeModuleId: 'b.test.ts', meta: () => ({ cpuSeconds: 20.04 }) },
+    { relativeModuleId: 'c.test.ts', meta: () => ({}) },
+    { relativeModuleId: 'd.test.ts', meta: () => ({ cpuSeconds: 3 }) },
+  ];
+  expect(mostCpu(modules, 2)).toBe('most CPU time: b.test.ts 20.0 s, d.test.ts 3.0 s');
 });
