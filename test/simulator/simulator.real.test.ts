@@ -5,7 +5,7 @@ import { type Simulator, simulator } from './simulated.ts';
 import { testSeed } from '../support/seeded.ts';
 import { slice } from '../support/slice.ts';
 
-const isSoak = process.env['OPSCTL_SOAK'] === '1';
+const isSoak = process.env.OPSCTL_SOAK === '1';
 const seed = String(testSeed);
 type Slice = { readonly operation: string; readonly histories: number; readonly every: number };
 /**
@@ -23,8 +23,8 @@ const slices: readonly Slice[] = [
   { operation: 'tracker apply', ...taken(12_000, 30, 8) },
   { operation: 'labels apply', ...taken(12_000, 30, 6) },
   { operation: 'kv members', ...taken(3000, 3, 1) },
-  { operation: 'kv upgrade', ...taken(3000, 3, 400) },
-  { operation: 'kv restore', ...taken(1000, 3, 60) },
+  { operation: 'kv upgrade', ...taken(3000, 3, 1200) },
+  { operation: 'kv restore', ...taken(1000, 3, 120) },
 ];
 
 const faultOf = (operation: string): string =>

@@ -10,7 +10,12 @@ export type Inode = {
   readonly kind: 'file' | 'directory' | 'link';
   mode: number;
   modifiedMs: number;
+  /** The bytes of a content never change: a write makes another buffer, or appends after the end of this one. */
   data: Buffer;
+  /** The memory of `data`, with room for appended bytes. */
+  room?: Buffer;
+  /** The number of bytes of `room` that a content has used. */
+  used: number;
   /** The content that is durable on the disk. */
   synced: Buffer;
   readonly entries: Map<string, Inode>;
@@ -22,6 +27,26 @@ type Change = { readonly directory: Inode; readonly name: string; readonly inode
 const EMPTY = Buffer.alloc(0);
 export const failure = (code: string, call: string, path: string): Error =>
   Object.assign(new Error(`${code}: simulated, ${call} '${path}'`), { code, path, syscall: call });
+
+/**
+ * Writes bytes at a position. Appended bytes go into the room after the content, because a copy of the whole content for
+ * each line of a log would need most of the time of a history.
+ */
+export const writeAt = (inode: Inode, bytes: Uint8Array, at: number): void => {
+  const { data, room } = inode;
+  const end = Math.max(at + bytes.length, data.length);
+  const isAppend = at === data.length;
+  // A truncated or restored content has other memory, and an earlier content may use the bytes after it.
+  const isOwn = room?.buffer === data.buffer && room.byteOffset === data.byteOffset && inode.used === at;
+  if (room !== undefined && isAppend && isOwn && end <= room.length) room.set(bytes, at);
+  else {
+    inode.room = Buffer.alloc(isAppend ? end * 2 : end);
+    data.copy(inode.room);
+    inode.room.set(bytes, at);
+  }
+  inode.used = end;
+  inode.data = (inode.room as Buffer).subarray(0, end);
+};
 
 export class Disk {
   #nextId = 1;
@@ -43,6 +68,7 @@ export class Disk {
       mode,
       modifiedMs: 0,
       data: EMPTY,
+      used: 0,
       synced: EMPTY,
       entries: new Map(),
       ...(target === undefined ? {} : { target }),
@@ -81,7 +107,7 @@ export class Disk {
     this.freeBytes -= bytes;
   }
   sync(inode: Inode): void {
-    inode.synced = Buffer.from(inode.data);
+    inode.synced = inode.data;
     const about = (changes: readonly Change[]) =>
       changes.some((change) => change.inode === inode || change.directory === inode);
     this.#keep(this.#log.findLastIndex(about) + 1);
@@ -98,7 +124,7 @@ export class Disk {
   settle(): void {
     this.#keep(this.#log.length);
     const visit = (inode: Inode): void => {
-      inode.synced = Buffer.from(inode.data);
+      inode.synced = inode.data;
       for (const child of inode.entries.values()) visit(child);
     };
     visit(this.root);
@@ -113,7 +139,7 @@ export class Disk {
       seen.add(inode);
       if (inode.kind === 'file' && !inode.data.equals(inode.synced))
         inode.data = survivorOf(inode.synced, inode.data, random);
-      inode.synced = Buffer.from(inode.data);
+      inode.synced = inode.data;
       if (inode.kind !== 'directory') return;
       const kept = this.#kept.get(inode) ?? new Map<string, Inode>();
       inode.entries.clear();

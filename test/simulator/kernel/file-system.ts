@@ -1,6 +1,6 @@
 /** System calls on the simulated disk of the machine that runs the current process. Each call that changes something is an effect. */
 import { basename, dirname } from 'node:path';
-import { type Inode, failure } from './disk.ts';
+import { type Inode, failure, writeAt } from './disk.ts';
 import { type Kernel, Killed, kernelNow } from './kernel.ts';
 
 type Open = { readonly inode: Inode; readonly path: string; readonly appends: boolean; at: number };
@@ -85,11 +85,7 @@ export const write = (fd: number, bytes: Uint8Array, position?: number): number 
     if (growth > 0 && disk.freeBytes <= 0) throw failure('ENOSPC', 'write', path);
     const count = bytes.length - Math.max(0, growth - disk.freeBytes);
     disk.use(Math.max(0, at + count - inode.data.length));
-    inode.data = Buffer.concat([
-      inode.data.subarray(0, at),
-      bytes.subarray(0, count),
-      inode.data.subarray(at + count),
-    ]);
+    writeAt(inode, bytes.subarray(0, count), at);
     inode.modifiedMs = kernel.nowMs;
     opened(fd).at = at + count;
     return count;

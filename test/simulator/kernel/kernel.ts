@@ -32,7 +32,12 @@ export type Ended<T> =
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'killed' };
 
-type Task = { readonly owner: Process | undefined; readonly at: number; run(): void };
+type Task = {
+  readonly owner: Process | undefined;
+  readonly at: number;
+  readonly timer: Timer;
+  readonly run: () => void;
+};
 const dueAt = ({ at, owner }: Task): number => (owner === undefined ? at : Math.max(at, owner.pausedUntilMs));
 export type Timer = { isCancelled: boolean };
 
@@ -79,7 +84,7 @@ export class Kernel {
   /** Schedules `run` on behalf of `owner`. */
   later(run: () => void, delayMs = 0, owner = this.current): Timer {
     const timer = { isCancelled: false };
-    this.#tasks.push({ owner, at: this.nowMs + delayMs, run: () => timer.isCancelled || run() });
+    this.#tasks.push({ owner, at: this.nowMs + delayMs, timer, run });
     return timer;
   }
   /** Runs a call before which other tasks may run. The call never returns in a killed process. */
@@ -200,14 +205,28 @@ export class Kernel {
     if ('error' in outcome) throw outcome.error;
     return outcome.value;
   }
-  #step(): boolean {
-    this.#tasks = this.#tasks.filter(({ owner }) => owner?.isDead !== true);
-    if (this.#tasks.length === 0) return false;
-    let ready = this.#tasks.filter((task) => dueAt(task) <= this.nowMs);
-    if (ready.length === 0) {
-      this.nowMs = Math.min(...this.#tasks.map(dueAt));
-      ready = this.#tasks.filter((task) => dueAt(task) <= this.nowMs);
+  /** Returns the tasks that are due first, and advances the clock to them if no task is due yet. */
+  #takeReady(): Task[] {
+    let ready: Task[] = [];
+    let first = Number.POSITIVE_INFINITY;
+    let kept = 0;
+    for (const task of this.#tasks) {
+      if (task.timer.isCancelled || task.owner?.isDead === true) continue;
+      this.#tasks[kept] = task;
+      kept += 1;
+      const due = Math.max(dueAt(task), this.nowMs);
+      if (due > first) continue;
+      if (due < first) ready = [];
+      first = due;
+      ready.push(task);
     }
+    this.#tasks.length = kept;
+    if (ready.length > 0) this.nowMs = first;
+    return ready;
+  }
+  #step(): boolean {
+    const ready = this.#takeReady();
+    if (ready.length === 0) return false;
     const next = ready.length === 1 ? (ready[0] as Task) : this.random.pick(ready);
     this.#tasks.splice(this.#tasks.indexOf(next), 1);
     this.current = next.owner;

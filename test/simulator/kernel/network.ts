@@ -43,18 +43,23 @@ const gathered = async (body: HttpRequest['body'] | Outgoing['body']): Promise<B
   return Buffer.concat(parts);
 };
 
-const incomingFrom = (request: HttpRequest, body: Buffer, signal: AbortSignal): Incoming => {
+const incomingFrom = (request: HttpRequest, body: Buffer): Incoming => {
   const { pathname, search, host } = new URL(request.url);
   const headers: Record<string, string> = { host };
   for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value;
   if (request.body !== undefined) headers['content-length'] = String(body.length);
+  let signal: AbortSignal | undefined;
   return {
     method: request.method,
     url: pathname + search,
     headers,
     remoteAddress: '127.0.0.1',
     isTls: false,
-    signal,
+    // A signal is slow to make, and few handlers read it.
+    get signal() {
+      signal ??= new AbortController().signal;
+      return signal;
+    },
     async *body() {
       yield body;
     },
@@ -144,7 +149,7 @@ const exchange = async (
     throw fails('TIMEOUT', true);
   }
   await pause(hit('late') ? random.below(LATE_MS) : random.below(3));
-  const incoming = (): Incoming => incomingFrom(request, body, new AbortController().signal);
+  const incoming = (): Incoming => incomingFrom(request, body);
   if (isRepeatable(request.method) && hit('twice'))
     await answered(kernel, target, incoming()).catch(() => undefined);
   const reply = await answered(kernel, target, incoming());
@@ -160,12 +165,17 @@ export const networkOf = (kernel: Kernel, net: Lan, process: Process): Network =
       if (process.isDead) return;
       const { signal } = request;
       if (signal?.aborted) return reject(signal.reason);
+      const timeout = kernel.later(
+        () => reject(fails('TIMEOUT', true)),
+        request.timeoutMs ?? 30_000,
+        process,
+      );
       const back = (act: () => void): void => {
+        timeout.isCancelled = true;
         signal?.removeEventListener('abort', abort);
         kernel.later(act, 0, process);
       };
       const abort = (): void => back(() => reject(fails('ABORTED', true)));
-      kernel.later(() => reject(fails('TIMEOUT', true)), request.timeoutMs ?? 30_000, process);
       signal?.addEventListener('abort', abort, { once: true });
       exchange(kernel, net, process, request).then(
         (reply) => back(() => resolve(reply)),
