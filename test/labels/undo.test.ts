@@ -57,6 +57,14 @@ test('an undo that restores two labels marks both', async () => {
   expect((await undo(at)).code).toBe(0);
   expect((await listed(at))[0]).toMatchObject({ is_undone: true });
 });
+test('an undo that the user declines sends no request', async () => {
+  const at = await applied(['A']);
+  const declined = await at.run(['undo'], {
+    ...{ isTopLevel: true, tty: ['stdin', 'stderr'], answers: [false] },
+  });
+  expect([declined.code === 0, declined.asked.length, declined.writes]).toEqual([false, 1, []]);
+  expect([description(at, 'A'), (await listed(at))[0].is_undone]).toEqual(['Second', false]);
+});
 test('an undo that stops marks the labels that it restored before', async () => {
   const at = await applied(['A', 'B']);
   const stopped = await undo(at, ['--yes'], rejecting(at.id('B'), 401));
