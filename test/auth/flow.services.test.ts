@@ -210,7 +210,7 @@ test('Ctrl-C while the code is exchanged: the browser hears of it too', async ()
   const login = await start();
   login.tokens.answer({ ...goodTokens, delayMs: 60_000 });
   const page = login.redirect();
-  while (login.tokens.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  await expect.poll(() => login.tokens.asked.length === 0, { interval: 2 }).toBe(false);
   login.context.abort.abort(new AppError('interrupted', 'interrupted'));
   expect((await page).body).toContain('The sign-in was stopped in the terminal.');
   expect(await login.outcome).toBeInstanceOf(Error);
@@ -283,7 +283,7 @@ test('the browser gets a loopback address that leads to the sign-in page until t
     }),
   });
   const login = await start({ browser: true }, { context });
-  while (opened.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await expect.poll(() => opened.length === 0, { interval: 5 }).toBe(false);
   const [launch = ''] = opened;
   expect(launch).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/go\/[\w-]{22}$/);
   const first = await get(launch);
@@ -322,7 +322,7 @@ describe('another user of this machine', () => {
       }),
     });
     const login = await start({ browser: true }, { context });
-    while (opened.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await expect.poll(() => opened.length === 0, { interval: 5 }).toBe(false);
     expect((await get(opened[0] ?? '')).status).toBe(403);
     expect(await login.outcome).toMatchObject({ category: 'auth', detail: { code: 'OTHER_USER' } });
     expect(login.tokens.asked).toEqual([]);

@@ -111,7 +111,7 @@ const crowd = async (first: TestAuthContext, size: number): Promise<TestAuthCont
           network: {
             ...host.network,
             request: async (request) => {
-              while (waiting < size) await host.sleep(5);
+              await expect.poll(() => waiting < size, { interval: 5 }).toBe(false);
               return host.network.request(request);
             },
           },

@@ -7,7 +7,6 @@ import {
   fstatSync,
   ftruncateSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readFileSync,
   readdirSync,
@@ -16,7 +15,6 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
@@ -38,6 +36,7 @@ import {
 } from '../support/cluster.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const { from, to } = pair;
 const mib = 1024 * 1024;
@@ -53,7 +52,7 @@ const mount = (path: string, bytes: number): void => {
 };
 const unmount = (path: string): void => void execFileSync('umount', ['-l', path], { stdio: 'ignore' });
 const whyNoMount = (): string | undefined => {
-  const path = mkdtempSync(join(tmpdir(), 'kv-mount-'));
+  const path = makeDirectory('kv-mount-');
   try {
     mount(path, mib);
     unmount(path);
@@ -67,7 +66,7 @@ const whyNoMount = (): string | undefined => {
 const missing = hasBinaries(from, to) ? whyNoMount() : 'no real servers';
 if (missing !== undefined)
   process.stderr.write(`left out: really full disks: ${missing} (mounting a tmpfs needs root)\n`);
-if (missing !== undefined && process.env['OPSCTL_TEST_IN_CI'] === 'true' && process.getuid?.() === 0)
+if (missing !== undefined && process.env.OPSCTL_TEST_IN_CI === 'true' && process.getuid?.() === 0)
   throw new Error(`root cannot mount a tmpfs: ${missing}`);
 
 /** Fills the remaining space to the last byte. */
@@ -90,8 +89,8 @@ let writer: Writer | undefined;
 let disk: string;
 let home: string;
 beforeEach(() => {
-  disk = mkdtempSync(join(tmpdir(), 'kv-disk-'));
-  home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+  disk = makeDirectory('kv-disk-');
+  home = makeDirectory('kv-home-');
 });
 afterEach(async () => {
   await writer?.stop();

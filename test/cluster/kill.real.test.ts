@@ -53,7 +53,7 @@ const alive = async (): Promise<number> =>
     )
   ).reduce<number>((sum, one) => sum + one, 0);
 
-const isSoak = process.env['OPSCTL_SOAK'] === '1';
+const isSoak = process.env.OPSCTL_SOAK === '1';
 /** Longer than an election and than the leader needs to update the cluster version. */
 const beforeResume = (): Promise<void> => pause(isSoak ? 6000 : 0);
 const seed = testSeed;
@@ -77,7 +77,7 @@ const nothingLost = async (writer: Writer, isOver = false): Promise<void> => {
   const { acknowledged, failed } = await writer.stop();
   expect(failed).toBe(0);
   for (const url of cluster.urls) expect(await missingWrites(url, acknowledged)).toEqual([]);
-  while (isOver && (await ownKeys()) !== '0') await pause(250);
+  await expect.poll(async () => isOver && (await ownKeys()) !== '0', { interval: 250 }).toBe(false);
   expect(await ownKeys()).toBe('0');
 };
 const isClosed = (): boolean => journalLines().at(-1)?.includes('"kind":"closed"') === true;

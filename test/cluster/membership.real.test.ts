@@ -75,7 +75,7 @@ describe.runIf(hasBinaries('3.5'))('members of a real 3.5 cluster', () => {
         },
       );
       const until = async (what: () => Promise<boolean>): Promise<void> => {
-        while (!(await what().catch(() => false))) await new Promise((next) => setTimeout(next, 50));
+        await expect.poll(() => what().catch(() => false)).toBe(true);
       };
       await until(async () => (await listed()).some(({ name }) => name === 'n4'));
       await done('member', 'promote', 'n4');

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { consent } from '../support/consent.ts';
@@ -87,7 +87,7 @@ describe.runIf(hasCtl)('stored snapshots of real servers', () => {
     const row = await once('s3://backups/trial');
     const old = binariesOf(from) as Binaries;
     // Programs of other tests use the common temporary directory at the same time.
-    const temporary = mkdtempSync(join(home, 'tmp-'));
+    const temporary = makeDirectory('tmp-', home);
     vi.stubEnv('TMPDIR', temporary);
     const words = ['snapshot', 'verify', row.place, '--restore', '--cluster', cluster.file, '--ctl', old.ctl];
     const ran = await run(words);

@@ -23,9 +23,8 @@ const rows = (text: string) =>
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
-const until = async (what: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await what())) await new Promise((next) => setTimeout(next, 25));
-};
+const until = async (what: () => boolean | Promise<boolean>): Promise<void> =>
+  expect.poll(what, { interval: 25 }).toBe(true);
 
 describe.runIf(hasBinaries('3.5'))('kv watch and kv lease on real members of 3.5', () => {
   it('watch prints history and what happens, goes on at another member, and ends by Ctrl-C', async () => {
@@ -44,7 +43,7 @@ describe.runIf(hasBinaries('3.5'))('kv watch and kv lease on real members of 3.5
       '-o',
       'ndjson',
     ];
-    const env = { PATH: process.env['PATH'], HOME: home, OPSCTL_HOME: home, ...codeCache };
+    const env = { PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home, ...codeCache };
     const running = spawn(process.execPath, [join(import.meta.dirname, '../../bin/opsctl.js'), ...words], {
       env,
     });

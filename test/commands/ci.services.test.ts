@@ -1,6 +1,6 @@
 /** Commands that check something, in a CI job. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -120,7 +120,7 @@ describe('checks in the repository', () => {
     expect(JSON.stringify(action.runs.steps.map(({ run: script }: { run: string }) => script))).not.toContain(
       '${{',
     );
-    const bin = mkdtempSync(join(home, 'bin-'));
+    const bin = makeDirectory('bin-', home);
     writeFileSync(join(bin, 'opsctl'), '#!/bin/sh\nprintf "%s\\n" "$@" > "$OUT"\nexit 20\n');
     chmodSync(join(bin, 'opsctl'), 0o755);
     const script = () =>
@@ -139,7 +139,7 @@ describe('checks in the repository', () => {
     const steps = parse(readFileSync(join(root, 'action.yml'), 'utf8')).runs.steps;
     /** Runs one step in bash, with replacements for opsctl and npm that record their arguments, each followed by a NUL. */
     const runStep = (index: number, env: Readonly<Record<string, string>>) => {
-      const bin = mkdtempSync(join(home, 'bin-'));
+      const bin = makeDirectory('bin-', home);
       for (const name of ['opsctl', 'npm']) {
         writeFileSync(join(bin, name), `#!/bin/sh\nprintf '%s\\0' ${name} "$@" >> "$OUT"\n`);
         chmodSync(join(bin, name), 0o755);
@@ -234,7 +234,7 @@ describe('checks in the repository', () => {
 it('every line of `help ci` runs, in order, from an empty directory', async () => {
   const lines = ciPage.blocks.flatMap((block) => (block.kind === 'shell' ? block.lines : []));
   expect(lines.length).toBeGreaterThan(3);
-  const directory = mkdtempSync(join(home, 'job-'));
+  const directory = makeDirectory('job-', home);
   for (const line of lines.filter((one) => !one.includes('mock run'))) {
     const [words = '', to] = line.split(' > ');
     const ran = await opsctl(words.split(' ').slice(1), { home, cwd: directory });

@@ -37,7 +37,7 @@ afterEach(async () => {
   await new Promise((done) => receiver.close(done));
 });
 const arrived = async (count: number): Promise<Delivery[]> => {
-  while (deliveries.length < count) await new Promise<void>((wake) => waiting.push(wake));
+  await expect.poll(() => deliveries.length < count, { interval: 1 }).toBe(false);
   return deliveries;
 };
 const register = async (body: object = {}): Promise<string> => {

@@ -90,8 +90,10 @@ describe('the owner of a state directory', () => {
         }),
       );
       // The next waiter starts after this waiter has its ticket, and a millisecond later: the queue is sorted by time.
-      while (tickets().length <= i) await machine.host.sleep(5);
-      while (machine.host.now() <= Number(tickets()[i]?.split('-')[0])) await machine.host.sleep(1);
+      await expect.poll(() => tickets().length <= i, { interval: 5 }).toBe(false);
+      await expect
+        .poll(() => machine.host.now() <= Number(tickets()[i]?.split('-')[0]), { interval: 1 })
+        .toBe(false);
     }
     await first.release();
     await Promise.all(waiting);

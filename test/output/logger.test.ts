@@ -51,7 +51,7 @@ test('messages keep their order where color is on', async () => {
   log.warn('2');
   log.debug('3');
   log.info('4');
-  while (host.err().split('\n').length < 5) await new Promise((resolve) => setImmediate(resolve));
+  await expect.poll(() => host.err().split('\n').length < 5, { interval: 1 }).toBe(false);
   expect(host.err()).toBe('1\n\u001b[33mwarning:\u001b[39m 2\n\u001b[2m3\u001b[22m\n4\n');
 });
 

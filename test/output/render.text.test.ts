@@ -206,7 +206,7 @@ describe('streaming', () => {
       let seen = '';
       async function* rows(): AsyncGenerator<unknown> {
         yield { id: 1 };
-        while (host.out() === '') await new Promise((resolve) => setImmediate(resolve));
+        await expect.poll(() => host.out(), { interval: 1 }).not.toBe('');
         seen = host.out();
         yield { id: 2 };
       }

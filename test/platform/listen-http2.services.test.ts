@@ -36,7 +36,7 @@ const held = (server: Server): Promise<number> =>
   });
 /** Waits without a time limit; the time limit of the test applies. */
 const untilHeld = async (server: Server, count: number): Promise<void> => {
-  while ((await held(server)) !== count) await pause(5);
+  await expect.poll(async () => (await held(server)) !== count, { interval: 5 }).toBe(false);
 };
 
 const frame = (type: number, stream: number, payload = ''): Buffer => {

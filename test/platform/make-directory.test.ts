@@ -1,15 +1,14 @@
-import { mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import fs, { existsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { makeDirectory } from '../../src/platform/node/files.ts';
+import { makeDirectory as makeTemporary } from '../support/directory.ts';
 
 let root: string;
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'opsctl-directory-'));
+beforeEach(() => {
+  root = makeTemporary();
 });
-afterEach(() => rm(root, { recursive: true, force: true }));
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 
 test('parents are made with the same mode, and a directory that is there is left alone', async () => {

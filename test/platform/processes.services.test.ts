@@ -87,7 +87,7 @@ test('a grandchild that keeps the output open does not block an aborted run', as
       signal: controller.signal,
     },
   );
-  while (!existsSync(started)) await host.sleep(5);
+  await expect.poll(() => !existsSync(started), { interval: 5 }).toBe(false);
   controller.abort();
   const done = await running;
   const left = Number(done.stdout);
@@ -175,7 +175,7 @@ test('a detached child writes to its log, lives on, and can be ended', async () 
   expect(mark).toBeTruthy();
   expect(host.processes.startMark(child.pid)).toBe(mark);
   expect(host.processes.startMark(process.pid)).not.toBe(mark);
-  while (!readFileSync(logFile, 'utf8').includes('two')) await host.sleep(10);
+  await expect.poll(() => !readFileSync(logFile, 'utf8').includes('two'), { interval: 10 }).toBe(false);
   expect(host.processes.isAlive(child.pid)).toBe(true);
   expect(host.processes.signal(child.pid, 'SIGKILL')).toBe(true);
   expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
@@ -194,9 +194,9 @@ test.runIf(process.platform === 'linux')(
     const lines = shell.lines();
     const pid = Number((await lines[Symbol.asyncIterator]().next()).value);
     const isSleep = () => readFileSync(`/proc/${shell.pid}/cmdline`, 'utf8').startsWith('sleep');
-    while (!isSleep()) await host.sleep(5);
+    await expect.poll(isSleep, { interval: 5 }).toBe(true);
     host.processes.signal(pid, 'SIGKILL');
-    while (host.processes.isAlive(pid)) await host.sleep(10);
+    await expect.poll(() => host.processes.isAlive(pid), { interval: 5 }).toBe(false);
     expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z ');
     shell.kill('SIGKILL');
     await shell.exited;

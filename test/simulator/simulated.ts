@@ -1,11 +1,11 @@
 /** Builds the simulator once per test file and runs it as a separate process, because it replaces the clock of its whole process. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildSimulator, type SourceChange } from './build.mjs';
 import type { Figures } from './figures.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const run = promisify(execFile);
 
@@ -16,7 +16,7 @@ export type Simulator = {
 };
 
 export const simulator = async (changes: readonly SourceChange[] = []): Promise<Simulator> => {
-  const directory = mkdtempSync(join(tmpdir(), 'opsctl-simulator-'));
+  const directory = makeDirectory('opsctl-simulator-');
   const program = await buildSimulator(join(directory, 'simulator.mjs'), changes);
   return {
     play: async (...args) => {

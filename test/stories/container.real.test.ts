@@ -4,20 +4,19 @@ import {
   cpSync,
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   realpathSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DockerHost, startDocker } from '../support/docker-host.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const work = mkdtempSync(join(tmpdir(), 'opsctl-image-'));
+const work = makeDirectory('opsctl-image-');
 
 /** A program and the libraries that it loads, at the same paths as on this machine. */
 const copyProgram = (into: string, path: string): void => {
@@ -75,7 +74,7 @@ test('the container file pins its base by digest and runs as a user with a numbe
 });
 
 // The build copies about 600 MB, so it runs only in the long suite.
-describe.runIf(process.env['OPSCTL_SOAK'] === '1')('the container file', () => {
+describe.runIf(process.env.OPSCTL_SOAK === '1')('the container file', () => {
   let host: DockerHost | undefined;
   beforeAll(async () => {
     host = await startDocker(join(work, 'docker'));

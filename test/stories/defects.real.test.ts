@@ -1,6 +1,6 @@
 /** Verifies that every defect of the second review is fixed: the test runs its command line again, or the test of its fix exists. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
@@ -20,7 +20,7 @@ beforeAll(() => {
 
 /** Runs in an empty directory, as in a new terminal. */
 const inBash = (line: string) => {
-  const home = mkdtempSync(join(work, 'home-'));
+  const home = makeDirectory('home-', work);
   const env = {
     PATH: `${work}/bin:${process.env.PATH}`,
     HOME: home,

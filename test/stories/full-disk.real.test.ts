@@ -4,7 +4,6 @@ import {
   closeSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readFileSync,
   readdirSync,
@@ -13,10 +12,10 @@ import {
 } from 'node:fs';
 import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { makeDirectory } from '../support/directory.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? new URL('../../bin/opsctl.js', import.meta.url).pathname;
 const mount = (path: string): void => {
@@ -27,7 +26,7 @@ const mount = (path: string): void => {
 };
 const unmount = (path: string): void => void spawnSync('umount', ['-l', path]);
 const whyNoMount = (): string | undefined => {
-  const path = mkdtempSync(join(tmpdir(), 'opsctl-mount-'));
+  const path = makeDirectory('opsctl-mount-');
   try {
     mount(path);
     unmount(path);

@@ -1,5 +1,5 @@
 /** The built program as a server for agents, used by the client of the official SDK. */
-import { mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -151,7 +151,7 @@ describe('tools with --allow-write', () => {
   });
   it('an upload is approved with its content and leaves no copy', async () => {
     // Programs of other tests use the common temporary directory at the same time.
-    const temporary = mkdtempSync(join(home, 'tmp-'));
+    const temporary = makeDirectory('tmp-', home);
     const client = await connect(['--allow-write', '--group', 'tracker_files'], { TMPDIR: temporary });
     const file = join(home, 'upload.txt');
     writeFileSync(file, 'first');

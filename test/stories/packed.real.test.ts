@@ -3,7 +3,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   renameSync,
@@ -47,7 +46,7 @@ const environment = (home: string): NodeJS.ProcessEnv => {
   return { ...Object.fromEntries(kept), HOME: home, OPSCTL_HOME: home, NO_COLOR: '1' };
 };
 const run = (node: string, args: readonly string[]) => {
-  const home = mkdtempSync(join(work, 'home-'));
+  const home = makeDirectory('home-', work);
   const env = { ...environment(home), PATH: `${dirname(node)}:${process.env.PATH}` };
   return spawnSync(node, [program, ...args], { cwd: home, encoding: 'utf8', env, timeout: 300_000 });
 };
@@ -203,7 +202,7 @@ const runAction = (from: string, args: string, tarball: string) => {
     runs: { steps: { run: string; env: Record<string, string>; shell: string }[] };
   };
   expect(Object.keys(inputs)).toEqual(['arguments', 'package', 'directory']);
-  const home = mkdtempSync(join(work, 'action-'));
+  const home = makeDirectory('action-', work);
   const given: Record<string, string> = {
     '${{ inputs.package }}': tarball || (inputs.package?.default ?? ''),
     '${{ inputs.arguments }}': args,

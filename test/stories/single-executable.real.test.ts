@@ -1,6 +1,6 @@
 /** One file without Node.js, npm or other files: the jobs of the product, and all functions that start this program again. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { cachedNode } from '../tooling/nodes.mjs';
@@ -29,7 +29,7 @@ describe.skipIf(node === undefined)('single executable', () => {
   });
 
   /** PATH contains no Node.js. */
-  const run = (args: readonly string[], home = mkdtempSync(join(work, 'home-'))) => {
+  const run = (args: readonly string[], home = makeDirectory('home-', work)) => {
     const { LD_LIBRARY_PATH } = process.env;
     const env = {
       ...{ PATH: '/usr/bin:/bin', HOME: home, OPSCTL_HOME: home, NO_COLOR: '1', LANG: 'C.UTF-8' },
@@ -66,7 +66,7 @@ describe.skipIf(node === undefined)('single executable', () => {
   });
 
   test('the single executable supports a record, a filter in a separate thread, a sign-in and a token', () => {
-    const home = mkdtempSync(join(work, 'home-'));
+    const home = makeDirectory('home-', work);
     expect(good(['tracker', 'labels', 'create', '--name', 'packed', '--jq', '.name'], home).trim()).toBe(
       'packed',
     );
@@ -79,7 +79,7 @@ describe.skipIf(node === undefined)('single executable', () => {
   });
 
   test('a server in the background, a rehearsal and a fleet', () => {
-    const home = mkdtempSync(join(work, 'home-'));
+    const home = makeDirectory('home-', work);
     good(['mock', 'start'], home);
     good(['mock', 'stop'], home);
     const cluster = join(home, 'c/cluster.yaml');

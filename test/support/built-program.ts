@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { closeAtEnd } from './closing.ts';
+import { makeDirectory } from './directory.ts';
 
 /** The built program; `npm test` builds it first. */
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
@@ -95,7 +94,7 @@ const endOf = (child: ChildProcess): Promise<Ended> =>
 
 /** Runs the built program as a user's shell would, with a dedicated home directory. */
 export const program = (env: Options['env'] = {}): Program => {
-  const home = mkdtempSync(join(tmpdir(), 'opsctl-home-'));
+  const home = makeDirectory('opsctl-home-');
   const alive = new Set<ChildProcess>();
   const launch = (args: readonly string[], options: Options = {}) => {
     const child = spawn(process.execPath, [BIN, ...args], {

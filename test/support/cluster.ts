@@ -3,16 +3,16 @@
  * history is checked.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request, Agent } from 'node:http';
 import { Agent as SecureAgent, request as secureRequest } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { realServers } from '../real/etcd.mjs';
 import { type CertificateFiles, certificateFiles, type CertificateOptions } from './certificates.ts';
 import { hangTimer } from './hang.ts';
+import { makeDirectory } from './directory.ts';
 
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
 type Found = { missing: { minor: string; reason: string }[] } & Record<string, Binaries>;
@@ -23,9 +23,9 @@ let known: Found | undefined;
  */
 const given = (minor: string): string | undefined =>
   ({
-    '3.2': process.env['OPSCTL_KV_OLD'],
-    '3.3': process.env['OPSCTL_KV_NEW'],
-    '3.6': process.env['OPSCTL_KV_36'],
+    '3.2': process.env.OPSCTL_KV_OLD,
+    '3.3': process.env.OPSCTL_KV_NEW,
+    '3.6': process.env.OPSCTL_KV_36,
   })[minor];
 const versionOf = (server: string): string =>
   / Version: (\S+)/.exec(execFileSync(server, ['--version'], { encoding: 'utf8' }))?.[1] ?? 'not known';
@@ -34,7 +34,7 @@ const versionOf = (server: string): string =>
  * versions serve `prefix`.
  */
 export const pair =
-  process.env['OPSCTL_KV_OLD'] === undefined
+  process.env.OPSCTL_KV_OLD === undefined
     ? { older: '3.2', from: '3.3', to: '3.4', beyond: '3.5', prefix: '/v3beta' }
     : { older: '3.1', from: '3.2', to: '3.3', beyond: '3.4', prefix: '/v3alpha' };
 /**
@@ -45,12 +45,12 @@ export const binariesOf = (minor: string): Binaries | { missing: string } => {
   known ??= realServers() as Found;
   const [server, found] = [given(minor), known[minor]];
   if (server !== undefined)
-    return { server, ctl: found?.ctl ?? process.env['OPSCTL_KV_CTL'] ?? '', version: versionOf(server) };
+    return { server, ctl: found?.ctl ?? process.env.OPSCTL_KV_CTL ?? '', version: versionOf(server) };
   if (found !== undefined) return found;
   const reason =
     known.missing.find((row) => row.minor === minor)?.reason ??
     (minor === '3.6' ? 'set OPSCTL_KV_36' : 'set OPSCTL_KV_OLD and OPSCTL_KV_NEW');
-  if (process.env['OPSCTL_TEST_IN_CI'] === 'true' && !['3.2', '3.6'].includes(minor))
+  if (process.env.OPSCTL_TEST_IN_CI === 'true' && !['3.2', '3.6'].includes(minor))
     throw new Error(`no server of ${minor}: ${reason}`);
   process.stderr.write(`left out: real servers of ${minor}: ${reason}\n`);
   return { missing: reason };
@@ -197,7 +197,7 @@ const tlsFlags = ({ ca, serverCert, serverKey }: CertificateFiles): string[] =>
   ]);
 
 export const startCluster = async (options: ClusterOptions): Promise<RealCluster> => {
-  const directory = mkdtempSync(join(tmpdir(), 'kv-cluster-'));
+  const directory = makeDirectory('kv-cluster-');
   const certificates = options.tls === undefined ? undefined : certificateFiles(directory, options.tls);
   const ports = await freePorts(2 * options.size);
   const bare = Array.from({ length: options.size }, (_, i) =>
@@ -279,7 +279,7 @@ const clusterOf = (
         ...options.settings,
         ...settings,
         // A wait of ten seconds before the last member of every run would take most of the time of the suite.
-        timeouts: { stable_before_last_seconds: 0, ...(settings['timeouts'] as object | undefined) },
+        timeouts: { stable_before_last_seconds: 0, ...(settings.timeouts as object | undefined) },
         members: rows,
       }),
     );

@@ -1,8 +1,6 @@
 /** Scenes that cut the network of one member in the middle of an upgrade, in one of the two ways in which networks fail. */
 import { consent } from './consent.ts';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import {
@@ -19,6 +17,7 @@ import {
 import { type Cut, cutNetwork, type CutNetwork } from './cut-network.ts';
 import { opsctl, type Ran } from './program.ts';
 import { whenJournal } from './when-journal.ts';
+import { makeDirectory } from './directory.ts';
 
 const { from, to, prefix } = pair;
 let network: CutNetwork;
@@ -148,7 +147,7 @@ export const cutScenes = (how: Cut['how']): void => {
     if (isSoak || kind === how) it(title, test);
   };
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), 'kv-home-'));
+    home = makeDirectory('kv-home-');
   });
   afterEach(async () => {
     await writer?.stop();

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 
 const directories: string[] = [];
-/** Creates an empty directory that exists until the end of the test file. */
-export const makeDirectory = (): string => {
-  const directory = mkdtempSync(join(tmpdir(), 'opsctl-test-'));
+/**
+ * Creates an empty directory that exists until the end of the test file. Its owner may remove it earlier; a test that fails
+ * does not.
+ */
+export const makeDirectory = (prefix = 'opsctl-test-', parent = tmpdir()): string => {
+  const directory = mkdtempSync(join(parent, prefix));
   directories.push(directory);
   return directory;
 };

@@ -1,19 +1,11 @@
 /** A real container daemon or a real podman for the test: its data and images are below one directory, and it uses the network of the machine. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, copyFileSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { realDocker, realPodman } from '../real/docker.mjs';
 import { pause } from './cluster.ts';
 import { hangTimer } from './hang.ts';
+import { makeDirectory } from './directory.ts';
 
 export type DockerHost = {
   /** PATH, and for the daemon DOCKER_HOST: the variables of a client. */
@@ -39,7 +31,7 @@ const runtime = (directory: string, runc: string): string => {
 };
 
 const leftOut = (why: string): undefined => {
-  if (process.env['OPSCTL_TEST_IN_CI'] === 'true') throw new Error(`no container runtime: ${why}`);
+  if (process.env.OPSCTL_TEST_IN_CI === 'true') throw new Error(`no container runtime: ${why}`);
   process.stderr.write(`left out: a real container runtime: ${why}\n`);
   return undefined;
 };
@@ -60,7 +52,7 @@ const fillRoot = (root: string, server: string): void => {
 };
 
 const importImage = (docker: DockerHost['docker'], name: string, server: string, script?: string): void => {
-  const root = mkdtempSync(join(tmpdir(), 'kv-image-'));
+  const root = makeDirectory('kv-image-');
   try {
     fillRoot(root, server);
     // Every user of the container must be able to enter the directory.
@@ -90,7 +82,7 @@ export const startDocker = async (directory: string): Promise<DockerHost | undef
   if ('missing' in found) return leftOut(found.missing);
   mkdirSync(directory, { recursive: true });
   const env = {
-    PATH: `${found.directories.join(':')}:${process.env['PATH']}`,
+    PATH: `${found.directories.join(':')}:${process.env.PATH}`,
     DOCKER_HOST: `unix://${join(directory, 'd.sock')}`,
   };
   const runc = join(found.directories[0] as string, 'runc');
@@ -155,7 +147,7 @@ const podmanWrapper = (
   for (const path of [programs, policy]) mkdirSync(path, { recursive: true });
   writeFileSync(join(policy, 'policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}');
   const [engine, storage] = [join(directory, 'containers.conf'), join(directory, 'storage.conf')];
-  const environment = [`PATH=${process.env['PATH']}`, `LD_LIBRARY_PATH=${found.libraries}`, `HOME=${home}`];
+  const environment = [`PATH=${process.env.PATH}`, `LD_LIBRARY_PATH=${found.libraries}`, `HOME=${home}`];
   // conmon starts podman again when a container exits: for the restart policy.
   writeFileSync(
     engine,
@@ -201,7 +193,7 @@ export const startPodman = (directory: string): DockerHost | undefined => {
   const found = realPodman();
   if ('missing' in found) return skipWithReason(found.missing);
   mkdirSync(directory, { recursive: true });
-  const env = { PATH: `${podmanWrapper(directory, found)}:${process.env['PATH']}` };
+  const env = { PATH: `${podmanWrapper(directory, found)}:${process.env.PATH}` };
   const podman: DockerHost['docker'] = (...words) =>
     execFileSync('podman', [...words], {
       encoding: 'utf8',

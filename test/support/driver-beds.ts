@@ -6,14 +6,13 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
@@ -24,8 +23,9 @@ import { type DockerHost, startDocker, startPodman } from './docker-host.ts';
 import { type SshOptions, startLoopbackSsh } from './loopback-ssh.ts';
 import { startSystemd, type SystemdHost } from './systemd-host.ts';
 import { hangTimer } from './hang.ts';
+import { makeDirectory } from './directory.ts';
 
-const BIN = process.env['OPSCTL_TEST_BIN'] ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
+const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 
 export type BedKind = 'local' | 'ssh + local' | 'systemd' | 'ssh + systemd' | 'hooks' | 'docker' | 'podman';
 export type Place = {
@@ -307,7 +307,7 @@ export const startBed = async (
   from: string,
   options: BedOptions = {},
 ): Promise<Bed | undefined> => {
-  const directory = mkdtempSync(join(tmpdir(), 'kv-bed-'));
+  const directory = makeDirectory('kv-bed-');
   chmodSync(directory, 0o755);
   const systemd = isUnits(kind) ? await startSystemd(directory) : undefined;
   const ssh = kind.startsWith('ssh')
@@ -401,7 +401,7 @@ export const startBed = async (
     const argv = [...prefix, ...program, '--cluster', isElsewhere ? fileElsewhere : file];
     return spawn(argv[0] as string, argv.slice(1), {
       env: {
-        PATH: process.env['PATH'],
+        PATH: process.env.PATH,
         ...codeCache,
         ...docker?.env,
         HOME: directory,

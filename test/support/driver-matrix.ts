@@ -20,7 +20,7 @@ import { covers } from './covers.ts';
 import { slice } from './slice.ts';
 import { hangTimer } from './hang.ts';
 
-const isSoak = process.env['OPSCTL_SOAK'] === '1';
+const isSoak = process.env.OPSCTL_SOAK === '1';
 /** Two upgrades between minor versions. A scenario uses the first upgrade, the second upgrade, or both. */
 const is36 = isSoak && hasBinaries('3.6', '3.5-late');
 const [first, middle, last] = is36 ? (['3.4', '3.5', '3.6'] as const) : (['3.3', '3.4', '3.5'] as const);
@@ -112,7 +112,7 @@ const isIn = async (one: Bed, text: string, running: Promise<Ended>): Promise<vo
   void running.then((end) => {
     ended = end;
   });
-  while (ended === undefined && !one.journal().includes(text)) await pause(5);
+  await expect.poll(() => ended === undefined && !one.journal().includes(text), { interval: 5 }).toBe(false);
   expect(one.journal(), ended && outcome(ended)).toContain(text);
 };
 /** Waits until the stop of n2 has completed. */
@@ -445,7 +445,11 @@ const scenarios: readonly Scenario[] = [
       rmSync(second.data, { recursive: true, force: true });
       // The stopped member may have been the leader, so the other members elect a leader first.
       for (const { url, name } of one.places)
-        while (name !== second.name && (await call(`${url}/health`)).status !== 200) await pause(50);
+        await expect
+          .poll(async () => name !== second.name && (await call(`${url}/health`)).status !== 200, {
+            interval: 50,
+          })
+          .toBe(false);
       expect(outcome(await one.opsctl('kv', 'replace-member', 'n2', '--yes'))).toBe('0');
       expect(await one.versions()).toEqual(all(from));
     },

@@ -1,11 +1,11 @@
 /** Debian's gnome-keyring in a dedicated session bus: a real unlocked keychain that no other program shares. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 // @ts-expect-error plain JavaScript, shared with the tools
 import { testCache } from '../tooling/cache.mjs';
+import { makeDirectory } from './directory.ts';
 
 const commands = ['dbus-daemon', 'gnome-keyring-daemon', 'secret-tool'] as const;
 const places = [...(process.env.PATH ?? '').split(delimiter), join(testCache(process.env), 'bin')];
@@ -18,7 +18,7 @@ export const noKeyring = (): string | undefined => {
   const gone = commands.filter((command) => find(command) === undefined);
   if (gone.length === 0) return undefined;
   const why = `left out: ${gone.join(', ')} missing (node test/real/parts.mjs unpacks the Debian packages)`;
-  if (process.env['OPSCTL_TEST_IN_CI'] === 'true') throw new Error(why);
+  if (process.env.OPSCTL_TEST_IN_CI === 'true') throw new Error(why);
   process.stderr.write(`${why}\n`);
   return why;
 };
@@ -55,7 +55,7 @@ export type Keyring = {
 };
 
 export const keyring = async (): Promise<Keyring> => {
-  const directory = mkdtempSync(join(tmpdir(), 'opsctl-keyring-'));
+  const directory = makeDirectory('opsctl-keyring-');
   const env = {
     HOME: directory,
     XDG_RUNTIME_DIR: directory,

@@ -1,5 +1,6 @@
 /** Kills the built program with SIGKILL as soon as its journal contains a given line. */
 import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { hangTimer } from './hang.ts';
 import { join } from 'node:path';
 import type { Ended, Program } from './built-program.ts';
 
@@ -69,7 +70,11 @@ export const killedWhen = async (
     const lines = linesOf(newest);
     return lines.length > 0 && fits(lines);
   };
-  while (!isOver && !isThere()) await new Promise((resolve) => setTimeout(resolve, 1));
+  const isHanging = hangTimer();
+  while (!isOver && !isThere()) {
+    if (isHanging()) throw new Error(`the run neither ended nor wrote the line: ${words.join(' ')}`);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
   if (!isOver) running.kill('SIGKILL');
   const ended = await running.ended;
   return { wasKilled: ended.signal === 'SIGKILL', ended };

@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { closeAtEnd } from './closing.ts';
+import { makeDirectory } from './directory.ts';
 
 export type RealHost = {
   readonly host: Host;
@@ -17,7 +17,7 @@ export type RealHost = {
  * are inherited.
  */
 export const realHost = async (env: Readonly<Record<string, string | undefined>> = {}): Promise<RealHost> => {
-  const directory = await mkdtemp(join(tmpdir(), 'opsctl-test-'));
+  const directory = makeDirectory('opsctl-test-');
   const host = nodeHost({
     env: { PATH: process.env.PATH, HOME: directory, OPSCTL_HOME: join(directory, 'opsctl'), ...env },
     cwd: directory,

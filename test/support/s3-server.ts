@@ -2,10 +2,9 @@
  * S3-compatible services for the tests: a package from npm that checks signatures and clocks, in this process, and a package
  * from Debian with full support for multipart uploads.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import S3rver from 's3rver';
+import { makeDirectory } from './directory.ts';
 
 export type S3Server = {
   readonly url: string;
@@ -16,7 +15,7 @@ export type S3Server = {
 
 /** Starts the service with a bucket `backups`. */
 export const startS3 = async (): Promise<S3Server> => {
-  const directory = mkdtempSync(join(tmpdir(), 's3-'));
+  const directory = makeDirectory('s3-');
   const server = new S3rver({
     address: '127.0.0.1',
     port: 0,

@@ -5,6 +5,7 @@
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { AppError } from '../../src/core/problem.ts';
+import { hangTimer } from './hang.ts';
 
 const flood = async (host: Host): Promise<string> => {
   for (let line = 0; ; line++) await host.terminal.stdout.write(`line ${line} ${'x'.repeat(100)}\n`);
@@ -26,7 +27,10 @@ const signals = async (host: Host): Promise<string> => {
     if (got.length === 1) void host.terminal.stdout.write('heard one\n');
   });
   await host.terminal.stdout.write('ready\n');
-  while (got.length < 2) await host.sleep(10);
+  const isHanging = hangTimer();
+  while (got.length < 2 && !isHanging()) {
+    await host.sleep(10);
+  }
   off();
   return got.join();
 };

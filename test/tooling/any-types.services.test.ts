@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeDirectory } from '../support/directory.ts';
 
 const tool = fileURLToPath(new URL('any-types.mjs', import.meta.url));
-const directory = realpathSync(mkdtempSync(join(tmpdir(), 'opsctl-any-types-')));
+const directory = realpathSync(makeDirectory('opsctl-any-types-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 /** The compiler runs in another process, because its interface blocks the thread. */
 const find = (...config: string[]): string[] =>

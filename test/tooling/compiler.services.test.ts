@@ -1,15 +1,15 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { makeCompiler } from './mutation/compiler.mjs';
+import { makeDirectory } from '../support/directory.ts';
 
 const trees: string[] = [];
 afterAll(() => {
   for (const tree of trees) rmSync(tree, { recursive: true });
 });
 const treeOf = (source: string) => {
-  const tree = mkdtempSync(join(tmpdir(), 'opsctl-compiler-'));
+  const tree = makeDirectory('opsctl-compiler-');
   trees.push(tree);
   symlinkSync(resolve('node_modules'), join(tree, 'node_modules'));
   mkdirSync(join(tree, 'src'));

@@ -14,9 +14,7 @@ afterEach(async () => {
   closers = [];
 });
 
-const until = async (isSo: () => boolean): Promise<void> => {
-  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
-};
+const until = async (isSo: () => boolean): Promise<void> => expect.poll(isSo, { interval: 1 }).toBe(true);
 
 /** Creates an account whose token is valid for ten minutes, on a machine where the test ends the waits for the refresh. */
 const setUp = async (env: Readonly<Record<string, string>> = {}, ofOther?: string) => {

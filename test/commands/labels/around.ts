@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Host } from '../../../src/platform/host.ts';
 import { type LabelServer, labelServer } from '../../support/labels-server.ts';
 import { type ProgramOptions, type Ran, opsctl } from '../../support/program.ts';
+import { makeDirectory } from '../../support/directory.ts';
 
 export type Surrounding = {
   readonly server: LabelServer;
@@ -22,7 +22,7 @@ export type Surrounding = {
 /** A label server, an empty home, and the program between them. */
 export const surrounding = async (options: Parameters<typeof labelServer>[0] = {}): Promise<Surrounding> => {
   const server = await labelServer(options);
-  const directory = await mkdtemp(join(tmpdir(), 'opsctl-labels-'));
+  const directory = makeDirectory('opsctl-labels-');
   const env = { OPSCTL_LABELS_URL: server.mock.origin, OPSCTL_LABELS_TOKEN: 'any-token' };
   const runWith = (more: ProgramOptions['env'], ...argv: string[]) =>
     opsctl(['labels', ...argv], { home: directory, env: { ...env, ...more } });

@@ -101,7 +101,15 @@ describe('a security event', () => {
   it('is not sent again by a server that stops, and stays pending for the next server', async () => {
     const { auth, settle } = open([{ status: 503 }, { status: 202 }]);
     const ended = put(auth);
-    while (!steps.includes('sleep 500')) await pause();
+    await expect
+      .poll(
+        async () => {
+          await pause();
+          return !steps.includes('sleep 500');
+        },
+        { interval: 1 },
+      )
+      .toBe(false);
     await settle();
     expect(await ended).toMatchObject({ state: 'pending', attempts: 1, done_at: null });
     expect(steps).toEqual([send, 'sleep 500']);

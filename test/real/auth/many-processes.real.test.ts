@@ -59,7 +59,7 @@ test('after kill -9 of the refreshing process, the next one takes over without w
   tokens.answer(() => new Promise(() => {}));
   tokens.asked.length = 0;
   const holder = opsctl.start(['auth', 'refresh']);
-  while (tokens.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await expect.poll(() => tokens.asked.length === 0, { interval: 5 }).toBe(false);
   tokens.answer(answer(2, 3599));
   const next = opsctl.start(['auth', 'refresh']);
   await new Promise((resolve) => setTimeout(resolve, 500));

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { completeLines } from '../../support/built-program.ts';
 import { codeCache } from '../../support/code-cache.ts';
+import { makeDirectory } from '../../support/directory.ts';
 const bin = fileURLToPath(new URL('../../../bin/opsctl.js', import.meta.url));
 
 export type Ended = {
@@ -41,7 +41,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 /** The built program with a separate home directory, run as from a shell. */
 export const program = async (more: Record<string, string> = {}): Promise<Program> => {
-  const directory = await mkdtemp(join(tmpdir(), 'opsctl-auth-'));
+  const directory = makeDirectory('opsctl-auth-');
   const home = join(directory, 'home');
   const env = {
     PATH: process.env.PATH ?? '',

@@ -347,7 +347,15 @@ test('results that arrive in the same turn are delivered together', async () => 
   }
   const work = (n: number): Promise<number> => new Promise((resolve) => waiting.push(() => resolve(n)));
   const next = runPooled(three(), pool(3, work)).next();
-  while (waiting.length < 3) await turn();
+  await expect
+    .poll(
+      async () => {
+        await turn();
+        return waiting.length < 3;
+      },
+      { interval: 1 },
+    )
+    .toBe(false);
   for (const go of waiting) go();
   expect((await next).value).toEqual([1, 2, 3]);
 });

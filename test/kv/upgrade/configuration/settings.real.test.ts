@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -112,7 +111,7 @@ const rejects = async (
   }
 };
 const compare = async (minor: Minor, one: Case): Promise<string | undefined> => {
-  const directory = mkdtempSync(join(tmpdir(), 'settings-'));
+  const directory = makeDirectory('settings-');
   try {
     const base = baseOf(directory, await freePort(), await freePort());
     const { text, args, env } = sourceOf(base, one);

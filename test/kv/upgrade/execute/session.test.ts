@@ -668,7 +668,15 @@ describe('state after the stop of a member', () => {
     let die = (_: Error): void => {};
     const start = () => new Promise<never>((_, reject) => (die = reject));
     const dead = conducted({ ...small, driver: { ...small.driver, start } }, plan);
-    while (!small.done.includes('activate n2 new')) await small.host.turn();
+    await expect
+      .poll(
+        async () => {
+          await small.host.turn();
+          return !small.done.includes('activate n2 new');
+        },
+        { interval: 1 },
+      )
+      .toBe(false);
     // Removes both locks: the lock file would match the current process, and the lease of the key has
     // expired.
     small.keys.delete('opsctl/upgrade-lock');

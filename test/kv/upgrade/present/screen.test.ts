@@ -73,7 +73,15 @@ test('every drawing turns the mark, counts the time from the start, and redraws 
   host.advance(5000);
   screen.take({ ...begin, elapsed_ms: 1200 } as UpgradeEvent);
   const first = written().length;
-  while (drawings(written().slice(first)).length < 4) await host.turn();
+  await expect
+    .poll(
+      async () => {
+        await host.turn();
+        return drawings(written().slice(first)).length < 4;
+      },
+      { interval: 1 },
+    )
+    .toBe(false);
   const later = drawings(written().slice(first));
   expect(new Set(later.map((text) => /[◐◓◑◒]/.exec(text)?.[0])).size).toBeGreaterThan(2);
   expect(later[0]).toMatch(/ 1\.\d s\n$/);

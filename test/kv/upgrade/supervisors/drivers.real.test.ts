@@ -94,7 +94,9 @@ it.skipIf(process.platform !== 'linux').each(['local', 'ssh'] as const)(
       await driver.start(spec, 'old');
       const path = `/proc/${pidOf(spec)}/environ`;
       // The shell that starts the server has the environment of the server only after it replaced itself.
-      while (!readFileSync(path, 'latin1').includes('API_TOKEN=mark-env-1')) await real.host.sleep(5);
+      await expect
+        .poll(() => !readFileSync(path, 'latin1').includes('API_TOKEN=mark-env-1'), { interval: 5 })
+        .toBe(false);
       expect(readFileSync(path, 'latin1')).toContain('KEYS=mark-env-2 "a" $b');
       await driver.kill(spec);
     } finally {

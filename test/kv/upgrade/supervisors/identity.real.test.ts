@@ -205,7 +205,7 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
     expect(await opened.facts(spec, { sizes: false })).not.toHaveProperty('is_suspended');
     real.host.processes.signal(pid, 'SIGSTOP');
     const isSuspended = async () => (await opened.facts(spec, { sizes: false })).is_suspended;
-    while ((await isSuspended()) === undefined) await real.host.sleep(10);
+    await expect.poll(async () => (await isSuspended()) === undefined, { interval: 10 }).toBe(false);
     expect(await isSuspended()).toBe(true);
   });
 

@@ -127,7 +127,15 @@ it('the canary removes its key through the member of the last successful write, 
   const canary = startCanary(host, clusterFile(), partlyMade<Access>({ store }), 'run', () => {
     count += 1;
   });
-  while (stopping === undefined) await host.turn();
+  await expect
+    .poll(
+      async () => {
+        await host.turn();
+        return stopping === undefined;
+      },
+      { interval: 1 },
+    )
+    .toBe(false);
   await stopping;
   expect(removed).toEqual([`2 ${wrote[0]?.split('=')[0]}`]);
   expect(wrote.map((text) => text.split('=')[1])).toEqual(['0', '0', '1']);

@@ -48,7 +48,15 @@ describe('the leader during a run', () => {
     } as never;
     const run = runOn(host, { access });
     const watch = watchLeader(run);
-    while ((asked[0] ?? 0) < looks.length) await host.turn();
+    await expect
+      .poll(
+        async () => {
+          await host.turn();
+          return (asked[0] ?? 0) < looks.length;
+        },
+        { interval: 1 },
+      )
+      .toBe(false);
     await watch.finish();
     const looksMade = asked[0] ?? 0;
     await host.turn();

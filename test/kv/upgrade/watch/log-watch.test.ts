@@ -20,10 +20,18 @@ test('every new line of each member is reported once, during the run and at its 
   const lines = () => run.told.flatMap((one) => (one.event === 'log-line' ? [[one.member, one.line]] : []));
   const watch = await watchLogs(run);
   expect(lines()).toEqual([]);
-  logs['n1']?.push(panic(3), 'a line that means nothing');
-  while (lines().length === 0) await run.host.turn();
+  logs.n1?.push(panic(3), 'a line that means nothing');
+  await expect
+    .poll(
+      async () => {
+        await run.host.turn();
+        return lines().length === 0;
+      },
+      { interval: 1 },
+    )
+    .toBe(false);
   expect(lines()).toEqual([['n1', panic(3)]]);
-  logs['n3']?.push(panic(4));
+  logs.n3?.push(panic(4));
   await watch.finish();
   expect(lines()).toEqual([
     ['n1', panic(3)],
