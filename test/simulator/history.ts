@@ -134,6 +134,8 @@ export type Operation = {
   readonly name: string;
   /** If false, the machines of the operation never lose power; only their processes are killed. */
   readonly losesPower?: false;
+  /** If false, its process exits if an effect fails, and a crash at the effect shows the same. */
+  readonly effectsFail?: false;
   /** Returns the violated invariants. */
   run(history: History): Promise<readonly string[]>;
 };

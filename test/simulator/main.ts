@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import type { Figures } from './figures.ts';
-import { historyOn, type Operation, type Plan } from './history.ts';
+import { type Crash, historyOn, type Operation, type Plan } from './history.ts';
 import { replaceGlobals } from './kernel/globals.ts';
 import { Kernel, running } from './kernel/kernel.ts';
 import { randomFrom, seedOf } from './kernel/random.ts';
@@ -54,9 +54,21 @@ const play = async (operation: Operation, { history, seed: own, plan }: Played):
   return made.counts.effects;
 };
 
+type Way = { readonly history: string; readonly crash: Crash };
+const waysToFail = ({ losesPower, effectsFail }: Operation, effect: number): Way[] => [
+  ...(['before', 'after'] as const).flatMap((when) =>
+    (losesPower === false ? [false] : [false, true]).map((power) => ({
+      history: `${power ? 'power lost' : 'killed'} ${when} effect ${effect}`,
+      crash: { effect, when, power },
+    })),
+  ),
+  ...(effectsFail === false
+    ? []
+    : [{ history: `effect ${effect} fails`, crash: { effect, when: 'fails' as const, power: false } }]),
+];
 /**
  * Crashes the operation at its first effect, its second effect and so on: before and after the effect, by a kill and
- * by a power loss. With --every, the seed selects the first effect.
+ * by a power loss. In another history, the effect fails. With --every, the seed selects the first effect.
  */
 const playEveryEffect = async (operation: Operation): Promise<void> => {
   const calm: Played = { history: 'undisturbed', seed, plan: { isRough: false } };
@@ -65,13 +77,10 @@ const playEveryEffect = async (operation: Operation): Promise<void> => {
   figures.effects[operation.name] = count;
   const every = Number(values.every);
   for (let effect = 1 + (seed % every); effect <= count; effect += every)
-    for (const when of ['before', 'after'] as const)
-      for (const power of operation.losesPower === false ? [false] : [false, true]) {
-        const history = `${power ? 'power lost' : 'killed'} ${when} effect ${effect}`;
-        if (figures.failures.length >= mostFailures) return;
-        if (isWanted(history))
-          await play(operation, { history, seed, plan: { isRough: false, crash: { effect, when, power } } });
-      }
+    for (const { history, crash } of waysToFail(operation, effect)) {
+      if (figures.failures.length >= mostFailures) return;
+      if (isWanted(history)) await play(operation, { history, seed, plan: { isRough: false, crash } });
+    }
 };
 const playHistories = async (operation: Operation): Promise<void> => {
   const first = Number(values.history ?? values.from);

@@ -7,6 +7,10 @@ import type { Random } from './random.ts';
 
 /** Thrown by a call into a killed process. Later actions of that process have no effect. */
 export class Killed extends Error {}
+/** Thrown in place of an effect that the history lets fail. */
+export class Failed extends Error {
+  readonly code = 'EIO';
+}
 class Stuck extends Error {}
 
 /** A computer whose disk survives its processes. */
@@ -22,8 +26,8 @@ export type Process = {
   pausedUntilMs: number;
   /** Called before each effect of the process. */
   onEffect?: (label: string) => void;
-  /** The process crashes before or after its n-th effect. */
-  crash?: { readonly effect: number; readonly when: 'before' | 'after'; readonly power: boolean };
+  /** The process crashes before or after its n-th effect, or that effect fails. */
+  crash?: { readonly effect: number; readonly when: 'before' | 'after' | 'fails'; readonly power: boolean };
   readonly onDeath: Set<() => void>;
   readonly onSignal: Set<(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP') => void>;
 };
@@ -115,6 +119,10 @@ export class Kernel {
       this.note(`dies before ${label}`);
       this.crash(process, crash.power);
       throw new Killed();
+    }
+    if (isHere && crash.when === 'fails') {
+      this.fault('effect failed');
+      throw new Failed(`EIO: simulated, ${label}`);
     }
     this.note(label);
     const result = act();

@@ -12,7 +12,7 @@ import {
   NetworkError,
   type Outgoing,
 } from '../../../src/platform/host.ts';
-import type { Kernel, Process } from './kernel.ts';
+import { Failed, type Kernel, type Process } from './kernel.ts';
 
 export type Weather = {
   /** Shares of requests, from 0 to 1. */
@@ -139,7 +139,11 @@ const exchange = async (
     if (isHit) kernel.fault(`request ${name}`);
     return isHit;
   };
-  await kernel.call(() => kernel.effect(`${request.method} ${request.url}`, () => undefined));
+  await kernel
+    .call(() => kernel.effect(`${request.method} ${request.url}`, () => undefined))
+    .catch((error: unknown) => {
+      throw error instanceof Failed ? fails('RESET', false) : error;
+    });
   // Simulated members support HTTP/1.1 only, as the real members of a rehearsal do.
   if (request.transport === 'http2') throw fails('OTHER', true);
   const target = net.listening.get(port);

@@ -42,6 +42,7 @@ const reopen = async (host: Host): Promise<number[]> => {
 
 export const mockJournal: Operation = {
   name: 'mock journal',
+  effectsFail: false,
   run: async (history) => {
     const { kernel, act, calm, desk } = history;
     const ledger: Ledger = { tried: 0, acknowledged: 0, lost: 0 };
