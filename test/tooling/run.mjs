@@ -3,7 +3,7 @@
 // title. The closing line `N passed, N failed, N skipped` counts every test and every step, and the lines before it list
 // the failures.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -48,6 +48,10 @@ const timeSince = ({ at, cpu }) => {
 };
 const now = () => ({ at: Date.now(), cpu: cpuOfChildren() });
 const start = now();
+const namesBefore = new Set(readdirSync(tmpdir()));
+/** Returns the temporary files that this run did not remove. Another run on the machine may own some of them. */
+const namesLeft = () =>
+  readdirSync(tmpdir()).filter((name) => /^(?:opsctl|kv|s3)-/.test(name) && !namesBefore.has(name));
 
 /** @param {number | null} status @param {string | null} signal */
 const ended = (status, signal) =>
@@ -241,6 +245,8 @@ process.stdout.write(
 );
 if (count.failed > 0)
   process.stdout.write(`\nOPSCTL_TEST_SEED=${seed} npx vitest run FILE repeats a failing file\n`);
+const left = namesLeft();
+if (left.length > 0) process.stdout.write(`\nleft in ${tmpdir()}: ${left.sort().join(', ')}\n`);
 process.stdout.write(`\nthe whole: ${timeSince(start)}\n`);
 process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`);
 process.exitCode = count.failed > 0 ? 1 : 0;
