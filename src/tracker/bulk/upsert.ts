@@ -19,7 +19,12 @@ const nameOf = (one: unknown): unknown => {
 };
 const isPart = (wanted: object, now: object): boolean =>
   Object.entries(wanted).every(([key, value]) => isSameValue(undefined, value, (now as RecordRow)[key]));
-const isSameList = (wanted: readonly unknown[], now: readonly unknown[]): boolean => {
+/** The service keeps a repeated name or ID of a list once. */
+const distinct = (list: readonly unknown[]): readonly unknown[] => [
+  ...new Map(list.map((one) => [nameOf(one), one])).values(),
+];
+const isSameList = (given: readonly unknown[], now: readonly unknown[]): boolean => {
+  const wanted = distinct(given);
   if (wanted.length !== now.length) return false;
   const left = [...now];
   return wanted.every((one) => {

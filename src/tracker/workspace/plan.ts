@@ -154,7 +154,9 @@ export type Plan = {
   readonly extra: readonly { readonly kind: string; readonly name: string }[];
 };
 const sortValues = (value: unknown): unknown =>
-  Array.isArray(value) && value.every((item) => typeof item !== 'object') ? [...value].sort() : value;
+  Array.isArray(value) && value.every((item) => typeof item !== 'object')
+    ? [...new Set(value)].sort()
+    : value;
 /**
  * For an unset text, absent, null and empty are equivalent. The order of a list of names is not significant.
  */

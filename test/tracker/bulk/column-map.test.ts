@@ -608,3 +608,16 @@ test('a state of another tool that fits two workflows is rejected, and a map fil
   expect(`${ran.out}${ran.err}`).toEqual(naming('11', '21'));
   expect((await at.run([...words, '--map-file', 'm.yaml'], { meanwhile })).code).toBe(0);
 });
+
+test.each(['epics', 'stories'])(
+  'a label that a row of %s repeats is no change the second time',
+  async (resource) => {
+    const csv = 'external_id,name,labels,labels,labels\nP-1,A,infra,ops,infra\n';
+    const at = trackerInMemory({ 'r.csv': csv });
+    const words = ['sync', '-f', 'r.csv', '--resource', resource, '--create-labels', '-o', 'json'];
+    expect((await at.run(words)).json()).toMatchObject([{ op: 'create' }]);
+    expect((await at.run(words)).json()).toMatchObject([{ status: 'unchanged' }]);
+    await at.write('r.csv', csv.replace('ops', 'api'));
+    expect((await at.run(words)).json()).toMatchObject([{ op: 'update', status: 'done' }]);
+  },
+);

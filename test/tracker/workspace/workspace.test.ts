@@ -297,3 +297,11 @@ test('two values of a custom field with one text are rejected, in the service an
   expect(refused(wanted('High', 'Low', 'Low'), field.values.slice(1))).toEqual(['custom_fields: Priority']);
   expect(refused(wanted('High', 'Low'), field.values.slice(1))).toEqual([]);
 });
+
+test('a label that an epic repeats is one label', () => {
+  const epic = { id: 9, name: 'E', labels: [{ name: 'a' }, { name: 'b' }], objective_ids: [] };
+  expect(lines({ epics: [{ name: 'E', labels: ['b', 'a', 'b'] }] }, { epics: [epic] })).toEqual([]);
+  expect(lines({ epics: [{ name: 'E', labels: ['b', 'b'] }] }, { epics: [epic] })).toEqual([
+    'update epics E',
+  ]);
+});
