@@ -81,6 +81,8 @@ export type HostFacts = {
    */
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** Files of the service manager with settings of the next start that changed after the process started. */
+  readonly changed_files?: readonly string[];
   /** Why the command line or the environment could not be read. */
   readonly command_error?: string;
   /** Content of the configuration file that the new version will read. */

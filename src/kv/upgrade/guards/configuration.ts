@@ -1,4 +1,4 @@
-import { after } from '../../../core/next.ts';
+import { after, next } from '../../../core/next.ts';
 import { resolve } from 'node:path';
 import { FILE_VARIABLE } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
@@ -261,6 +261,18 @@ const checkKeptAccess = (one: Case & { readonly seen: MemberStatus }, log: Log):
     });
 };
 
+/**
+ * The service manager would start the member with settings that its process does not have, and opsctl reads the
+ * settings of the process. A restart is the way to apply such a change.
+ */
+const checkChangedFiles = ({ member, host, kind }: Case, log: Log): void => {
+  for (const path of kind === 'restart' ? [] : (host?.changed_files ?? []))
+    log.noteUnknown({
+      member: member.name,
+      message: `${member.name}: ${path} changed after its process started, so the settings of its next start are unknown`,
+      hint: next(['kv', 'config', 'lint', path], after('and', ['kv', 'restart'], 'apply the change first')),
+    });
+};
 const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => {
   if (host?.config_error !== undefined)
     log.fail({
@@ -451,6 +463,7 @@ export const configurationFits = guard(
       if (seen !== undefined && isStartedByPlan(input, seen)) {
         checkKeptAccess({ ...one, seen }, log);
         checkFileIsNamed({ ...one, seen }, log);
+        checkChangedFiles(one, log);
       }
       checkReadable(member, one.host, log);
       if (isLocal) checkDataDirectory(member, one.host, log);

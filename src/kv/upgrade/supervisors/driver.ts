@@ -140,6 +140,8 @@ export type Service = {
    * server does not run.
    */
   readonly pid?: (member: MemberSpec) => ShellScript;
+  /** Prints the paths of the files from which the service manager takes the next start, one per line. */
+  readonly startFiles?: (member: MemberSpec) => ShellScript;
   /**
    * Requests a stop and waits. Exits with code 0 if the process has exited within the grace period, or 1 if
    * it still runs.

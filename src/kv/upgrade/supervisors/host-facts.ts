@@ -186,6 +186,17 @@ const programPattern = (member: MemberSpec): ShellScript =>
  * that they name. The main process of the service may be a shell that started the server. A container has a
  * separate file system: /proc/PID/root.
  */
+/**
+ * Prints the files that changed after the server (`$p`) started: its next start uses settings that the process
+ * does not have. The clock of the files has whole seconds. A path may contain wildcards, and spaces.
+ */
+const changedScript = (service: Service, member: MemberSpec): ShellScript => {
+  const files = service.startFiles?.(member);
+  return files === undefined
+    ? sh`:`
+    : sh`b=$(awk '/^btime/ {print $2}' /proc/stat); s=$(awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*[)] /, ""); print int($20 / hz) }' "/proc/$p/stat")
+  { ${files}; } 2>/dev/null | { IFS=; while read -r g; do for c in $g; do m=$(stat -Lc %Y -- "$c" 2>/dev/null) && [ "$m" -gt $((b + s + 1)) ] && echo "changed=$c"; done; done; }`;
+};
 const processScript = (service: Service, member: MemberSpec): ShellScript => {
   const pid = service.pid?.(member);
   if (pid === undefined) return sh``;
@@ -210,6 +221,7 @@ if [ "\${p:-0}" -gt 1 ]; then
   f=$(tr '\\0' '\\n' < "/proc/$p/cmdline" | sed -n 's/^--\\{0,1\\}config-file=//p; /^--\\{0,1\\}config-file$/{n;p;}' | tail -n 1)
   if [ -z "$f" ]; then f=$(printf '%s\\n' "$e" | sed -n 's/^ETCD_CONFIG_FILE=//p' | tail -n 1); [ -z "$f" ] || ${isOwn ? sh`:` : sh`echo is_config_of_variable=true`}; fi
   ${config}
+  ${changedScript(service, member)}
   fi
 else echo 'command_error=its process was not found'; fi`;
 };
@@ -316,10 +328,15 @@ const silentProgram = ({ new_binary, new_command }: MemberSpec): string =>
 /** The path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isTrustRefusal(text) ? undefined : versionInText(text));
 /** Lines with the same key: `valuesIn` keeps only the last of them. */
-const distrustIn = (text: string): string[] =>
-  text
-    .split('\n')
-    .flatMap((line) => (line.startsWith('untrusted=') ? [line.slice('untrusted='.length)] : []));
+const listIn = (text: string, key: 'untrusted' | 'changed'): string[] =>
+  text.split('\n').flatMap((line) => (line.startsWith(`${key}=`) ? [line.slice(key.length + 1)] : []));
+const listFacts = (text: string): HostFacts => {
+  const [problems, changed_files] = [listIn(text, 'untrusted'), listIn(text, 'changed')];
+  return {
+    ...(problems.length === 0 ? {} : { problems }),
+    ...(changed_files.length === 0 ? {} : { changed_files }),
+  };
+};
 /** Converts the lines of the script to facts. Pure except for the YAML reader. */
 export const factsFrom = async (
   text: string,
@@ -333,7 +350,6 @@ export const factsFrom = async (
     /^\d+$/.test(found.get(key) ?? '') ? { [to]: Number(found.get(key)) * times } : {};
   const [fresh, old] = [versionOf(found.get('new_version')), versionOf(found.get('old_version'))];
   const go = goInText(found.get('new_version') ?? '');
-  const problems = distrustIn(text);
   const data = member.data_dir === undefined ? undefined : placeFrom(text, member.data_dir, member);
   const skew = skewOf(Number(found.get('now_s')) * 1000, asked);
   return {
@@ -357,7 +373,7 @@ export const factsFrom = async (
     ...commandFacts(found),
     ...connectedFacts(found),
     ...(await configFrom(found, configPath(member))),
-    ...(problems.length === 0 ? {} : { problems }),
+    ...listFacts(text),
     ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),
   };
 };

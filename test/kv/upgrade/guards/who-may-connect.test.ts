@@ -289,6 +289,15 @@ describe('a next start that drops a setting about access', () => {
     expect(from('/old.yml')[0]).toEqual(naming('n2', '/old.yml', '/new.yml'));
     expect(levels(from('/old.yml'))).toEqual(['unknown']);
   });
+  it('a unit that changed after its process started has an unknown next start', () => {
+    const members = facts({
+      ...{ command: ['/usr/bin/etcd', '--name=n2'], environment: {}, changed_files: ['/etc/etcd.env'] },
+    });
+    const unit = { members, cluster: cluster({ driver: 'systemd' }) };
+    expect(only(said('configuration-fits', unit))).toContainEqual(naming('unknown n2', '/etc/etcd.env'));
+    const restarted = only(said('configuration-fits', unit, { kind: 'restart' }));
+    expect(restarted.join()).not.toContain('/etc/etcd.env');
+  });
   const inFile = ['--config-file=/etc/n2.yml'];
   const content = { 'data-dir': '/data/n2', 'client-transport-security': { 'cert-file': '/c' } };
   it('a file of the cluster file that the next start does not name counts as not read', () => {

@@ -3,7 +3,7 @@
  * the file from the process.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sh } from '../../../../src/core/shell.ts';
@@ -32,8 +32,13 @@ const started = async (command: string, words: string[], env: Record<string, str
   await new Promise((resolve) => child?.stdout?.once('data', resolve));
 };
 const member: MemberSpec = { name: 'n1', client_url: 'http://127.0.0.1:1' };
-const facts = async (pid: number | undefined, spec: Partial<MemberSpec> = {}): Promise<HostFacts> => {
+const facts = async (
+  pid: number | undefined,
+  spec: Partial<MemberSpec> = {},
+  more: Partial<Service> = {},
+): Promise<HostFacts> => {
   const service = {
+    ...more,
     version: () => undefined,
     ...(pid === undefined ? {} : { pid: () => sh`echo ${pid}` }),
   } as unknown as Service;
@@ -60,6 +65,16 @@ describe('the process of a service', () => {
     expect(found.environment).toEqual({ ETCD_CA_FILE: '/ca' });
     expect(found.config).toEqual({ name: 'n1' });
     expect(found.command_error).toBeUndefined();
+  });
+  it('names the files of the service manager that changed after its start', async () => {
+    const [old, changed] = [join(directory, 'old.env'), join(directory, 'a changed.env')];
+    for (const path of [old, changed]) writeFileSync(path, 'ETCD_NAME=n1\n');
+    await started(join(directory, 'etcd-test'), ['wait.mjs']);
+    const hour = Date.now() / 1000 + 3600;
+    utimesSync(changed, hour, hour);
+    const startFiles = () => sh`printf '%s\\n' ${old} ${join(directory, '*changed.env')} /missing`;
+    expect((await facts(child?.pid, {}, { startFiles })).changed_files).toEqual([changed]);
+    expect((await facts(child?.pid)).changed_files).toBeUndefined();
   });
   it('a file of the cluster file counts before the one of the command line', async () => {
     writeFileSync(join(directory, 'd.yml'), 'name: d\n');
