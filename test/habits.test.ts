@@ -22,6 +22,12 @@ test.each([
     'makeDirectory() of test/support/directory.ts removes its directory',
   ],
   [
+    'clients of agents with the limit of the SDK',
+    /from '@modelcontextprotocol\/sdk\/client\/index\.js'/g,
+    1,
+    'connectToServer() of test/support/mcp-client.ts ends a request with its test',
+  ],
+  [
     'contexts by a cast',
     /\bas unknown as Context\b/g,
     0,

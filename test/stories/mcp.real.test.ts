@@ -2,31 +2,30 @@
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeCache } from '../support/code-cache.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { connectToServer, type McpClient } from '../support/mcp-client.ts';
 
 const BIN = process.env.OPSCTL_TEST_BIN ?? fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const secret = 'planted-token-of-the-agent-4711';
 let home: string;
-const open: Client[] = [];
-const connect = async (args: readonly string[] = [], env: Record<string, string> = {}): Promise<Client> => {
-  const client = new Client({ name: 'test', version: '1' });
-  await client.connect(
-    new StdioClientTransport({
-      command: process.execPath,
-      args: [BIN, 'mcp', ...args],
-      env: { PATH: process.env.PATH ?? '', HOME: home, OPSCTL_HOME: home, ...codeCache, ...env },
-      stderr: 'ignore',
-    }),
-  );
+const open: McpClient[] = [];
+const connect = async (
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<McpClient> => {
+  const client = await connectToServer({
+    command: process.execPath,
+    args: [BIN, 'mcp', ...args],
+    env: { PATH: process.env.PATH ?? '', HOME: home, OPSCTL_HOME: home, ...codeCache, ...env },
+    stderr: 'ignore',
+  });
   open.push(client);
   return client;
 };
-const call = async (client: Client, name: string, given: Record<string, unknown> = {}): Promise<any> =>
-  client.callTool({ name, arguments: given });
+const call = async (client: McpClient, name: string, given: Record<string, unknown> = {}): Promise<any> =>
+  client.callTool(name, given);
 beforeAll(() => {
   home = makeDirectory();
 });
@@ -121,7 +120,7 @@ describe('tools without --allow-write', () => {
 });
 
 describe('tools with --allow-write', () => {
-  const names = async (client: Client) =>
+  const names = async (client: McpClient) =>
     (await call(client, 'tracker_labels_list', { jq: 'map(.name)' })).structuredContent.result as string[];
   it('a change is shown first, done with its token, and only once', async () => {
     const client = await connect(['--allow-write', '--group', 'tracker']);

@@ -5,8 +5,7 @@ import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { connectToServer } from '../../support/mcp-client.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Program, program } from '../../support/built-program.ts';
 import { filesBelow, makeMarkers, readAny, watchProcesses } from '../../support/secret-markers.ts';
@@ -120,16 +119,13 @@ setTimeout(fail, 5);`,
 });
 
 test('a call of an agent reaches its command, and no process list and no file', async () => {
-  const client = new Client({ name: 'test', version: '1' });
-  await client.connect(
-    new StdioClientTransport({
-      command: process.execPath,
-      args: [BIN, 'mcp', '--allow-write', '--group', 'all'],
-      env: { PATH: process.env.PATH ?? '', HOME: opsctl.home, OPSCTL_HOME: opsctl.home, ...environment() },
-      stderr: 'ignore',
-      cwd: opsctl.home,
-    }),
-  );
+  const client = await connectToServer({
+    command: process.execPath,
+    args: [BIN, 'mcp', '--allow-write', '--group', 'all'],
+    env: { PATH: process.env.PATH ?? '', HOME: opsctl.home, OPSCTL_HOME: opsctl.home, ...environment() },
+    stderr: 'ignore',
+    cwd: opsctl.home,
+  });
   const file = at('description.txt', 'text');
   const body = { name: 'x', password: marker('tool body') };
   const changes: [string, Record<string, unknown>][] = [
@@ -140,16 +136,16 @@ test('a call of an agent reaches its command, and no process list and no file', 
   ];
   try {
     for (const [name, given] of changes) {
-      const shown: any = await client.callTool({ name, arguments: given });
+      const shown: any = await client.callTool(name, given);
       // This dry run names the object of the call to its caller: the token itself.
       if (name !== 'mock_oauth_tokens_revoke')
         outputs.push({ what: `${name} dry run`, text: JSON.stringify(shown) });
       const approval = shown.structuredContent?.approval;
       if (approval === undefined) continue;
-      const done: any = await client.callTool({ name, arguments: { ...given, approval } });
+      const done: any = await client.callTool(name, { ...given, approval });
       outputs.push({ what: name, text: JSON.stringify(done) });
     }
-    const get: any = await client.callTool({ name: 'tracker_labels_get', arguments: { label: '1' } });
+    const get: any = await client.callTool('tracker_labels_get', { label: '1' });
     expect(get.isError ?? false, JSON.stringify(get)).toBe(false);
     // A filter can remove the name of a secret, or change its text.
     for (const jq of [
@@ -160,10 +156,7 @@ test('a call of an agent reaches its command, and no process list and no file', 
       'tostring',
       '.token | ascii_upcase',
     ]) {
-      const filtered: any = await client.callTool({
-        name: 'tracker_labels_get',
-        arguments: { label: '1', jq },
-      });
+      const filtered: any = await client.callTool('tracker_labels_get', { label: '1', jq });
       expect(filtered.isError ?? false, JSON.stringify(filtered)).toBe(false);
       outputs.push({ what: `jq ${jq}`, text: JSON.stringify(filtered) });
       // The other forms of the text are not markers.
