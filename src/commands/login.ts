@@ -55,15 +55,23 @@ const paramFormProblems = (params: readonly string[]): Problem[] =>
       ? [problem('--param', 'rule', `cannot set ${name}; the sign-in sets it itself`)]
       : [];
   });
+/** A key file belongs to one method. Another method would ignore it and sign in as another identity. */
+const keyFileProblems = ({ method, 'key-file': path }: LoginOptions): Problem[] =>
+  path === undefined || method === 'service-account'
+    ? []
+    : [problem('--key-file', 'rule', 'needs --method service-account', '--method service-account')];
 const methodProblems = (values: LoginOptions): Problem[] => {
   const { method } = values;
-  if (method === undefined || method === 'browser') return [];
+  if (method === undefined || method === 'browser') return keyFileProblems(values);
   const names = ['start', 'finish', 'token-stdin', 'add-scope', 'port'] as const;
   const all = method === 'device' ? ([...names, 'param'] as const) : names;
   const browserOnly = all.filter((name) => values[name] !== undefined && values[name] !== false);
-  return browserOnly.map((name) =>
-    problem(`--${name}`, 'exclusive', `cannot be combined with --method ${method}`),
-  );
+  return [
+    ...browserOnly.map((name) =>
+      problem(`--${name}`, 'exclusive', `cannot be combined with --method ${method}`),
+    ),
+    ...keyFileProblems(values),
+  ];
 };
 /** Combinations that contradict each other. */
 const loginProblems = (values: LoginOptions): Problem[] => {

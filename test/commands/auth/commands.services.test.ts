@@ -22,6 +22,15 @@ test('a command without a sign-in exits with code 4 and names the next command',
   expect((await run('auth', 'list', '-o', 'json')).json()).toEqual([]);
 });
 
+test.each([[], ['--method', 'browser'], ['--method', 'device']])(
+  'a key file without its method starts no sign-in: login %j',
+  async (...method: string[]) => {
+    const ran = await run('login', '--key-file', 'key.json', ...method, '-o', 'json');
+    expect([ran.code, ran.stdout]).toEqual([2, '']);
+    expect(JSON.parse(ran.stderr).problems.map(({ path }: { path: string }) => path)).toEqual(['--key-file']);
+  },
+);
+
 test('a sign-in is listed as the current account, without a secret', async () => {
   const ran = await run('login', '-o', 'json');
   expect([ran.code, ran.json()]).toEqual([
