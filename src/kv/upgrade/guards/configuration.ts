@@ -182,9 +182,11 @@ export const isStartedByPlan = (
 ): boolean => kind === 'restart' || minorOf(server_version) !== to;
 const replacesFile = ({ member, kind }: Pick<Case, 'member' | 'kind'>): boolean =>
   kind === 'restart' && member.new_config_file !== undefined;
+/** A service manager starts the member with the command line of its running process. */
+const isServiceStart = ({ isLocal, member }: Pick<StartCase, 'isLocal' | 'member'>): boolean =>
+  !isLocal && member.new_command === undefined;
 /** A service manager starts the member as before, and only a new configuration file can change its settings. */
-const keepsStart = (one: Case): boolean =>
-  !one.isLocal && one.member.new_command === undefined && !replacesFile(one);
+const keepsStart = (one: Case): boolean => isServiceStart(one) && !replacesFile(one);
 /** Returns whether two paths of a host are equal. Relative paths belong to the working directory of the process. */
 const isSamePath = (host: MemberHost, a: string, b: string): boolean => {
   const [one, other] = [a, b].map((path) => resolve(host?.working_directory ?? '/', path));
@@ -209,9 +211,8 @@ const readRunning = (
   const isSame = [nextPath, configPath(member)].some(
     (other) => other !== undefined && isSamePath(host, other, path),
   );
-  const isService = !one.isLocal && member.new_command === undefined;
   const current = replacesFile(one) ? host?.replaced_config : host?.config;
-  const file = host?.running_config ?? (isSame || isService ? current : undefined);
+  const file = host?.running_config ?? (isSame || isServiceStart(one) ? current : undefined);
   const read = file === undefined ? undefined : readSettings({ ...start, file });
   if (read !== undefined) return { read };
   const other = configPath(member) ?? nextPath;
@@ -341,15 +342,16 @@ type NextFile = {
 };
 /**
  * The configuration file of a next start: `config_file` of the cluster file has no effect if the start does not
- * name it. A container names the same file by another path. A script may name a file that was not found, and
- * then it is the file that the running process reads.
+ * name it. A container or a service with its own root names the same file by another path. A script may name a
+ * file that was not found, and then it is the file that the running process reads.
  */
-const nextFileOf = ({ member, host, to }: StartCase, start: Start | undefined): NextFile => {
+const nextFileOf = (one: StartCase, start: Start | undefined): NextFile => {
+  const { member, host, to } = one;
   const content = host?.config;
   if (content === undefined || start === undefined) return { content, isCertain: content !== undefined };
   const own = configPath(member);
   const isOwn = (path: string): boolean =>
-    own === undefined || start.isContained || isSamePath(host, own, path);
+    own === undefined || start.isContained || isServiceStart(one) || isSamePath(host, own, path);
   const path = fileOfStart({ ...start, minor: to });
   const isPartial = start.isScript || start.isContained || start.unread.length > 0;
   if (path === undefined && !isPartial) return { content: undefined, isCertain: false };
@@ -424,6 +426,20 @@ const checkFileIsNamed = (one: Case & { readonly seen: MemberStatus }, log: Log)
     hint: `add --config-file=${path} to new_command, or write these settings there`,
   });
 };
+/** A file of the next start that was not read may contain a setting or not. Other checks report other unread starts. */
+const noteUnreadDefaults = (one: StartCase, from: Case['from'], log: Log): void => {
+  const { member, host, to } = one;
+  const start = inheritingStart(one);
+  const path = start === undefined ? undefined : fileOfStart({ ...start, minor: to });
+  const [first] = changedDefaults(() => false, to, from);
+  if (first === undefined || path === undefined || host === undefined || host.config_error !== undefined)
+    return;
+  log.noteUnknown({
+    member: member.name,
+    message: `${member.name}: cannot determine whether ${first.key} is set: its next start reads ${path}, which was not read`,
+    hint: after('check it on its host with', ['kv', 'config', 'lint', path]),
+  });
+};
 /**
  * Reports settings without an explicit value whose default changes in the new version: one finding for all
  * affected members.
@@ -435,7 +451,9 @@ const checkDefaults = (
 ): void => {
   const open = cluster.members.flatMap((member) => {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
-    const next = readNextStart({ member, host, to, isLocal });
+    const one = { member, host, to, isLocal };
+    const next = readNextStart(one);
+    if (next === undefined) noteUnreadDefaults(one, from, log);
     // A warning about a script is better than no message.
     const isSet = (key: string): boolean =>
       next === undefined || next.read(key) !== undefined || !(next.isKnown(key) || next.isScript);

@@ -144,7 +144,7 @@ describe('a next start that drops a setting about access', () => {
         },
         more,
       ),
-    ).filter((one) => one.includes('next start'));
+    ).filter((one) => one.includes('next start') && !one.includes(' cors '));
   const start = (...flags: string[]): Partial<MemberSpec> => ({
     new_command: ['/opt/etcd', '--name=n2', ...flags],
   });
@@ -278,6 +278,34 @@ describe('a next start that drops a setting about access', () => {
       expect(only(said('configuration-fits', given)).join()).not.toContain('next start');
     }
   });
+  it.each(['docker', 'podman', 'systemd', 'static-pod'] as const)(
+    'the file of a %s service decides about quota, v2 interface and defaults, at any path',
+    (driver) => {
+      const gibibyte = 1024 ** 3;
+      const config = { 'quota-backend-bytes': 8 * gibibyte, 'enable-v2': true };
+      const given = (content: HostFacts) => ({
+        members: second({
+          ...{ db_size_bytes: 3 * gibibyte, quota_bytes: 8 * gibibyte },
+          clients: { v2_requests: 2, v2_watchers: 0 } as never,
+          host: {
+            ...seen('n2').host,
+            ...{ command: ['/usr/bin/etcd', '--config-file=/etc/etcd.yml'], environment: {} },
+            ...content,
+          },
+        }),
+        cluster: cluster({ driver }, { config_file: '/srv/etcd/n2.yml' }),
+      });
+      expect(only(said('quota', given({ config })))).toEqual([]);
+      expect(levels(only(said('client-interfaces', given({ config }))))).toEqual(['warn']);
+      const cors = (content: HostFacts) =>
+        said('configuration-fits', given(content)).filter((row) => row.includes(' cors '));
+      expect(levels(cors({ config }))).toEqual(['warn:']);
+      expect(cors({ config: { ...config, cors: 'https://c.example:443' } })).toEqual([]);
+      // A file that was not read may contain the setting.
+      expect(levels(cors({}))).toEqual(['unknown']);
+      expect(only(said('quota', given({})))).toHaveLength(1);
+    },
+  );
   it('a relative path belongs to the working directory of the process', () => {
     const host = { working_directory: '/etc', config: without };
     expect(looked(['--config-file=etcd.yml'], start('--config-file=/etc/etcd.yml'), host)).toEqual([]);
