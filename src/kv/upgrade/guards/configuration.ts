@@ -1,7 +1,13 @@
 import { after, next } from '../../../core/next.ts';
 import { resolve } from 'node:path';
-import { FILE_VARIABLE } from '../../../api-specs/etcd/server-settings.ts';
-import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
+import {
+  FILE_VARIABLE,
+  findSetting,
+  gatedIn36,
+  renamedIn36,
+  settingNames,
+} from '../../../api-specs/etcd/server-settings.ts';
+import { compareVersions, type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
 import { cutText } from '../../../core/problem.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
 import { unlistedParts } from '../../../core/runnable-words.ts';
@@ -22,7 +28,8 @@ import { hookCommands } from '../cluster/drivers.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { droppedAccess, type NextStart } from '../configuration/access.ts';
-import { changedDefaults } from '../configuration/values.ts';
+import { changedDefaults, normalizeKeys } from '../configuration/values.ts';
+import { defaultQuota } from '../observe/see-member.ts';
 import { guard, type Guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 
 type MemberHost = MemberStatus['host'];
@@ -383,20 +390,100 @@ export const readNextStart = (one: StartCase): (NextStart & Pick<Start, 'isScrip
   };
   return { read, isKnown, isScript };
 };
-/** The settings that a configuration file contains, by the names of their flags. */
-const flagNamesOf = (file: NonNullable<HostFacts['config']>): string[] =>
-  Object.entries(file).flatMap(([key, value]) => {
-    if (value === null || value === undefined || value === '') return [];
-    const prefix =
-      key === 'client-transport-security' ? '' : key === 'peer-transport-security' ? 'peer-' : undefined;
-    return prefix === undefined || typeof value !== 'object'
-      ? [key]
-      : Object.keys(value).map((part) => `${prefix}${part}`);
+/** Settings that decide about the data of a member, or about who may connect. */
+const isVital = (flag: string): boolean => {
+  const own = flag.replace(/^peer-/, '');
+  return (
+    ['data-dir', 'wal-dir', 'quota-backend-bytes', 'auth-token', 'host-whitelist'].includes(flag) ||
+    (flag.startsWith('listen-') && flag.endsWith('-urls')) ||
+    ['ca-file', 'trusted-ca-file', 'cert-file', 'key-file', 'client-cert-file'].includes(own) ||
+    ['client-key-file', 'client-crl-file', 'crl-file', 'client-cert-auth', 'auto-tls'].includes(own) ||
+    ['cert-allowed-cn', 'cert-allowed-hostname'].includes(own.replace(/^client-/, '')) ||
+    ['cipher-suites', 'tls-min-version', 'tls-max-version'].includes(flag)
+  );
+};
+/** Settings that only the first start of a member reads. */
+const isBootstrap = (flag: string): boolean =>
+  flag === 'force-new-cluster' ||
+  flag.startsWith('discovery') ||
+  (flag.startsWith('initial-') && flag !== 'initial-election-tick-advance');
+const onByDefault = ['strict-reconfig-check', 'enable-grpc-gateway', 'initial-election-tick-advance'];
+const isOnByDefault = (flag: string, to: Minor): boolean =>
+  onByDefault.includes(flag) || (flag === 'pre-vote' && compareVersions(to, '3.5') >= 0);
+/** Values that have the same effect as a start without the setting. */
+const sameAsDefault: Readonly<Record<string, readonly string[]>> = {
+  'listen-client-urls': ['http://localhost:2379'],
+  'listen-peer-urls': ['http://localhost:2380'],
+  'advertise-client-urls': ['http://localhost:2379'],
+  'quota-backend-bytes': ['0', `${defaultQuota}`],
+  'auth-token': ['simple'],
+  'host-whitelist': ['*'],
+  'tls-min-version': ['TLS1.2'],
+  'heartbeat-interval': ['100'],
+  'election-timeout': ['1000'],
+  'max-snapshots': ['5'],
+  'max-wals': ['5'],
+  'auto-compaction-mode': ['periodic'],
+  'auto-compaction-retention': ['0'],
+  'log-output': ['default'],
+  'log-outputs': ['default'],
+  proxy: ['off'],
+  'proxy-failure-wait': ['5000'],
+  'proxy-refresh-interval': ['30000'],
+  'proxy-dial-timeout': ['1000'],
+  'proxy-write-timeout': ['5000'],
+  'proxy-read-timeout': ['0'],
+};
+const isDefault = (flag: string, value: unknown, to: Minor): boolean =>
+  typeof value === 'boolean'
+    ? value === isOnByDefault(flag, to)
+    : ['', ...(sameAsDefault[flag] ?? [])].includes(String(value ?? ''));
+const renames: readonly (readonly [string, string])[] = [
+  ...renamedIn36.map(({ old, now }) => [old, now] as const),
+  ...gatedIn36.map(({ old }) => [old, 'feature-gates'] as const),
+  ['log-output', 'log-outputs'],
+  ['ca-file', 'trusted-ca-file'],
+  ['peer-ca-file', 'peer-trusted-ca-file'],
+  ['experimental-backend-bbolt-freelist-type', 'backend-bbolt-freelist-type'],
+  ['experimental-snapshot-catch-up-entries', 'experimental-snapshot-catchup-entries'],
+];
+/** The names of a setting in all versions. */
+const namesOf = (flag: string): string[] => [
+  flag,
+  ...renames.filter((pair) => pair.includes(flag)).flatMap((pair) => pair.filter((one) => one !== flag)),
+];
+const flagPrefixes: Readonly<Record<string, string>> = {
+  'client-transport-security': '',
+  'peer-transport-security': 'peer-',
+  'socket-options': 'socket-',
+};
+const flagInSection = (section: string, key: string): string => {
+  const prefix = flagPrefixes[section] ?? '';
+  return key.startsWith('allowed-') ? `${prefix === '' ? 'client-' : prefix}cert-${key}` : `${prefix}${key}`;
+};
+/** The settings that the servers read from a file, by the names of their flags. */
+const flagsInFile = (file: NonNullable<HostFacts['config']>): (readonly [flag: string, value: unknown])[] => {
+  const known = new Set(settingNames('file'));
+  return Object.entries(normalizeKeys(file)).flatMap(([key, value]) => {
+    if (flagPrefixes[key] === undefined) return known.has(key) ? [[key, value] as const] : [];
+    return typeof value === 'object' && value !== null
+      ? Object.entries(value).map(([part, inner]) => [flagInSection(key, part.toLowerCase()), inner] as const)
+      : [];
+  });
+};
+/** The settings of a file that the next start does not have. A setting that `to` does not read is not lost by the start. */
+const listLost = (file: NonNullable<HostFacts['config']>, next: NextStart, to: Minor): string[] =>
+  flagsInFile(file).flatMap(([flag, value]) => {
+    if (isDefault(flag, value, to) || isBootstrap(flag)) return [];
+    const names = namesOf(flag);
+    const isRead = isVital(flag) || names.some((name) => findSetting(name, to, 'flag') !== undefined);
+    return isRead && names.every((name) => next.read(name) === undefined) ? [flag] : [];
   });
 const mostNamed = 5;
 /**
  * A process that reads a file takes every setting from it. A next start that names no file must contain them: with
- * another data directory it would start without the data.
+ * another data directory it would start without the data. Other settings change how the member works, and they are a
+ * warning.
  */
 const checkFileIsNamed = (one: Case & { readonly seen: MemberStatus }, log: Log): void => {
   const { member, host, seen, to } = one;
@@ -414,17 +501,23 @@ const checkFileIsNamed = (one: Case & { readonly seen: MemberStatus }, log: Log)
       });
     return;
   }
-  const next = readNextStart(one);
   // Another check reports a file that was not read.
-  const names = running.file === undefined ? [] : flagNamesOf(running.file);
-  const lost = names.filter((name) => next?.read(name) === undefined);
-  if (lost.length === 0) return;
-  const more = lost.length > mostNamed ? ` and ${lost.length - mostNamed} more` : '';
-  log.fail({
-    member: member.name,
-    message: `${member.name}: its process reads ${path}, and its next start names no configuration file: it would lose ${lost.slice(0, mostNamed).join(', ')}${more}`,
-    hint: `add --config-file=${path} to new_command, or write these settings there`,
-  });
+  const lost =
+    running.file === undefined ? [] : listLost(running.file, readNextStart(one) ?? nothingRead, to);
+  const report = (level: 'fail' | 'warn', flags: readonly string[]): void => {
+    if (flags.length === 0) return;
+    const more = flags.length > mostNamed ? ` and ${flags.length - mostNamed} more` : '';
+    log[level]({
+      member: member.name,
+      message: `${member.name}: its process reads ${path}, and its next start names no configuration file: it would lose ${flags.slice(0, mostNamed).join(', ')}${more}`,
+      hint: `add --config-file=${path} to new_command, or write these settings there`,
+    });
+  };
+  report('fail', lost.filter(isVital));
+  report(
+    'warn',
+    lost.filter((flag) => !isVital(flag)),
+  );
 };
 /** A file of the next start that was not read may contain a setting or not. Other checks report other unread starts. */
 const noteUnreadDefaults = (one: StartCase, from: Case['from'], log: Log): void => {

@@ -352,6 +352,42 @@ describe('a next start that drops a setting about access', () => {
     expect(looked(inFile, start('--data-dir=/data/n2', '--cert-file=/c'), host)).toEqual([]);
     expect(looked(inFile, start(...inFile), host)).toEqual([]);
   });
+  const moved = (config: Record<string, unknown>, flags: readonly string[] = [], to = '3.5') =>
+    looked(inFile, start(...flags), { config, running_config: config }, { from: '3.4', to: to as never });
+  it('empty values, defaults, bootstrap settings and removed settings of a file are not lost', () => {
+    const empty = { 'cert-file': null, 'key-file': '', 'client-cert-auth': false, 'auto-tls': false };
+    const sections = { 'client-transport-security': empty, 'peer-transport-security': empty };
+    const first = { 'initial-cluster': 'n2=x', 'initial-cluster-state': 'new', 'initial-cluster-token': 't' };
+    const defaults = { 'force-new-cluster': false, debug: false, 'quota-backend-bytes': 0, cors: null };
+    const listeners = { 'listen-client-urls': 'http://localhost:2379', 'wal-dir': '' };
+    expect(moved({ ...sections, ...first, ...defaults, ...listeners, name: 'n2' })).toEqual([]);
+    expect(moved({ proxy: 'off', 'enable-v2': false, debug: true })).toEqual([]);
+    expect(moved({ proxy: 'on', 'enable-v2': true }, [], '3.6')).toEqual([]);
+  });
+  it('a setting that has another name in the next start is not lost', () => {
+    const san = { 'skip-client-san-verification': true };
+    for (const [config, flag] of [
+      [{ 'experimental-compaction-batch-limit': 9 }, '--compaction-batch-limit=9'],
+      [{ 'experimental-initial-corrupt-check': true }, '--feature-gates=InitialCorruptCheck=true'],
+      [{ 'log-output': ['/l'] }, '--log-outputs=/l'],
+      [{ 'peer-transport-security': san }, '--experimental-peer-skip-client-san-verification'],
+    ] as const) {
+      expect(moved(config, [flag], '3.6')).toEqual([]);
+      expect(levels(moved(config, [], '3.6'))).toEqual(['warn']);
+    }
+  });
+  it.each([
+    [{ 'data-dir': '/d' }, 'data-dir', 'fail'],
+    [{ 'WAL-Dir': '/w' }, 'wal-dir', 'fail'],
+    [{ 'quota-backend-bytes': 8 * 1024 ** 3 }, 'quota-backend-bytes', 'fail'],
+    [{ 'listen-metrics-urls': 'http://h:1' }, 'listen-metrics-urls', 'fail'],
+    [{ 'peer-transport-security': { 'allowed-cn': ['a'] } }, 'peer-cert-allowed-cn', 'fail'],
+    [{ 'client-transport-security': { 'auto-tls': true } }, 'auto-tls', 'fail'],
+    [{ 'snapshot-count': 5000 }, 'snapshot-count', 'warn'],
+    [{ 'strict-reconfig-check': false }, 'strict-reconfig-check', 'warn'],
+  ])('a start without the file that loses %j', (config, flag, level) =>
+    expect(moved(config as never).at(-1)).toEqual(naming(`${level} n2`, '/etc/n2.yml', flag)),
+  );
   it('a running process that names no file does not read the file of the cluster file', () =>
     expect(
       looked(tls, { ...start(https, ...inFile), config_file: '/etc/n2.yml' }, { config: without }),
