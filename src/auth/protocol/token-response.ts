@@ -258,8 +258,6 @@ const refuseUnclearToken = (read: HttpResponse): void => {
     throw new Error(`the "sub" of the id_token is longer than ${longestSub} characters`);
   refuseOtherKind(read);
 };
-/** A token that no key of the server confirms can contradict the person of an account, but names none. */
-const withoutIdentity = ({ identity: _, ...response }: TokenResponse): TokenResponse => response;
 /**
  * The protocol checks of a token response: fields and types, `Bearer`, and of an id_token issuer, audience,
  * times, nonce and signature.
@@ -297,7 +295,7 @@ export const processTokenResponse = async (
     const unchecked = await checkSignature(oauth, server, wire, read, keySetReader(host, signal));
     const response = tokenResponseFrom(oauth, body, [...deviations, ...unchecked], wanted);
     checkPerson(what, response.identity, checks.kind === 'refresh' ? checks.person : undefined);
-    return unchecked.length === 0 ? response : withoutIdentity(response);
+    return response;
   } catch (error) {
     throw error instanceof AppError || error instanceof NetworkError
       ? error
@@ -341,9 +339,8 @@ const verifyWith = (
 /**
  * Verifies the signature of an id_token if the server publishes its keys. OpenID Connect Core 3.1.3.7, 6: a token that
  * came from the token endpoint itself needs no signature, because the connection proves where it is from. So a key set
- * that is out of order, or without the key of the token, does not cost a sign-in whose code is used up. Its token names
- * no person, though: the server published keys, so that they confirm it. A key that the server made for another purpose
- * is an error.
+ * that is out of order, or without the key of the token, does not cost a sign-in whose code is used up. A key that the
+ * server made for another purpose is an error.
  */
 const checkSignature = async (
   oauth: Oauth,
