@@ -6,7 +6,7 @@ import { pathParts } from '../core/file-name.ts';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { type Page, prose, terms } from '../core/result.ts';
 import { AppError, problem } from '../core/problem.ts';
-import { isSecretName, secretsInForm, secretsInUrl } from '../core/redact-secrets.ts';
+import { isSecretName, passwordOfProxy, secretsInForm, secretsInUrl } from '../core/redact-secrets.ts';
 import { isRecord } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 import {
@@ -214,11 +214,17 @@ export const secretsInSetting = ({ secret, orPath }: Key, value: string): string
   return [...whole, ...secretsInUrl(value), ...secretsInForm(value)];
 };
 const proxyVariable = /^(https?|all)_proxy$/i;
+/** Their values are settings, and `secretsInSetting` knows which of them are paths. */
+const settingVariables: ReadonlySet<string> = new Set(
+  keys.flatMap(({ env }) => (env === undefined ? [] : [env])),
+);
 /** Variables of this program with the name of a secret, and the passwords of proxies. */
 const secretsInEnvironment = (env: Host['env']): string[] =>
   Object.entries(env).flatMap(([name, value = '']) => {
-    if (proxyVariable.test(name)) return secretsInUrl(value.includes('://') ? value : `http://${value}`);
-    return name.startsWith(VARIABLE_PREFIX) && isSecretName(name) ? [value.trim()] : [];
+    if (proxyVariable.test(name)) return passwordOfProxy(value.includes('://') ? value : `http://${value}`);
+    return name.startsWith(VARIABLE_PREFIX) && isSecretName(name) && !settingVariables.has(name)
+      ? [value.trim()]
+      : [];
   });
 /** Values that must never be shown, from any source. */
 export const secretsOf = (settings: Settings, env: Host['env']): string[] => [

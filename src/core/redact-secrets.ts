@@ -107,13 +107,20 @@ export const redactedUrl = (url: string): string => {
   ].join('');
 };
 
-const parseAddress = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
+const parseAddress = (text: string): URL | undefined => {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+};
 /** The values under secret names in a query or a form body, as written and decoded. */
 export const secretsInForm = (text: string): string[] =>
   text.split('&').flatMap((pair) => {
     const at = pair.indexOf('=');
     const value = pair.slice(at + 1);
-    return at > 0 && isSecretName(decodeText(pair.slice(0, at))) ? [value, decodeText(value)] : [];
+    const isSecret = at > 0 && value !== '' && isSecretName(decodeText(pair.slice(0, at)));
+    return isSecret ? [value, decodeText(value)] : [];
   });
 /** The secrets of a URL, to mask them in other output: its password, or the user if that is all, and its secret parameters. */
 export const secretsInUrl = (text: string): string[] => {
@@ -124,6 +131,12 @@ export const secretsInUrl = (text: string): string[] => {
   return [credential, decodeText(credential), ...secretsInForm(url.search.slice(1))].filter(
     (one) => one !== '',
   );
+};
+
+/** The user name of a proxy is not a secret: it can be a word of any output. */
+export const passwordOfProxy = (text: string): string[] => {
+  const password = parseAddress(text)?.password ?? '';
+  return password === '' ? [] : [password, decodeText(password)];
 };
 
 const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);

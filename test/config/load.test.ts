@@ -143,6 +143,15 @@ test('the secrets inside addresses, fields and variables are known to the redact
   expect(secrets).not.toContain('of-another-program');
 });
 
+test('the path of a key file and the user name of a proxy are not secrets, and an empty field has none', () => {
+  const given = {
+    OPSCTL_SERVICE_ACCOUNT_KEY: '/etc/opsctl/key.json',
+    OPSCTL_TOKEN_PARAMS: 'token=&audience=a',
+    HTTPS_PROXY: 'http://planning@proxy.example:3128',
+  };
+  expect(secretsOf(load({}, given), given)).toEqual(secretsOf(load({}, {}), {}));
+});
+
 describe('an error names a malformed file and its problem; the file never counts as empty', () => {
   test.each<[string, unknown, RegExp | string]>([
     ['half of it', '{"profiles": {', /config\.json.*not JSON/],
