@@ -98,7 +98,7 @@ const rowHint = (text: string): string | undefined => {
     return `write one object in each line: jq -c ${text === '[' ? "'.[]'" : '.'} ROWS.json > ROWS.ndjson`;
   if (text.startsWith('{') && text.endsWith(',') && isJsonText(text.slice(0, -1)))
     return 'remove the comma behind the object';
-  return /^[\w"]+[,;\t]/.test(text) ? 'use --input-format csv for a table' : undefined;
+  return /^[\w"]{1,200}[,;\t]/.test(text) ? 'use --input-format csv for a table' : undefined;
 };
 /** Git left both sides of a merge in the file: only a person knows which is meant. */
 const CONFLICT = /^<{7}(?: |\r?$)/;

@@ -67,7 +67,7 @@ const planned = async (looks: number, sick: Sick = {}, driver?: Driver) => {
     host,
     state: '/state',
     cluster,
-    access: partlyMade<Access>({ store }),
+    access: partlyMade<Access>({ store, anonymous: store }),
     driver,
   };
   const made = await planNow(place, { operation: 'replace-member', subject: 'n1', plan }).then(
