@@ -6,7 +6,7 @@ import { type Theme, cellText, columnOf, type Formatter, keysOf, type Row } from
 /** `stats.num_stories_total` → `STORIES TOTAL`, later `STORIES`; `is_undone` → `UNDONE`, `profile.mention_name` → `MENTION NAME`, `createdAt` → `CREATED AT`, later `CREATED`. */
 const words = (part: string): string =>
   part
-    .replace(/^(num|is)_/, '')
+    .replace(/^num_/, '')
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/[_-]+/g, ' ')
     .trim()
@@ -35,12 +35,18 @@ export const columnTitles = (columns: readonly string[]): string[] => {
     for (const i of same) depths[i] = (depths[i] ?? 1) + 1;
   return withoutAt(columns.map((_, i) => titleOf(i)));
 };
-/** `UPDATED AT` → `UPDATED`, `ENTITY TYPE` → `TYPE`, `STORIES DONE` → `DONE`: one word needs no second line. Another column may have that word. Pure. */
-const withoutAt = (titles: readonly string[]): string[] =>
-  titles.map((title) => {
-    const word = title.replace(/(?<=\w) AT$|^ENTITY (?=TYPE$)|(?<=^STORIES) TOTAL$|^STORIES (?=DONE$)/, '');
-    return word === title || titles.includes(word) ? title : word;
+/** `UPDATED AT` → `UPDATED`, `ENTITY TYPE` → `TYPE`, `IS UNDONE` → `UNDONE`: one word needs no second line. Pure. */
+const shorten = (title: string): string =>
+  title.replace(/(?<=\w) AT$|^ENTITY (?=TYPE$)|^IS (?=\w)|(?<=^STORIES) TOTAL$|^STORIES (?=DONE$)/, '');
+/** A title stays long if another column has the short one, or would get it too. */
+const withoutAt = (titles: readonly string[]): string[] => {
+  const short = titles.map(shorten);
+  return titles.map((title, i) => {
+    const word = short[i] ?? title;
+    const isTaken = titles.includes(word) || short.filter((one) => one === word).length > 1;
+    return isTaken ? title : word;
   });
+};
 
 const GAP = 2;
 /** Free text is not squeezed below this. */

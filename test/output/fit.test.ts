@@ -79,6 +79,8 @@ test('the heading of a time is one word, unless another column has that word', (
   expect(columnTitles(['id', 'updated_at', 'createdAt'])).toEqual(['ID', 'UPDATED', 'CREATED']);
   expect(columnTitles(['id', 'entity_type'])).toEqual(['ID', 'TYPE']);
   expect(columnTitles(['is_undone', 'issue'])).toEqual(['UNDONE', 'ISSUE']);
+  expect(columnTitles(['done', 'is_done'])).toEqual(['DONE', 'IS DONE']);
+  expect(columnTitles(['stats.is_done', 'stats.num_stories_done'])).toEqual(['IS DONE', 'STORIES DONE']);
   expect(columnTitles(['stats.num_stories_done', 'stats.num_stories_total'])).toEqual(['DONE', 'STORIES']);
   expect(columnTitles(['started', 'started_at', 'at'])).toEqual(['STARTED', 'STARTED AT', 'AT']);
 });
