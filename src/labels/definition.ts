@@ -406,7 +406,7 @@ export const permissionsFrom = (
   const problems: Problem[] = [];
   const inner = value as { permissions?: unknown; labelPermissions?: unknown } | null;
   if (inner?.permissions !== undefined && inner.labelPermissions !== undefined) {
-    const text = 'is a second list of permissions next to permissions';
+    const text = 'cannot be combined with permissions';
     return { wanted: [], problems: [problem('labelPermissions', 'rule', text, 'remove one of the two')] };
   }
   const list = Array.isArray(value) ? value : (inner?.permissions ?? inner?.labelPermissions);
@@ -436,7 +436,7 @@ const refuseSharedPrincipals = (wanted: readonly PermissionDef[], live: readonly
   const name = ({ role, ...who }: Partial<PermissionDef>): string => `${principalName(who)} ${role}`;
   const refuse = (one: string, others: readonly Partial<PermissionDef>[]): void => {
     if (others.length < 2) return;
-    const text = `fits ${others.length} of the others: ${others.map(name).join(', ')}`;
+    const text = `names the same principal as ${others.length} other permissions: ${others.map(name).join(', ')}`;
     throw usageError('two permissions name the same principal; no changes were made', [
       problem(one, 'rule', text, 'keep one of them'),
     ]);

@@ -29,13 +29,13 @@ type MapFile = {
 const fold = (text: string): string => text.trim().toLowerCase();
 const foldKeys = (values: Readonly<Record<string, unknown>> = {}): Map<string, unknown> =>
   new Map(Object.entries(values).map(([key, value]) => [fold(key), value]));
-/** Keys of one table that differ only in case or in spaces around them: rows match both. */
+/** Keys with different values that differ only in case or in spaces around them: rows match both. */
 const sameKeys = (table: string, values: Readonly<Record<string, unknown>>): Problem[] => {
   const seen = new Map<string, string>();
   return Object.keys(values).flatMap((key) => {
     const first = seen.get(fold(key));
     seen.set(fold(key), first ?? key);
-    if (first === undefined) return [];
+    if (first === undefined || values[first] === values[key]) return [];
     const text = `means the same as ${JSON.stringify(first)}: case and outer spaces do not count`;
     return [problem(`${table}.${key}`, 'rule', text, 'keep one of the two')];
   });
