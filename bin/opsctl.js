@@ -21,13 +21,16 @@ process.on('uncaughtException', crashed);
 process.on('unhandledRejection', crashed);
 const main = () => require('./load.js').load(join(dist, 'main.js')).main(args).catch(crashed);
 const print = (name) => {
+  let rest;
   try {
-    const page = fs.readFileSync(join(dist, name));
-    // A pipe may take a part of the page.
-    for (let at = 0; at < page.length; ) at += fs.writeSync(1, page, at);
+    rest = fs.readFileSync(join(dist, name));
+    // A pipe may accept a part of the page.
+    while (rest.length > 0) rest = rest.subarray(fs.writeSync(1, rest));
   } catch (error) {
-    // A closed pipe (`| head`) is the reader's wish, not an error; the program itself reports all others.
-    if (error.code !== 'EPIPE') main();
+    // A full pipe that does not block: the stream waits for its reader.
+    if (error.code === 'EAGAIN') process.stdout.write(rest);
+    // A closed pipe (`| head`) is the choice of the reader. The program reports all other errors.
+    else if (error.code !== 'EPIPE') main();
   }
 };
 

@@ -9,9 +9,11 @@ const root = new URL('../../', import.meta.url).pathname;
 /** A benchmark that starts a program, and waits for it as most of them do: without reading a signal. */
 const stubborn = (place: string, ignores: boolean): string => `
   import { spawn, spawnSync } from 'node:child_process';
-  const args = ['-e', ${JSON.stringify(ignores ? "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)" : 'setInterval(() => {}, 1000)')}];
-  const { pid } = spawn(process.execPath, args, { stdio: 'ignore' });
-  (await import('node:fs')).writeFileSync(${JSON.stringify(place)}, String(pid));
+  const script = ${JSON.stringify(`${ignores ? "process.on('SIGTERM', () => {});" : ''} process.stdout.write('up'); setInterval(() => {}, 1000)`)};
+  const started = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+  // The program handles the signal from here on.
+  await new Promise((resolve) => started.stdout.once('data', resolve));
+  (await import('node:fs')).writeFileSync(${JSON.stringify(place)}, String(started.pid));
   process.stdout.write('ready');
   spawnSync(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);`;
 const isAlive = (pid: number): boolean => {
@@ -38,5 +40,5 @@ test.skipIf(process.platform !== 'linux').each([
   child.kill('SIGTERM');
   const [status] = await once(child, 'exit');
   expect(status).toBe(143);
-  expect(isAlive(Number(readFileSync(place, 'utf8')))).toBe(false);
+  await expect.poll(() => isAlive(Number(readFileSync(place, 'utf8')))).toBe(false);
 });

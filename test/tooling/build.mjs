@@ -269,9 +269,10 @@ const { dist: derived, committed } = await writeDocs(version, {
   readme: joinPages(root),
   date: dayOf(seconds),
 });
-// Otherwise manual pages of removed commands would remain.
-for (const name of existsSync(`${dist}/man`) ? readdirSync(`${dist}/man`) : [])
-  if (derived[`man/${name}`] === undefined) rmSync(`${dist}/man/${name}`);
+// Otherwise the pages of removed commands would remain.
+for (const directory of ['help', 'man'])
+  for (const name of existsSync(`${dist}/${directory}`) ? readdirSync(`${dist}/${directory}`) : [])
+    if (derived[`${directory}/${name}`] === undefined) rmSync(`${dist}/${directory}/${name}`);
 for (const [name, text] of Object.entries(derived)) put(`${dist}/${name}`, text);
 if (process.argv.includes('--docs')) {
   const compared = { 'docs/comparison.md': comparison(), 'docs/kv-comparison.md': kvComparison() };
