@@ -57,7 +57,7 @@ describe('labels retire', () => {
   test('labels retire reports the number of removed permissions', async () => {
     const at = await made();
     at.send('POST', `/labels/${at.id('A')}/permissions`, { role: 'READER', email: 'r@example.com' });
-    expect((await at.run(['retire', 'A', '--dry-run'])).err).toContain('revisions and 1 permission');
+    expect((await at.run(['retire', 'A', '--dry-run'])).err).toContain('revisions and 1 permission\n');
   });
   test('labels retire reports its changes to a person', async () => {
     const at = await made('--publish');

@@ -67,7 +67,6 @@ const flagsOfPlans = (values: FleetValues): string[] => [
   ...(values.accept ?? []).flatMap((guard) => ['--accept', guard]),
 ];
 
-/** One row for each cluster, as it ends. */
 /** The question before the first change. A fleet of one cluster has only a canary. */
 const questionOf = (fleet: Fleet, label: (file: string) => string): string => {
   const canary = label(fleet.canary);
@@ -75,6 +74,7 @@ const questionOf = (fleet: Fleet, label: (file: string) => string): string => {
     ? `Upgrade 1 cluster of ${fleet.name}: ${canary}?`
     : `Upgrade ${fleet.clusters.length} clusters of ${fleet.name}: ${canary} first, then ${fleet.atOnce} in parallel?`;
 };
+/** One row for each cluster, as it ends. */
 const fleetUpgrade = async (context: Context, values: FleetValues, fleet: Fleet): Promise<Result> => {
   const { host, settings, signal, log } = context;
   const { upgradeFleet, fleetRow } = await import('../../kv/upgrade/fleet/fleet-run.ts');
