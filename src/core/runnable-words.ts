@@ -14,7 +14,7 @@ import {
 } from './launchers.ts';
 import { wordsOf } from './shell.ts';
 
-const nameOf = (program: string): string => program.replace(/^.*\//, '');
+export const nameOf = (program: string): string => program.replace(/^.*\//, '');
 /** Where a command starts, if a wrapper changes it. */
 type Place = { readonly root?: string; readonly directory?: string; readonly path?: string };
 /**
@@ -25,54 +25,43 @@ type Place = { readonly root?: string; readonly directory?: string; readonly pat
 export type RunnableWord = Place & {
   readonly word: string;
   readonly kind: 'program' | 'script' | 'guess' | 'code' | 'unlisted';
+  /** The variable that contains the word. */
+  readonly variable?: string;
 };
 const unlistedPart = (word: string): RunnableWord => ({ word, kind: 'unlisted' });
 
-/** Variables that make a trusted program run other code: of loaders, interpreters, git, and programs that start others. */
-const CODE_VARIABLES = [
-  ...[
-    'LD_PRELOAD',
-    'LD_AUDIT',
-    'LD_LIBRARY_PATH',
-    'DYLD_\\w+',
-    'GCONV_PATH',
-    'OPENSSL_(?:CONF|MODULES|ENGINES)',
+/**
+ * Variables that make a trusted program run other code, with the names of the programs that read them. Few commands start git, a
+ * pager or java, so their variables count only if a command line sets them.
+ */
+const codeVariables: readonly (readonly [
+  readers: RegExp | 'every program' | 'some commands',
+  names: string,
+])[] = [
+  [
+    'every program',
+    'LD_PRELOAD|LD_AUDIT|LD_LIBRARY_PATH|DYLD_\\w+|GCONV_PATH|OPENSSL_(?:CONF|MODULES|ENGINES)',
   ],
-  ...[
-    'BASH_ENV',
-    'ENV',
-    'ZDOTDIR',
-    'PROMPT_COMMAND',
-    'PYTHON(?:PATH|HOME|STARTUP|USERBASE|PYCACHEPREFIX|BREAKPOINT)',
+  [/^(?:sh|r?bash|dash|ash|[lm]?ksh|yash|zsh|busybox)$/, 'ENV'],
+  [/^r?bash$/, 'BASH_ENV'],
+  [/^zsh$/, 'ZDOTDIR'],
+  [/^(?:python|pypy)[\d.]*$/, 'PYTHON(?:PATH|HOME|STARTUP|USERBASE|PYCACHEPREFIX|BREAKPOINT)'],
+  [/^node(?:js)?$/, 'NODE_(?:OPTIONS|PATH)'],
+  [/^perl[\d.]*$/, 'PERL(?:5LIB|LIB|5OPT|5DB)'],
+  [/^ruby[\d.]*$/, 'RUBY(?:LIB|OPT)|GEM_(?:PATH|HOME)|BUNDLE_GEMFILE'],
+  [/^lua(?:jit)?[\d.]*$/, 'LUA_(?:C?PATH|INIT)\\w*'],
+  [/^php[\d.]*$/, 'PHPRC|PHP_INI_SCAN_DIR'],
+  ['some commands', 'PROMPT_COMMAND|_JAVA_OPTIONS|J(?:AVA_TOOL|DK_JAVA)_OPTIONS|CLASSPATH'],
+  [
+    'some commands',
+    'GIT_(?:SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|DIR|COMMON_DIR)|GIT_CONFIG\\w*',
   ],
-  ...[
-    'NODE_(?:OPTIONS|PATH)',
-    'PERL(?:5LIB|LIB|5OPT|5DB)',
-    'RUBY(?:LIB|OPT)',
-    'GEM_(?:PATH|HOME)',
-    'BUNDLE_GEMFILE',
+  [
+    'some commands',
+    '\\w*(?:EDITOR|PAGER|ASKPASS)|VISUAL|BROWSER|LESS(?:OPEN|CLOSE)|(?:RSYNC|CVS)_RSH|TAR_OPTIONS',
   ],
-  ...[
-    '_JAVA_OPTIONS',
-    'J(?:AVA_TOOL|DK_JAVA)_OPTIONS',
-    'CLASSPATH',
-    'LUA_(?:C?PATH|INIT)\\w*',
-    'PHPRC',
-    'PHP_INI_SCAN_DIR',
-  ],
-  ...[
-    'GIT_(?:SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|DIR|COMMON_DIR)',
-    'GIT_CONFIG\\w*',
-  ],
-  ...[
-    '\\w*(?:EDITOR|PAGER|ASKPASS)',
-    'VISUAL',
-    'BROWSER',
-    'LESS(?:OPEN|CLOSE)',
-    '(?:RSYNC|CVS)_RSH',
-    'TAR_OPTIONS',
-  ],
-].join('|');
+];
+const CODE_VARIABLES = codeVariables.map(([, names]) => names).join('|');
 const isCodeVariable = new RegExp(`^(?:${CODE_VARIABLES})$`);
 /** What a variable makes programs run. A value without a path is a name or a flag that opsctl cannot follow. Pure. */
 export const variablePrograms = (name: string, value: string, place: Place = {}): RunnableWord[] =>
@@ -81,8 +70,26 @@ export const variablePrograms = (name: string, value: string, place: Place = {})
         .split(/[:\s=,;]+/)
         .filter((word) => word !== '')
         .map((word) =>
-          word.includes('/') ? { ...place, word, kind: 'code' } : unlistedPart(`${name}=${value}`),
+          word.includes('/')
+            ? { ...place, word, kind: 'code', variable: name }
+            : unlistedPart(`${name}=${value}`),
         )
+    : [];
+/** What a variable of opsctl makes these programs run, which inherit it. `ENV` is also a common name for a stage, such as `eu/prod`. Pure. */
+export const inheritedPrograms = (
+  name: string,
+  value: string,
+  programs: readonly string[],
+): RunnableWord[] => {
+  const readers = codeVariables.find(([, names]) => new RegExp(`^(?:${names})$`).test(name))?.[0];
+  const isRead =
+    readers instanceof RegExp ? programs.some((one) => readers.test(one)) : readers === 'every program';
+  return isRead && (name !== 'ENV' || value.startsWith('/')) ? variablePrograms(name, value) : [];
+};
+/** The names in the first line of a script, such as `env` and `python3`. Pure. */
+export const scriptInterpreters = (start: string): string[] =>
+  start.startsWith('#!')
+    ? (start.slice(2).split('\n')[0] ?? '').split(/\s+/).filter(Boolean).map(nameOf)
     : [];
 
 const roles = [

@@ -2,15 +2,31 @@ import { dirname, join, resolve, sep } from 'node:path';
 import { childPath, type FileName, pathParts } from '../core/file-name.ts';
 import { AppError } from '../core/problem.ts';
 import { shellLine } from '../core/shell.ts';
-import { type RunnableWord, runnableWords, variablePrograms } from '../core/runnable-words.ts';
+import {
+  type RunnableWord,
+  inheritedPrograms,
+  nameOf,
+  runnableWords,
+  scriptInterpreters,
+  variablePrograms,
+} from '../core/runnable-words.ts';
 import type { FileInfo, Files, Host, Incoming } from './host.ts';
 
 /**
  * Determines whether this user may run a program or rely on a file or directory. Only root, this user and the
  * users that the caller names may be able to replace it. sudo and sshd apply the same rule to their files.
- * `path` is the object that another user can replace.
+ * `path` is the object that another user can replace. `variable`: the variable that leads to it, which `fix` changes instead of
+ * the object.
  */
-export type TrustProblem = { readonly path: string; readonly reason: string; readonly fix: string };
+export type TrustProblem = {
+  readonly path: string;
+  readonly reason: string;
+  readonly fix: string;
+  readonly variable?: string;
+};
+/** What the user can do about a problem, for messages. */
+export const trustFix = ({ fix, variable }: TrustProblem): string =>
+  variable === undefined ? `if you trust its content: ${fix}` : fix;
 type Looking = Pick<Host, 'files' | 'uid' | 'env' | 'platform'>;
 /**
  * The owner of the root directory can replace everything. Like git, opsctl run with sudo trusts files of the
@@ -97,28 +113,48 @@ export const findTrustProblem = async (
   }
   return undefined;
 };
+const openProblem = async (host: Looking, at: string, info: FileInfo): Promise<TrustProblem | undefined> =>
+  info.kind !== 'directory' || (info.mode & 0o002) === 0 || (await isReadOnly(host, at, 'other users'))
+    ? undefined
+    : {
+        path: at,
+        reason: `other users can create files in ${at}, mode ${modeText(info)}`,
+        fix: shellLine(['chmod', 'go-w', at]),
+      };
 /**
- * Like `findTrustProblem`, and a file that does not exist is a problem if other users can create it, also in a directory with
- * the sticky bit. A directory stands for the files in it.
+ * Returns why every user could create this file or an object on its path, or undefined. The owner and the group of a directory
+ * are no problem: administrators share `/usr/local/bin` and `/opt/homebrew/bin`. A directory stands for the files in it.
  */
-const findPlantProblem = async (
+const findOpenProblem = async (
   host: Looking,
   path: string,
   more: readonly number[],
 ): Promise<TrustProblem | undefined> => {
-  const found = await findTrustProblem(host, path, more);
-  if (found !== undefined || host.platform === 'win32') return found;
-  let last: { readonly at: string; readonly info: FileInfo } | undefined;
-  for await (const [at, info] of pathParts(host.files, path)) last = { at, info };
-  if (last === undefined) return undefined;
-  const { at, info } = last;
-  if (info.kind !== 'directory' || (info.mode & 0o002) === 0 || (await isReadOnly(host, at, 'other users')))
-    return undefined;
-  return {
-    path: at,
-    reason: `other users can create files in ${at}, mode ${modeText(info)}`,
-    fix: shellLine(['chmod', 'go-w', at]),
-  };
+  const users = [...(await trustedUsers(host)), ...more];
+  let open: TrustProblem | undefined;
+  for await (const [at, info] of pathParts(host.files, path)) {
+    // In a directory with the sticky bit, other users can create an object but not replace it.
+    if (open !== undefined && !users.includes(info.uid)) return open;
+    if (info.kind === 'link') {
+      open = info.target?.startsWith('/') ? undefined : open;
+      continue;
+    }
+    open = await openProblem(host, at, info);
+    if (open !== undefined && (info.mode & stickyBit) === 0) return open;
+  }
+  return open;
+};
+/** Everybody can write to a device such as `/dev/null`, and only root can create one. */
+const isDevice = async ({ files }: Looking, path: string): Promise<boolean> =>
+  dirname(path) === '/dev' && (await files.info(path))?.kind === 'other';
+/** Like `findTrustProblem`, and a file that does not exist is a problem if other users can create it. */
+const findCodeProblem = async (
+  host: Looking,
+  path: string,
+  more: readonly number[],
+): Promise<TrustProblem | undefined> => {
+  if (await isDevice(host, path)) return undefined;
+  return (await findTrustProblem(host, path, more)) ?? (await findOpenProblem(host, path, more));
 };
 /** Returns whether only this user can own, enter and replace the directory, or whether only this user could create it there. */
 export const isPrivateOrMissing = async (host: Looking, path: string): Promise<boolean> => {
@@ -157,12 +193,14 @@ const findPrograms = async (
   }
   return { found, planted };
 };
-const distrustError = (what: string, { reason, fix }: TrustProblem): AppError =>
-  new AppError('unsafe', `refused to use ${what}: ${reason}`, {
+const distrustError = (what: string, problem: TrustProblem): AppError =>
+  new AppError('unsafe', `refused to use ${what}: ${problem.reason}`, {
     code: 'UNTRUSTED',
     tryThis: [
-      'use a copy that root or you own, in a directory that only root or you can write to',
-      `if you trust its content: ${fix}`,
+      ...(problem.variable === undefined
+        ? ['use a copy that root or you own, in a directory that only root or you can write to']
+        : []),
+      trustFix(problem),
     ],
   });
 /** Throws if other users could replace this file or directory. `what` names its role: `the cluster file`. */
@@ -201,22 +239,73 @@ const filesOf = async (
   );
   return { found: paths.filter((_, i) => exists[i]), planted: [] };
 };
+/** The names of the programs that a word starts, with the interpreter of a script. */
+const startedNames = async (
+  { files }: Host,
+  { word, kind }: RunnableWord,
+  found: readonly string[],
+): Promise<string[]> => {
+  const names = kind === 'program' || found.length > 0 ? [nameOf(word)] : [];
+  for (const path of found) {
+    if ((await files.info((await files.realPath(path)) ?? path))?.kind !== 'file') continue;
+    const parts = files.openParts(path);
+    if (parts === undefined) continue;
+    try {
+      names.push(...scriptInterpreters(Buffer.from(parts.read(0, 256)).toString('latin1')));
+    } finally {
+      parts.close();
+    }
+  }
+  return names;
+};
+/** The words of the variables of opsctl that the programs of these words inherit and read. */
+const inheritedWords = async (host: Host, words: readonly RunnableWord[]): Promise<RunnableWord[]> => {
+  const variables = Object.entries(host.env).filter(([name]) => variablePrograms(name, '/').length > 0);
+  if (variables.length === 0) return [];
+  const names: string[] = [];
+  // A file that this user cannot read is not a script that this user can run.
+  for (const word of words)
+    names.push(...(await startedNames(host, word, (await filesOf(host, word)).found).catch(() => [])));
+  return variables.flatMap(([name, value = '']) => inheritedPrograms(name, value, names));
+};
+/** Names the variable in the reason. Its value is the part to change: a directory such as /tmp must stay open. */
+const variableProblem = (
+  problem: TrustProblem,
+  { word, variable = 'PATH' }: RunnableWord,
+  path: string,
+  isInherited: boolean,
+): TrustProblem =>
+  variable === 'PATH'
+    ? {
+        ...problem,
+        reason: `PATH contains ${dirname(path)} before ${word}, and ${problem.reason}`,
+        fix: `remove ${dirname(path)} from PATH`,
+        variable,
+      }
+    : {
+        ...problem,
+        reason: `the variable ${variable} contains ${word}, and ${problem.reason}`,
+        fix: isInherited ? `unset ${variable}` : `remove ${variable} from the command line`,
+        variable,
+      };
 export const findProgramTrustProblem = async (
   host: Host,
   words: readonly string[],
   more: readonly number[] = [],
 ): Promise<TrustProblem | undefined> => {
-  // A program inherits the variables of this one.
-  const inherited = Object.entries(host.env).flatMap(([name, value = '']) => variablePrograms(name, value));
-  for (const word of [...runnableWords(words), ...inherited]) {
+  if (host.platform === 'win32') return undefined;
+  const named = runnableWords(words);
+  const inherited = await inheritedWords(host, named);
+  for (const word of [...named, ...inherited]) {
     const { found, planted } = await filesOf(host, word);
     for (const path of found) {
       const problem = await findTrustProblem(host, path, more);
       if (problem !== undefined) return problem;
     }
+    const find = word.kind === 'code' ? findCodeProblem : findOpenProblem;
     for (const path of planted) {
-      const problem = await findPlantProblem(host, path, more);
-      if (problem !== undefined) return problem;
+      const problem = await find(host, path, more);
+      if (problem !== undefined) return variableProblem(problem, word, path, inherited.includes(word));
     }
   }
   return undefined;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { findProgramTrustProblem, findTrustProblem } from '../../src/platform/trust.ts';
+import { type TrustProblem, findProgramTrustProblem, findTrustProblem } from '../../src/platform/trust.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeFiles } from '../../src/platform/node/files.ts';
 import { sh } from '../../src/core/shell.ts';
@@ -362,37 +362,78 @@ describe('the files that a command line runs', () => {
 });
 
 describe.runIf(isRoot)('what other users can create', () => {
-  /** Judges a command with variables of this program; SHARED is a directory like /tmp. */
-  const judge = async (variables: Readonly<Record<string, string>>): Promise<string | undefined> => {
-    mkdirSync(join(home, 'shared'));
-    chmodSync(join(home, 'shared'), 0o1777);
-    const env = Object.fromEntries(
-      Object.entries(variables).map(([name, value]) => [
-        name,
-        value.replaceAll('SHARED', join(home, 'shared')),
-      ]),
-    );
-    const cwd = join(home, 'shared');
-    const host = partlyMade<Host>({ files: nodeFiles, uid: 0, env, cwd, platform: 'linux' });
-    return (await findProgramTrustProblem(host, ['true']))?.path;
+  /**
+   * Judges a command with variables of this program. SHARED is a directory like /tmp, GROUP a directory that administrators share,
+   * MADE a directory that another user created in SHARED, and SCRIPT a script of python3.
+   */
+  const judge = async (
+    variables: Readonly<Record<string, string>>,
+    command = 'true',
+    cwd: 'SHARED' | 'GROUP' = 'SHARED',
+  ): Promise<TrustProblem | undefined> => {
+    const at = { SHARED: join(home, 'shared'), GROUP: join(home, 'group'), SCRIPT: join(home, 'tool') };
+    mkdirSync(at.SHARED);
+    chmodSync(at.SHARED, 0o1777);
+    mkdirSync(join(at.SHARED, 'made'));
+    chownSync(join(at.SHARED, 'made'), other, other);
+    mkdirSync(at.GROUP);
+    chownSync(at.GROUP, 0, 50);
+    chmodSync(at.GROUP, 0o775);
+    writeFileSync(at.SCRIPT, '#!/usr/bin/env python3\n');
+    chmodSync(at.SCRIPT, 0o755);
+    const fill = (text: string): string =>
+      text.replaceAll(/SHARED|GROUP|SCRIPT/g, (name) => at[name as keyof typeof at]);
+    const env = Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, fill(value)]));
+    const host = partlyMade<Host>({ files: nodeFiles, uid: 0, env, cwd: at[cwd], platform: 'linux' });
+    return findProgramTrustProblem(host, fill(command).split(' '));
   };
-  it.each<Record<string, string>>([
-    { PATH: 'SHARED:/usr/bin' },
-    { PATH: 'SHARED/missing:/usr/bin' },
-    { PATH: ':/usr/bin' },
-    { PATH: '.:/usr/bin' },
-    { PATH: '/usr/bin', PYTHONPATH: 'SHARED' },
-    { PATH: '/usr/bin', LD_PRELOAD: 'SHARED/missing.so' },
-    { PATH: '/usr/bin', NODE_OPTIONS: '--import=SHARED/x.mjs' },
-  ])('refuses a program with the variables %j', async (variables) => {
-    expect(await judge(variables)).toBe(join(home, 'shared'));
+  it.each<[Record<string, string>, string?]>([
+    [{ PATH: 'SHARED:/usr/bin' }],
+    [{ PATH: 'SHARED/missing:/usr/bin' }],
+    [{ PATH: 'SHARED/made:/usr/bin' }],
+    [{ PATH: ':/usr/bin' }],
+    [{ PATH: '.:/usr/bin' }],
+    [{ PATH: '/usr/bin', LD_PRELOAD: 'SHARED/missing.so' }],
+    [{ PATH: '/usr/bin', LD_LIBRARY_PATH: '/usr/lib:SHARED' }],
+    [{ PATH: '/usr/bin', PYTHONPATH: 'SHARED' }, 'python3 /opt/x.py'],
+    [{ PATH: '/usr/bin', PYTHONPATH: 'SHARED/x' }, 'timeout 5 python3 /opt/x.py'],
+    [{ PATH: '/usr/bin', PYTHONPATH: 'SHARED/x' }, 'SCRIPT'],
+    [{ PATH: '/usr/bin', NODE_OPTIONS: '--import=SHARED/x.mjs' }, 'node /opt/x.js'],
+    [{ PATH: '/usr/bin', BASH_ENV: 'SHARED/x' }, 'bash /opt/x.sh'],
+    [{ PATH: '/usr/bin', ENV: 'SHARED/x' }, 'sh /opt/x.sh'],
+    [{ PATH: '/usr/bin' }, 'env GIT_CONFIG_GLOBAL=SHARED/x true'],
+  ])('refuses a program with the variables %j: %s', async (variables, command) => {
+    expect((await judge(variables, command))?.path).toBe(join(home, 'shared'));
   });
-  it.each<Record<string, string>>([
-    { PATH: '/usr/bin:SHARED' },
-    { PATH: '/missing:/usr/bin' },
-    { PATH: '/usr/bin', PYTHONPATH: '/usr/lib', PYTHONUNBUFFERED: '1', NODE_OPTIONS: '--no-warnings' },
-  ])('allows a program with the variables %j', async (variables) => {
-    expect(await judge(variables)).toBeUndefined();
+  it.each<[Record<string, string>, string, RegExp]>([
+    [{ PATH: '/usr/bin', LD_PRELOAD: 'SHARED/x.so' }, 'LD_PRELOAD', /^unset LD_PRELOAD$/],
+    [{ PATH: 'SHARED:/usr/bin' }, 'PATH', /^remove \S+\/shared from PATH$/],
+  ])('names the variable of %j and does not suggest chmod', async (variables, variable, fix) => {
+    const found = await judge(variables);
+    expect(found?.variable).toBe(variable);
+    expect(found?.reason).toContain(variable);
+    expect(found?.fix).toMatch(fix);
+  });
+  it.each<[Record<string, string>, string?, 'GROUP'?]>([
+    [{ PATH: '/usr/bin:SHARED' }],
+    [{ PATH: '/missing:/usr/bin' }],
+    [{ PATH: 'GROUP:/usr/bin' }],
+    [{ PATH: 'GROUP/missing:/usr/bin' }],
+    [{ PATH: '/usr/bin', PYTHONPATH: '/usr/lib', PYTHONUNBUFFERED: '1', NODE_OPTIONS: '--no-warnings' }],
+    [{ PATH: '/usr/bin', PYTHONPATH: 'SHARED', NODE_OPTIONS: '--import=SHARED/x.mjs' }],
+    [{ PATH: '/usr/bin', LESSOPEN: '|/usr/bin/lesspipe %s' }],
+    [{ PATH: '/usr/bin', LESSOPEN: '|/usr/bin/lesspipe %s' }, 'true', 'GROUP'],
+    [{ PATH: '/usr/bin', LESSOPEN: '||/usr/bin/lesspipe.sh %s' }, 'true', 'GROUP'],
+    [{ PATH: '/usr/bin', GIT_CONFIG_GLOBAL: '/dev/null' }],
+    [{ PATH: '/usr/bin', JAVA_TOOL_OPTIONS: '-Djava.io.tmpdir=/tmp' }],
+    [{ PATH: '/usr/bin', JAVA_TOOL_OPTIONS: '-Djava.io.tmpdir=SHARED' }],
+    [{ PATH: '/usr/bin', ENV: 'eu/prod' }],
+    [{ PATH: '/usr/bin', ENV: 'eu/prod' }, 'sh /opt/x.sh'],
+    [{ PATH: '/usr/bin', ENV: 'SHARED/x', BASH_ENV: 'SHARED/x' }],
+    [{ PATH: '/usr/bin', OPENSSL_CONF: '/dev/null' }],
+    [{ PATH: '/usr/bin' }, 'env GIT_CONFIG_GLOBAL=/dev/null true'],
+  ])('allows a program with the variables %j: %s in %s', async (variables, command, cwd) => {
+    expect(await judge(variables, command, cwd)).toBeUndefined();
   });
 });
 

@@ -4,7 +4,12 @@ import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { scriptText, sh, argvOf, shellLine } from '../../../core/shell.ts';
 import type { Exit, Host, Started } from '../../../platform/host.ts';
-import { type TrustProblem, findTrustProblem, findProgramTrustProblem } from '../../../platform/trust.ts';
+import {
+  type TrustProblem,
+  findProgramTrustProblem,
+  findTrustProblem,
+  trustFix,
+} from '../../../platform/trust.ts';
 import { connectedTo } from '../cluster/listening-sockets.ts';
 import type { HostFacts, Identity, MemberSpec, Move, Placement, StepKind } from '../../engine/model.ts';
 import {
@@ -283,7 +288,7 @@ const trustProblems = async (
     }),
   ]);
   const problems = found.flatMap((one) =>
-    one?.[1] === undefined ? [] : [`${one[0]}: ${one[1].reason}; if you trust its content: ${one[1].fix}`],
+    one?.[1] === undefined ? [] : [`${one[0]}: ${one[1].reason}; ${trustFix(one[1])}`],
   );
   return [...new Set(problems)];
 };
