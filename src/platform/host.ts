@@ -146,7 +146,7 @@ export type Network = {
   canConnect(host: string, port: number, timeoutMs: number): Promise<boolean>;
   /**
    * How a server treats a connection without a certificate and without credentials, and the certificate that it presents. `hostName`:
-   * the name that the request contains instead of the host of the URL. Never throws.
+   * the name that the request contains instead of the host of the URL; only status 421 rejects it, and only 200 accepts it. Never throws.
    */
   probe(url: string, timeoutMs: number, hostName?: string): Promise<Probed>;
   /** Ports of 127.0.0.1 for servers that are started later and may be away for a while: free now, all different, none that an outgoing connection gets or that this user was given in the last half hour. */

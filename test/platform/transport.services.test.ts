@@ -597,6 +597,27 @@ test('an HTTP/2 request never looks up a name below localhost, and sends it as t
   expect(probed.answer).toBeDefined();
 });
 
+test.each([
+  [200, 'accepted'],
+  [421, 'rejected'],
+  [404, undefined],
+  [503, undefined],
+])('status %i to a request for another host name is %s', async (status, expected) => {
+  const { network } = makeHost();
+  const asked: string[] = [];
+  const server = createServer((socket) => {
+    socket.once('data', (chunk) => {
+      asked.push(String(chunk));
+      socket.end(`HTTP/1.1 ${status} Text\r\nContent-Length: 0\r\n\r\n`);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/version`;
+  expect((await network.probe(url, 5000, 'opsctl.invalid')).answer).toBe(expected);
+  expect(asked).toEqual([expect.stringContaining('\r\nHost: opsctl.invalid\r\n')]);
+});
+
 describe('whose certificate is the trouble', () => {
   const authority = makeAuthority();
   const secure = async (served: { cert: string; key: string }): Promise<string> => {

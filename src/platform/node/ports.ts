@@ -111,6 +111,13 @@ const open = (url: URL, host: string): Socket | TLSSocket => {
 const answerOf = (text: string, isTls: boolean): Probed['answer'] =>
   text.startsWith('HTTP/') && (isTls || / 200 /.test(text.split('\r\n')[0] ?? '')) ? 'accepted' : 'rejected';
 
+/** With another host name only 421 is a rejection (RFC 9110): another status does not show how the server treats the name. */
+const nameAnswerOf = (text: string): Probed['answer'] => {
+  const status = /^HTTP\/\d\.\d (\d{3})\b/.exec(text)?.[1];
+  if (status === '200') return 'accepted';
+  return status === '421' ? 'rejected' : undefined;
+};
+
 export const probe = (address: string, timeoutMs: number, hostName?: string): Promise<Probed> =>
   new Promise((resolve) => {
     const url = new URL(address);
@@ -119,15 +126,17 @@ export const probe = (address: string, timeoutMs: number, hostName?: string): Pr
     const socket = open(url, host);
     let [text, certificate, isConnected] = ['', undefined as string | undefined, false];
     const timer = setTimeout(() => finish(undefined), timeoutMs);
+    const answer = (): Probed['answer'] =>
+      hostName === undefined ? answerOf(text, isTls) : nameAnswerOf(text);
     const look = (): void => {
       const raw = isTls ? (socket as TLSSocket).getPeerCertificate().raw : undefined;
       if (raw !== undefined) certificate = pem(raw);
     };
-    const finish = (answer: Probed['answer']): void => {
+    const finish = (found: Probed['answer']): void => {
       clearTimeout(timer);
       socket.destroy();
       resolve({
-        ...(answer === undefined ? {} : { answer }),
+        ...(found === undefined ? {} : { answer: found }),
         ...(certificate === undefined ? {} : { certificate }),
       });
     };
@@ -140,11 +149,11 @@ export const probe = (address: string, timeoutMs: number, hostName?: string): Pr
     });
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');
-      if (text.includes('\r\n')) finish(answerOf(text, isTls));
+      if (text.includes('\r\n')) finish(answer());
     });
-    socket.once('close', () => finish(isConnected ? answerOf(text, isTls) : undefined));
+    socket.once('close', () => finish(isConnected ? answer() : undefined));
     socket.once('error', (error: NodeJS.ErrnoException) => {
       look();
-      finish(isConnected && !isNoConnection(error.code ?? '') ? answerOf(text, isTls) : undefined);
+      finish(isConnected && !isNoConnection(error.code ?? '') ? answer() : undefined);
     });
   });

@@ -181,7 +181,7 @@ const answerAt = async ({ host }: Asking, url: string, hostName?: string): Promi
   (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs, hostName)).answer;
 /**
  * A name that no list of hosts contains (RFC 2606). The servers compare the name only without TLS: 421 on real
- * 3.4 and 3.5.
+ * 3.4 and 3.5. With listen-client-http-urls the client address serves no HTTP, and the answer is absent.
  */
 const foreignName = 'opsctl.invalid';
 /** CERTIFICATE_NAME: with authentication the gateway of 3.4 and later versions rejects a certificate with a Common Name. */
