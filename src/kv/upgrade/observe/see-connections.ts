@@ -129,8 +129,9 @@ export const certificateFiles = (
     env: { ...host?.environment, ...spec.env },
     minor: minorOf(server_version),
   };
-  // A process that names no file reads none.
-  const isFileRead = host?.command === undefined || fileOfStart(start) !== undefined;
+  // A process that names no file reads none. An unread command or environment may name one.
+  const isUnread = host?.command === undefined || host.environment === undefined;
+  const isFileRead = isUnread || fileOfStart(start) !== undefined;
   const read = readSettings({ ...start, file: isFileRead ? host?.config : undefined });
   return fileKeys.flatMap(([role, flag, section, key]) => {
     const path = read?.(flag, [section, key]);

@@ -206,9 +206,12 @@ describe('certificates', () => {
     // With a configuration file, the servers ignore flags and variables.
     const withFile = [...command, '--config-file=/c.yml'];
     expect(certificateFiles(spec, { host: { command: withFile, config } })).toEqual([['peer', '/a.pem']]);
-    expect(certificateFiles(spec, { host: { command, config } })).toEqual(
+    expect(certificateFiles(spec, { host: { command, environment: {}, config } })).toEqual(
       certificateFiles(spec, { host: { command } }),
     );
+    // A command or an environment that was not read may name the file.
+    for (const host of [{ command, config }, { environment: {}, config }, { config }])
+      expect(certificateFiles(spec, { host })).toEqual([['peer', '/a.pem']]);
   });
 });
 

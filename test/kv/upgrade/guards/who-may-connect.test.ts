@@ -286,7 +286,7 @@ describe('a next start that drops a setting about access', () => {
       const given = (content: HostFacts) => ({
         members: second({
           ...{ db_size_bytes: 3 * gibibyte, quota_bytes: 8 * gibibyte },
-          clients: { v2_requests: 2, v2_watchers: 0 } as never,
+          clients: { v2_requests: 2, v2_watchers: 0, versions: {} },
           host: {
             ...seen('n2').host,
             ...{ command: ['/usr/bin/etcd', '--config-file=/etc/etcd.yml'], environment: {} },
@@ -352,8 +352,8 @@ describe('a next start that drops a setting about access', () => {
     expect(looked(inFile, start('--data-dir=/data/n2', '--cert-file=/c'), host)).toEqual([]);
     expect(looked(inFile, start(...inFile), host)).toEqual([]);
   });
-  const moved = (config: Record<string, unknown>, flags: readonly string[] = [], to = '3.5') =>
-    looked(inFile, start(...flags), { config, running_config: config }, { from: '3.4', to: to as never });
+  const moved = (config: Record<string, unknown>, flags: readonly string[] = [], to: '3.5' | '3.6' = '3.5') =>
+    looked(inFile, start(...flags), { config, running_config: config }, { from: '3.4', to });
   it('empty values, defaults, bootstrap settings and removed settings of a file are not lost', () => {
     const empty = { 'cert-file': null, 'key-file': '', 'client-cert-auth': false, 'auto-tls': false };
     const sections = { 'client-transport-security': empty, 'peer-transport-security': empty };
@@ -376,7 +376,7 @@ describe('a next start that drops a setting about access', () => {
       expect(levels(moved(config, [], '3.6'))).toEqual(['warn']);
     }
   });
-  it.each([
+  it.each<[Record<string, unknown>, string, string]>([
     [{ 'data-dir': '/d' }, 'data-dir', 'fail'],
     [{ 'WAL-Dir': '/w' }, 'wal-dir', 'fail'],
     [{ 'quota-backend-bytes': 8 * 1024 ** 3 }, 'quota-backend-bytes', 'fail'],
@@ -386,7 +386,7 @@ describe('a next start that drops a setting about access', () => {
     [{ 'snapshot-count': 5000 }, 'snapshot-count', 'warn'],
     [{ 'strict-reconfig-check': false }, 'strict-reconfig-check', 'warn'],
   ])('a start without the file that loses %j', (config, flag, level) =>
-    expect(moved(config as never).at(-1)).toEqual(naming(`${level} n2`, '/etc/n2.yml', flag)),
+    expect(moved(config).at(-1)).toEqual(naming(`${level} n2`, '/etc/n2.yml', flag)),
   );
   it('a running process that names no file does not read the file of the cluster file', () =>
     expect(
