@@ -63,18 +63,29 @@ const codeVariables: readonly (readonly [
 ];
 const CODE_VARIABLES = codeVariables.map(([, names]) => names).join('|');
 const isCodeVariable = new RegExp(`^(?:${CODE_VARIABLES})$`);
-/** What a variable makes programs run. A value without a path is a name or a flag that opsctl cannot follow. Pure. */
-export const variablePrograms = (name: string, value: string, place: Place = {}): RunnableWord[] =>
-  isCodeVariable.test(name)
-    ? value
-        .split(/[:\s=,;]+/)
-        .filter((word) => word !== '')
-        .map((word) =>
-          word.includes('/')
-            ? { ...place, word, kind: 'code', variable: name }
-            : unlistedPart(`${name}=${value}`),
-        )
-    : [];
+/** Their values are command lines. */
+const commandVariable = /(?:EDITOR|PAGER|ASKPASS|VISUAL|BROWSER|_RSH|GIT_SSH|_COMMAND)$/;
+/** Flags of interpreters that load code by a name. */
+const loadingFlag = /^-(?:[rMmI]|cp\b)|require|import|loader|agent|classpath/i;
+/** A number, or a flag that loads no code, such as `--max-old-space-size=512`. */
+const isDataWord = (word: string): boolean =>
+  /^\d+$/.test(word) || (word.startsWith('-') && !word.includes('/') && !loadingFlag.test(word));
+/** What a variable makes programs run. A value without a path is a name that opsctl cannot follow. Pure. */
+export const variablePrograms = (name: string, value: string, place: Place = {}): RunnableWord[] => {
+  if (!isCodeVariable.test(name)) return [];
+  const words = value.split(/[:\s=,;]+/).filter((word) => word !== '' && !isDataWord(word));
+  if (commandVariable.test(name) && words.every((word) => /^[\w.+-]+$/.test(word)))
+    return runnableWords(words, place);
+  return value
+    .split(/\s+/)
+    .filter((word) => word !== '' && !isDataWord(word))
+    .flatMap((word) => word.split(/[:=,;]+/).filter((part) => part !== ''))
+    .map((word) =>
+      word.includes('/')
+        ? { ...place, word, kind: 'code', variable: name }
+        : unlistedPart(`${name}=${value}`),
+    );
+};
 /** What a variable of opsctl makes these programs run, which inherit it. `ENV` is also a common name for a stage, such as `eu/prod`. Pure. */
 export const inheritedPrograms = (
   name: string,

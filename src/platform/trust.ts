@@ -125,7 +125,18 @@ const openProblem = async (host: Looking, at: string, info: FileInfo): Promise<T
  * Returns why every user could create this file or an object on its path, or undefined. The owner and the group of a directory
  * are no problem: administrators share `/usr/local/bin` and `/opt/homebrew/bin`. A directory stands for the files in it.
  */
-const findOpenProblem = async (
+const findOpenProblem = (
+  host: Looking,
+  path: string,
+  more: readonly number[],
+): Promise<TrustProblem | undefined> => unlessDenied(searchOpenProblem(host, path, more));
+/** A program cannot start from a path that this user may not enter. */
+const unlessDenied = (search: Promise<TrustProblem | undefined>): Promise<TrustProblem | undefined> =>
+  search.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EACCES') return undefined;
+    throw error;
+  });
+const searchOpenProblem = async (
   host: Looking,
   path: string,
   more: readonly number[],
@@ -154,7 +165,8 @@ const findCodeProblem = async (
   more: readonly number[],
 ): Promise<TrustProblem | undefined> => {
   if (await isDevice(host, path)) return undefined;
-  return (await findTrustProblem(host, path, more)) ?? (await findOpenProblem(host, path, more));
+  const found = await unlessDenied(findTrustProblem(host, path, more));
+  return found ?? (await findOpenProblem(host, path, more));
 };
 /** Returns whether only this user can own, enter and replace the directory, or whether only this user could create it there. */
 export const isPrivateOrMissing = async (host: Looking, path: string): Promise<boolean> => {
@@ -171,10 +183,15 @@ const mayRun = ({ mode, uid }: FileInfo, user: number): boolean | 'unknown' => {
   const [byGroup, byOthers] = [(mode & 0o010) !== 0, (mode & 0o001) !== 0];
   return byGroup === byOthers ? byGroup : 'unknown';
 };
+const isDirectory = async (files: Host['files'], path: string): Promise<boolean> => {
+  const real = await files.realPath(path).catch(() => undefined);
+  const info = real === undefined ? undefined : await files.info(real).catch(() => undefined);
+  return info?.kind === 'directory';
+};
 /**
  * Returns the file that a command name starts: the first one on PATH that this user may run, as the system looks it up. If the
  * groups of the user decide, it returns the files before that one too. `inside`: the path below a new root directory.
- * `planted` are the paths before it, which would start if another user created them.
+ * `planted` are the paths before it, which would start if another user created them in an existing directory.
  */
 const findPrograms = async (
   { files, env, cwd, uid }: Pick<Host, 'files' | 'env' | 'cwd' | 'uid'>,
@@ -188,7 +205,9 @@ const findPrograms = async (
     const real = await files.realPath(path).catch(() => undefined);
     const info = real === undefined ? undefined : await files.info(real);
     const isRunnable = info?.kind === 'file' && mayRun(info, uid);
-    (isRunnable === false ? planted : found).push(path);
+    if (isRunnable !== false) found.push(path);
+    // npm adds node_modules/.bin of every directory above the current one, and most of these do not exist.
+    else if (await isDirectory(files, dirname(path))) planted.push(path);
     if (isRunnable === true) break;
   }
   return { found, planted };
@@ -239,6 +258,15 @@ const filesOf = async (
   );
   return { found: paths.filter((_, i) => exists[i]), planted: [] };
 };
+/** A program may be executable but not readable, as sudo is on some systems. Then it is not a script. */
+const openIfReadable = (files: Host['files'], path: string): ReturnType<Host['files']['openParts']> => {
+  try {
+    return files.openParts(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return undefined;
+    throw error;
+  }
+};
 /** The names of the programs that a word starts, with the interpreter of a script. */
 const startedNames = async (
   { files }: Host,
@@ -248,7 +276,7 @@ const startedNames = async (
   const names = kind === 'program' || found.length > 0 ? [nameOf(word)] : [];
   for (const path of found) {
     if ((await files.info((await files.realPath(path)) ?? path))?.kind !== 'file') continue;
-    const parts = files.openParts(path);
+    const parts = openIfReadable(files, path);
     if (parts === undefined) continue;
     try {
       names.push(...scriptInterpreters(Buffer.from(parts.read(0, 256)).toString('latin1')));
