@@ -130,10 +130,10 @@ const splitLine = ({ key, value, path, line }: Line, unread: Set<string>): strin
   if (words === undefined) unread.add(`${key}= in ${path}:${line}, which has a quote that is not closed`);
   return words ?? [];
 };
-const addAssignments = (reading: Reading, given: Line): void => {
+const addAssignments = (reading: Reading, given: Line, prefix = ''): void => {
   for (const word of splitLine(given, reading.unread)) {
     const pair = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(word);
-    if (pair === null) continue;
+    if (pair?.[1]?.startsWith(prefix) !== true) continue;
     reading.env[pair[1] as string] = insertSpecifiers(pair[2] as string, reading);
     reading.origins.set(pair[1] as string, { path: given.path, line: given.line });
   }
@@ -195,36 +195,48 @@ const listHostVariables = ({ lines }: Reading): string[] => [
 ];
 /** Directories of the manager's settings; a file in a later one replaces the file of the same name. */
 const managerDirectories = ['/usr/lib/systemd', '/usr/local/lib/systemd', '/run/systemd', '/etc/systemd'];
+/** The settings of the manager, and the files of it that could not be read. */
+type Manager = { readonly lines: readonly Line[]; readonly unread: readonly string[] };
 /**
  * The lines `DefaultEnvironment=` of the manager, which every service of the host receives. A unit outside of
  * the directories of the host, for example in a repository, belongs to no known host. The variables of the
  * program that runs a container do not reach the container.
  */
-const readManager = async (path: string, reader: SourceReader): Promise<Line[]> => {
-  if (!unitDirectories.includes(directoryOf(path)) || path.endsWith('.container')) return [];
+const readManager = async (path: string, reader: SourceReader): Promise<Manager> => {
+  if (!unitDirectories.includes(directoryOf(path)) || path.endsWith('.container'))
+    return { lines: [], unread: [] };
+  const unread = new Set<string>();
+  const tryTo = async <T>(at: string, look: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await look();
+    } catch {
+      unread.add(`DefaultEnvironment in ${at}`);
+      return undefined;
+    }
+  };
+  const readText = (at: string) => tryTo(at, () => reader.read(at));
   const files = new Map<string, string>();
-  let main: string | undefined;
+  let main: Line[] = [];
   for (const directory of managerDirectories) {
-    if ((await reader.read(`${directory}/system.conf`)) !== undefined) main = `${directory}/system.conf`;
-    for (const file of await reader.list(`${directory}/system.conf.d`))
-      if (file.endsWith('.conf')) files.set(file, `${directory}/system.conf.d/${file}`);
+    const [file, dropIns] = [`${directory}/system.conf`, `${directory}/system.conf.d`];
+    const text = await readText(file);
+    if (text !== undefined) main = unitLines(text, file);
+    for (const name of (await tryTo(dropIns, () => reader.list(dropIns))) ?? [])
+      if (name.endsWith('.conf')) files.set(name, `${dropIns}/${name}`);
   }
-  const dropIns = [...files].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, file]) => file);
-  const lines: Line[] = [];
-  for (const file of main === undefined ? dropIns : [main, ...dropIns])
-    lines.push(...unitLines((await reader.read(file)) ?? '', file));
-  return effective(
-    lines.filter(({ section }) => section === 'Manager'),
-    'DefaultEnvironment',
-  );
+  const lines = [...main];
+  for (const [, file] of [...files].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    lines.push(...unitLines((await readText(file)) ?? '', file));
+  const own = lines.filter(({ section }) => section === 'Manager');
+  return { lines: effective(own, 'DefaultEnvironment'), unread: [...unread] };
 };
 /**
  * Reads the variables of the manager, of `Environment=` and of `EnvironmentFile=`. A later source overrides an
- * earlier one.
+ * earlier one. Other variables of the manager belong to other services.
  */
 const readVariables = async (reading: Reading, manager: readonly Line[]): Promise<void> => {
   const { lines, env, unread } = reading;
-  for (const line of manager) addAssignments(reading, line);
+  for (const line of manager) addAssignments(reading, line, 'ETCD_');
   for (const line of effective(lines, 'Environment')) addAssignments(reading, line);
   for (const line of effective(lines, 'EnvironmentFile')) await readEnvironmentLine(reading, line);
   for (const line of effective(lines, 'PodmanArgs'))
@@ -392,9 +404,9 @@ export const readUnit = async (text: string, path: string, reader: SourceReader)
     const name = parseName(one);
     const lines = await readLines(unit.text, unit.path, name, reader);
     const included = effective(lines, '.include').map(({ value }) => value);
-    const unread = new Set([...missing, ...replaced, ...included]);
+    const unread = new Set([...missing, ...replaced, ...included, ...manager.unread]);
     const reading = { lines, name, reader: withText, env: {}, origins: new Map<string, Origin>(), unread };
-    await readVariables(reading, manager);
+    await readVariables(reading, manager.lines);
     starts.push(...(await startsOf(reading, instances.length === 0 ? '' : one)));
   }
   return starts;

@@ -103,8 +103,31 @@ describe('settings of a file keep their place', () => {
     expect(await keys({ [main]: manager, [dropIn]: '[Manager]\nDefaultEnvironment=\n' })).toEqual([]);
     const own = '[Service]\nEnvironment=ETCD_LOGGER=zap\nExecStart=/usr/bin/etcd --name n1\n';
     expect(await keys({ [main]: manager }, path, own)).toEqual([]);
+    const other = '[Manager]\nDefaultEnvironment="X=%H" ETCD_LOGGER=zap\n';
+    const { starts } = await readSource(text, path, readerOf({ [main]: other }));
+    expect(starts.map(({ unread, env }) => [unread, env])).toEqual([[[], { ETCD_LOGGER: 'zap' }]]);
     // A unit outside of the directories of the host belongs to no known host.
     expect(await keys({ [main]: manager }, '/repository/etcd.service')).toEqual([]);
+  });
+  it('a file of the service manager that cannot be read is unread, and the unit is checked', async () => {
+    const text = '[Service]\nExecStart=/usr/bin/etcd --name n1 --debug\n';
+    const main = '/etc/systemd/system.conf';
+    const reader = readerOf({});
+    const refusing = {
+      read: async (path: string) => {
+        if (path === main) throw new Error('EACCES');
+        return await reader.read(path);
+      },
+      list: async (directory: string) => {
+        if (directory === `${main}.d`) throw new Error('EACCES');
+        return await reader.list(directory);
+      },
+    };
+    const { starts } = await readSource(text, '/etc/systemd/system/etcd.service', refusing);
+    expect(starts.map(({ unread }) => unread)).toEqual([
+      [`DefaultEnvironment in ${main}`, `DefaultEnvironment in ${main}.d`],
+    ]);
+    expect(lintStarts(starts, '3.5').map(({ key }) => key)).toContain('--debug');
   });
   it('the configuration file of a unit', async () => {
     const unit = '[Service]\nExecStart=/usr/bin/etcd --config-file=/c.yml\n';
