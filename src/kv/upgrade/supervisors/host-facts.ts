@@ -320,11 +320,18 @@ const configFrom = async (
   ...(await contentFrom(found, path)),
   ...(found.has('is_config_of_variable') ? { is_config_of_variable: true } : {}),
 });
-/** A call that was cut prints nothing. */
-const silentProgram = ({ new_binary, new_command }: MemberSpec): string =>
-  new_binary === undefined && new_command === undefined
-    ? 'the cluster file has no new_binary'
-    : 'its call with --version printed nothing';
+/** The script prints the line of a version only if it calls a program, and a call that was cut prints nothing. */
+const programError = (
+  { new_binary, new_command, new_image }: MemberSpec,
+  found: ReadonlyMap<string, string>,
+): string => {
+  const printed = found.get('new_version')?.trim();
+  if (printed !== undefined && printed !== '') return printed;
+  const program =
+    new_binary ?? argvOf(new_command, undefined)?.[0] ?? (new_image === undefined ? undefined : 'etcd');
+  if (program !== undefined) return `${program} --version printed nothing`;
+  return printed === undefined ? 'the cluster file has no new_binary' : 'its version call printed nothing';
+};
 /** The path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isTrustRefusal(text) ? undefined : versionInText(text));
 /** Lines with the same key: `valuesIn` keeps only the last of them. */
@@ -367,7 +374,7 @@ export const factsFrom = async (
     ...(found.has('has_wal') ? {} : walFacts(data, undefined, false)),
     ...count('data_dir_kib', 'data_dir_bytes', 1024),
     ...(fresh === undefined
-      ? { new_binary_error: found.get('new_version')?.trim() || silentProgram(member) }
+      ? { new_binary_error: programError(member, found) }
       : { new_binary_version: fresh, ...(go === undefined ? {} : { new_binary_go: go }) }),
     ...(old === undefined ? {} : { old_binary_version: old }),
     ...commandFacts(found),

@@ -302,6 +302,15 @@ describe('the facts of a host', () => {
       ...{ new_binary_version: '3.5.1', old_binary_version: '3.4.2' },
     });
     expect(await facts('disk=66', { host: undefined as never })).toEqual({ ...none, disk: 'here 66' });
+    const silent = async (patch: Partial<MemberSpec>, lines = 'new_version= ') =>
+      (await facts(lines, patch)).new_binary_error;
+    expect(await silent({ new_binary: '/opt/etcd' }, '')).toEqual(naming('/opt/etcd --version', 'nothing'));
+    expect(await silent({ new_command: ['/opt/run', '-x'] })).toEqual(
+      naming('/opt/run --version', 'nothing'),
+    );
+    expect(await silent({ new_image: 'etcd:3.5' })).toEqual(naming('etcd --version', 'nothing'));
+    // A hook prints the version, and the cluster file names no program.
+    expect(await silent({})).toEqual(naming('version call', 'nothing'));
     expect(await facts('disk=?\nfree_kib=x\nnew_version= not found \nold_version=?\nnow_s=x')).toEqual({
       ...{ new_binary_error: 'not found' },
     });
