@@ -73,16 +73,14 @@ const isDataWord = (word: string): boolean =>
 /** What a variable makes programs run. A value without a path is a name that opsctl cannot follow. Pure. */
 export const variablePrograms = (name: string, value: string, place: Place = {}): RunnableWord[] => {
   if (!isCodeVariable.test(name)) return [];
-  const words = value.split(/[:\s=,;]+/).filter((word) => word !== '' && !isDataWord(word));
+  const words = value.split(/\s+/).filter((word) => word !== '' && !isDataWord(word));
   if (commandVariable.test(name) && words.every((word) => /^[\w.+-]+$/.test(word)))
     return runnableWords(words, place);
-  return value
-    .split(/\s+/)
-    .filter((word) => word !== '' && !isDataWord(word))
+  return words
     .flatMap((word) => word.split(/[:=,;]+/).filter((part) => part !== ''))
-    .map((word) =>
-      word.includes('/')
-        ? { ...place, word, kind: 'code', variable: name }
+    .map((part) =>
+      part.includes('/')
+        ? { ...place, word: part, kind: 'code', variable: name }
         : unlistedPart(`${name}=${value}`),
     );
 };

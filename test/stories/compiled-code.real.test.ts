@@ -107,23 +107,31 @@ test('a bulk run reuses the compiled code of its parts', async () => {
   expect(files()).toEqual(first);
 });
 
+/** Runs the program, and lists the modules of Node that it loaded. */
+const runWatched = async (words: readonly string[], env: Record<string, string> = {}) => {
+  const loaded = join(opsctl.home, 'loaded.json');
+  const hook = join(opsctl.home, 'hook.cjs');
+  writeFileSync(
+    hook,
+    `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
+  );
+  const ended = await opsctl.run([...words], {
+    env: { ...env, NODE_OPTIONS: `--require=${JSON.stringify(hook)}` },
+  });
+  return { ...ended, modules: JSON.parse(readFileSync(loaded, 'utf8')) as string[] };
+};
+
 test.skipIf(process.platform !== 'linux')(
   'a request that needs no hash loads neither node:crypto nor fs.promises nor node:v8',
   covers('spec/program#startup-1'),
   async () => {
     const { env, close } = await trackerWith(1);
-    const loaded = join(opsctl.home, 'loaded.json');
-    const hook = join(opsctl.home, 'hook.cjs');
-    writeFileSync(
-      hook,
-      `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
-    );
-    const withHook = { ...env, NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
+    const list = ['tracker', 'labels', 'list'];
     // The first run compiles, writes the cache and the names for completion, and starts the file of tickets.
-    for (const environment of [env, withHook])
-      expect((await opsctl.run(['tracker', 'labels', 'list'], { env: environment })).code).toBe(0);
+    expect((await opsctl.run(list, { env })).code).toBe(0);
+    const { code, modules } = await runWatched(list, env);
     close();
-    const modules = JSON.parse(readFileSync(loaded, 'utf8')) as string[];
+    expect(code).toBe(0);
     expect(modules).toContain('NativeModule http');
     const costly = /^NativeModule (?:crypto|internal\/crypto\/.*|internal\/fs\/promises|tty|v8)$/;
     expect(modules.filter((name) => costly.test(name))).toEqual([]);
@@ -133,32 +141,16 @@ test.skipIf(process.platform !== 'linux')(
 );
 
 test.skipIf(process.platform !== 'linux')('the page of help loads no stream and no socket', async () => {
-  const loaded = join(opsctl.home, 'loaded.json');
-  const hook = join(opsctl.home, 'hook.cjs');
-  writeFileSync(
-    hook,
-    `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
-  );
-  const env = { NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
-  const { code, stdout } = await opsctl.run(['--help'], { env });
+  const { code, stdout, modules } = await runWatched(['--help']);
   expect([code, stdout]).toEqual([0, expect.stringContaining('Usage')]);
-  const modules = JSON.parse(readFileSync(loaded, 'utf8')) as string[];
   expect(modules.filter((name) => /^NativeModule (?:tty|net|stream|http)$/.test(name))).toEqual([]);
 });
 
 test.skipIf(process.platform !== 'linux')(
   'the help of a command, if the program makes it, loads no code of requests, no rows of other resources, and no node:zlib',
   async () => {
-    const loaded = join(opsctl.home, 'loaded.json');
-    const hook = join(opsctl.home, 'hook.cjs');
-    writeFileSync(
-      hook,
-      `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(loaded)}, JSON.stringify(process.moduleLoadList)));`,
-    );
-    const env = { NODE_OPTIONS: `--require=${JSON.stringify(hook)}` };
-    const { code, stdout } = await opsctl.run(helpLine, { env });
+    const { code, stdout, modules } = await runWatched(helpLine);
     expect([code, stdout]).toEqual([0, expect.stringContaining('--name')]);
-    const modules = JSON.parse(readFileSync(loaded, 'utf8')) as string[];
     expect(modules.filter((name) => /^NativeModule (?:crypto|http|zlib)$/.test(name))).toEqual([]);
     const chunks = Object.keys(files()).map((name) => name.replace(/-[\w-]{8}\.js.*$/, ''));
     expect(chunks).toContain('core');
