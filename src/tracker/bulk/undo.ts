@@ -132,8 +132,8 @@ const usesOf: Readonly<Record<string, (row: RecordRow) => number>> = {
   projects: ({ stats }) => sum(stats, ['num_stories']),
   iterations: ({ stats }) => sum(stats, STATES),
 };
-/** How many records of the run use a record: undoing the run releases them. */
-const ownUses = (records: ReadonlyMap<Group, RecordRow>, { resource, id }: Group): number =>
+/** How many of the records use another one. The undo of these records releases it. */
+const countUses = (records: Iterable<readonly [Group, RecordRow]>, { resource, id }: Group): number =>
   [...records].filter(([{ resource: kind }, row]) => {
     if (kind !== 'stories' && kind !== 'epics') return false;
     return Object.entries(row).some(
@@ -146,7 +146,7 @@ const ownUses = (records: ReadonlyMap<Group, RecordRow>, { resource, id }: Group
 const conflictOf = (
   group: Group,
   record: RecordRow,
-  records: ReadonlyMap<Group, RecordRow>,
+  released: ReadonlyMap<Group, RecordRow>,
   runIds: ReadonlySet<string>,
 ): string | undefined => {
   const after = group.effects.at(-1)?.after;
@@ -159,7 +159,7 @@ const conflictOf = (
       ? '1 comment, task, file, branch, commit or pull request was added since the run'
       : `${added} comments, tasks, files, branches, commits or pull requests were added since the run`;
   const used = usesOf[group.resource]?.(record) ?? 0;
-  const uses = used === 0 ? 0 : used - ownUses(records, group);
+  const uses = used === 0 ? 0 : used - countUses(released, group);
   return uses > 0 ? `${countText(uses, 'other record uses', 'other records use')} it` : undefined;
 };
 
@@ -238,11 +238,11 @@ const planRecreate = ({ resource, params, effects }: Group, options: UndoOptions
 };
 const planGroup = (
   group: Group,
-  records: ReadonlyMap<Group, RecordRow>,
+  record: RecordRow | undefined,
+  released: ReadonlyMap<Group, RecordRow>,
   runIds: ReadonlySet<string>,
   options: UndoOptions,
 ): Draft => {
-  const record = records.get(group);
   const isMade = group.effects[0]?.before.op === 'create';
   const last = group.effects.at(-1);
   if (last?.before.irreversible === true) return refuse('none', 'opsctl cannot revert this kind of change');
@@ -252,7 +252,7 @@ const planGroup = (
     if (record === undefined) return { action: 'none', status: 'unchanged', reason: 'does not exist' };
     if (verbsOf(group.resource).delete === undefined)
       return refuse('none', 'the service has no deletion for this resource; archive it by hand');
-    const conflict = options.force ? undefined : conflictOf(group, record, records, runIds);
+    const conflict = options.force ? undefined : conflictOf(group, record, released, runIds);
     return conflict === undefined ? { action: 'delete', status: 'undo' } : refuse('delete', conflict);
   }
   if (last?.before.op === 'delete') {
@@ -263,28 +263,63 @@ const planGroup = (
     ? refuse('none', 'was deleted since the run')
     : planRestore(group, record, options.force);
 };
-/** What an undo would do, the last change first. Sends only reads. */
+/** What an undo would do with each record, and the age of this knowledge. */
+type Plan = {
+  readonly actions: ReadonlyMap<Group, UndoAction>;
+  readonly madeAt: number;
+  readonly tookMs: number;
+};
+/** The order in which records are judged: a record is free once every record that uses it gives it up. */
+const JUDGED_FIRST = ['stories', 'epics'];
+const judgeGroups = (
+  groups: readonly Group[],
+  records: ReadonlyMap<Group, RecordRow>,
+  runIds: ReadonlySet<string>,
+  options: UndoOptions,
+): ReadonlyMap<Group, Draft> => {
+  const rank = ({ resource }: Group): number => {
+    const place = JUDGED_FIRST.indexOf(resource);
+    return place === -1 ? JUDGED_FIRST.length : place;
+  };
+  const drafts = new Map<Group, Draft>();
+  const released = new Map<Group, RecordRow>();
+  for (const group of groups.toSorted((a, b) => rank(a) - rank(b))) {
+    const record = records.get(group);
+    const draft = planGroup(group, record, released, runIds, options);
+    drafts.set(group, draft);
+    if (record !== undefined && draft.status === 'undo') released.set(group, record);
+  }
+  return drafts;
+};
+/** Plans the undo of some groups of a run. Sends only reads. */
 const planUndo = async (
   context: EngineContext,
-  run: UndoRun,
+  groups: readonly Group[],
+  runIds: ReadonlySet<string>,
   options: UndoOptions,
-): Promise<UndoAction[]> => {
-  const groups = groupsOf(run);
+): Promise<Plan> => {
+  const start = context.host.now();
   const records = await readRecords(context, groups);
-  const runIds = new Set(groups.map(({ id }) => id));
-  return groups.map((group): UndoAction => {
+  const drafts = judgeGroups(groups, records, runIds, options);
+  const actions = new Map<Group, UndoAction>();
+  for (const [group, draft] of drafts) {
     const { resource, id, params, effects } = group;
     const lines = effects.map(({ line }) => line);
     const record = records.get(group) ?? effects[0]?.before.values;
     const name = record?.name ?? record?.title ?? record?.text;
-    return {
+    actions.set(group, {
       line: lines[0] ?? 0,
       ...{ lines, resource, id, params },
       ...(name === undefined ? {} : { name }),
-      ...planGroup(group, records, runIds, options),
-    };
-  });
+      ...draft,
+    });
+  }
+  return { actions, madeAt: start, tookMs: context.host.now() - start };
 };
+const MOST_AGE_MS = 5000;
+/** A plan that needs long to make may be older, so that planning needs a tenth of the time of the undo at most. */
+const isOutdated = ({ madeAt, tookMs }: Plan, now: number): boolean =>
+  now - madeAt > Math.max(MOST_AGE_MS, 10 * tookMs);
 
 /** Adds entries to the journal of a run, each on disk before the next request. */
 const openUndoJournal = async ({ host }: Runtime, path: string) => {
@@ -390,14 +425,27 @@ const undoOne = async (undoing: Undoing, action: UndoAction) => {
     return rowOf(action, 'failed', { reason: messageOf(error) });
   }
 };
-/** Undoes the rows one after the other. A failed row does not stop the others; a lost connection does. */
-async function* undoRows(context: EngineContext, run: UndoRun, actions: readonly UndoAction[], tally: Tally) {
+/**
+ * Undoes the records one after the other. A record that fails does not stop the others; a lost connection does. Other
+ * users work during a long undo, so the records that are left are read again when the plan is outdated.
+ */
+async function* undoRows(
+  context: EngineContext,
+  run: UndoRun,
+  groups: readonly Group[],
+  { plan: first, tally, options }: { plan: Plan; tally: Tally; options: UndoOptions },
+) {
   const journal = await openUndoJournal(context, run.path);
   const undoing: Undoing = { context, journal, tally, ids: new Map(), callers: new Map() };
+  const runIds = new Set(groups.map(({ id }) => id));
+  let plan = first;
   try {
-    for (const action of actions) {
+    for (const [done, group] of groups.entries()) {
       context.signal.throwIfAborted();
-      yield await undoOne(undoing, action);
+      if (isOutdated(plan, context.host.now()))
+        plan = await planUndo(context, groups.slice(done), runIds, options);
+      const action = plan.actions.get(group);
+      if (action !== undefined) yield await undoOne(undoing, action);
     }
   } finally {
     journal.close();
@@ -462,21 +510,24 @@ export const undoBulk = async (context: EngineContext & Prompts, options: UndoOp
   try {
     const run = await findRun(context, path);
     await refuseOtherTarget(context, run);
-    const plan = await planUndo(context, run, options);
-    if (context.isDryRun || plan.length === 0) {
+    const groups = groupsOf(run);
+    const runIds = new Set(groups.map(({ id }) => id));
+    const plan = await planUndo(context, groups, runIds, options);
+    const actions = groups.flatMap((group) => plan.actions.get(group) ?? []);
+    if (context.isDryRun || actions.length === 0) {
       await release();
-      if (plan.length === 0) context.log.info(`run ${run.id} has no rows to undo`);
-      const rows = plan.map((action) => rowOf(action, action.status === 'undo' ? 'would' : action.status));
+      if (actions.length === 0) context.log.info(`run ${run.id} has no rows to undo`);
+      const rows = actions.map((action) => rowOf(action, action.status === 'undo' ? 'would' : action.status));
       return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' } };
     }
-    if (!context.isConfirmed) context.log.info(planText(plan));
-    await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${actionsText(plan)})?`);
+    if (!context.isConfirmed) context.log.info(planText(actions));
+    await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${actionsText(actions)})?`);
     // The user may take a while to decide. Records that changed in the meantime are also rejected.
-    const latest = context.isConfirmed ? plan : await planUndo(context, run, options);
+    const latest = context.isConfirmed ? plan : await planUndo(context, groups, runIds, options);
     const tally: Tally = { undone: 0, unchanged: 0, refused: 0, failed: 0 };
     const rows = (async function* () {
       try {
-        yield* undoRows(context, run, latest, tally);
+        yield* undoRows(context, run, groups, { plan: latest, tally, options });
       } finally {
         await release();
       }

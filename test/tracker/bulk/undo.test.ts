@@ -157,23 +157,67 @@ describe('tracker bulk undo', () => {
       'rows.ndjson',
       ndjson(
         { op: 'create', resource: 'labels', name: 'used' },
+        { op: 'create', resource: 'labels', name: 'on a kept story' },
         { op: 'create', resource: 'labels', name: 'free' },
-        { op: 'create', resource: 'stories', name: 's', workflow_state_id: state, labels: ['free'] },
+        {
+          op: 'create',
+          resource: 'stories',
+          name: 's',
+          workflow_state_id: state,
+          labels: ['on a kept story'],
+        },
+        { op: 'create', resource: 'stories', name: 't', workflow_state_id: state, labels: ['free'] },
       ),
     );
     expect((await bulk(at, '--concurrency', '1')).code).toBe(0);
-    const [story] = storiesIn(at);
+    const story = storiesIn(at).find(({ name }) => name === 's');
     at.send('POST', `/stories/${story.id}/comments`, { text: 'keep this' });
     at.send('POST', '/stories', { name: 'other', workflow_state_id: state, labels: [{ name: 'used' }] });
     const undone = await undo(at);
     expect([undone.code, rowsOf(undone).map(({ line, status }) => [line, status])]).toEqual([
       9,
       [
-        [3, 'refused'],
-        [2, 'undone'],
+        [5, 'undone'],
+        [4, 'refused'],
+        [3, 'undone'],
+        [2, 'refused'],
         [1, 'refused'],
       ],
     ]);
+    const [kept] = storiesIn(at).filter(({ id }) => id === story.id);
+    expect(kept.labels.map(({ name }: { name: string }) => name)).toEqual(['on a kept story']);
+  });
+
+  test('a long undo reads the remaining records again and keeps changes that others make while it runs', async () => {
+    const at = trackerInMemory();
+    const labels = [1, 2, 3, 4].map((n) => at.send('POST', '/labels', { name: `l${n}`, color: '#111111' }));
+    await at.write(
+      'rows.ndjson',
+      ndjson(...labels.map(({ id }) => ({ op: 'update', resource: 'labels', id, color: '#222222' })), {
+        op: 'create',
+        resource: 'labels',
+        name: 'made',
+      }),
+    );
+    expect((await bulk(at, '--concurrency', '1')).code).toBe(0);
+    let elapsed = 0;
+    const meanwhile: RunOptions['meanwhile'] = ({ method }) => {
+      if (!['PUT', 'DELETE'].includes(method)) return;
+      // After the first write, the limit of the service makes the next one wait, and another user works.
+      if (elapsed === 0) at.send('PUT', `/labels/${labels[0].id}`, { color: '#333333' });
+      elapsed += 6000;
+    };
+    const change = (host: Host): Host => ({ ...host, now: () => host.now() + elapsed });
+    const undone = await undo(at, ['--yes'], { meanwhile, change });
+    expect(rowsOf(undone).map(({ line, status }) => [line, status])).toEqual([
+      [5, 'undone'],
+      [4, 'undone'],
+      [3, 'undone'],
+      [2, 'undone'],
+      [1, 'refused'],
+    ]);
+    const colors = at.send('GET', '/labels').map(({ color }: { color: string }) => color);
+    expect(colors.toSorted()).toEqual(['#111111', '#111111', '#111111', '#333333']);
   });
 
   test('reports deleted records, and creates them again on request', async () => {
