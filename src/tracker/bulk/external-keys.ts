@@ -82,6 +82,9 @@ const ambiguous = (resource: string, field: string, key: string, rows: readonly 
   ]);
 };
 
+const isTooLong = (error: unknown): boolean =>
+  error instanceof AppError && error.detail.code === 'TOO_MANY_ROWS';
+
 /** Records of one resource by ID, external ID and name, with the rows that are being created. */
 class Index {
   readonly #byKey = new Map<string, RecordRow[]>();
@@ -106,6 +109,15 @@ class Index {
 }
 
 type Found = { readonly row: RecordRow } | undefined;
+/** When records were read, and how long that took. */
+export type Reading = { readonly madeAt: number; readonly tookMs: number };
+const MOST_AGE_MS = 5000;
+/**
+ * Other users work during a long run, so records that were read long ago are read again. A reading that needs long may
+ * be older: all readings together need at most a tenth of the time of the run.
+ */
+export const isOutdated = ({ madeAt, tookMs }: Reading, now: number): boolean =>
+  now - madeAt > Math.max(MOST_AGE_MS, 10 * tookMs);
 /** Values by resource and key. The keys are texts of the rows: a joined text for each row would cost twice the memory. */
 class KeyMap<V> {
   readonly #byScope = new Map<string, Map<string, V>>();
@@ -123,7 +135,7 @@ const hasNoRecord = ({ category, detail }: AppError): boolean =>
   ['refused', 'usage'].includes(category) || NO_RECORD.includes(detail.code);
 /**
  * Finds records by external ID during one bulk run. Stories are looked up one by one at first, and all
- * together if a run needs many of them. Every other resource is read once. A row waits for an earlier row
+ * together if a run needs many of them. Every other resource is read with one list. A long run reads them again. A row waits for an earlier row
  * with the same key.
  */
 export class RecordKeys {
@@ -136,6 +148,7 @@ export class RecordKeys {
   /** The IDs of records that this run created, by the row that claimed their key. A list takes less memory than a map. */
   readonly #learned: unknown[] = [];
   readonly #reads = new Map<string, number>();
+  readonly #readings = new Map<string, Reading>();
   #single = 0;
   constructor(context: EngineContext) {
     this.#context = context;
@@ -164,10 +177,25 @@ export class RecordKeys {
 
   #index(resource: string, params: Readonly<Record<string, unknown>> = {}): Promise<Index> {
     const name = `${resource} ${JSON.stringify(params)}`;
-    const known =
-      this.#all.get(name) ?? readAll(this.#context, resource, params).then((rows) => new Index(rows));
-    this.#all.set(name, known);
-    return known;
+    const known = this.#all.get(name);
+    const reading = this.#readings.get(name);
+    const { host } = this.#context;
+    const madeAt = host.now();
+    if (known !== undefined && (reading === undefined || !isOutdated(reading, madeAt))) return known;
+    const index = readAll(this.#context, resource, params).then(
+      (rows) => {
+        this.#readings.set(name, { madeAt, tookMs: host.now() - madeAt });
+        return new Index(rows);
+      },
+      (error: unknown) => {
+        // The connection may work again for the next row. A list that is too long stays too long.
+        if (!isTooLong(error)) this.#all.delete(name);
+        throw error;
+      },
+    );
+    this.#readings.delete(name);
+    this.#all.set(name, index);
+    return index;
   }
   async #storiesWithKey(key: string): Promise<readonly RecordRow[]> {
     if (this.#all.has('stories {}') || this.#single >= MOST_SINGLE)
@@ -221,7 +249,7 @@ export class RecordKeys {
     try {
       return await this.#index(resource);
     } catch (error) {
-      if (error instanceof AppError && error.detail.code === 'TOO_MANY_ROWS') return undefined;
+      if (isTooLong(error)) return undefined;
       throw error;
     }
   }

@@ -10,7 +10,7 @@ import { AppError, messageOf } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { lockJournal } from './earlier-run.ts';
-import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
+import { isOutdated, type Reading, RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
 import {
   changedFields,
   fieldsLeftOut,
@@ -264,11 +264,7 @@ const planGroup = (
     : planRestore(group, record, options.force);
 };
 /** What an undo would do with each record, and the age of this knowledge. */
-type Plan = {
-  readonly actions: ReadonlyMap<Group, UndoAction>;
-  readonly madeAt: number;
-  readonly tookMs: number;
-};
+type Plan = Reading & { readonly actions: ReadonlyMap<Group, UndoAction> };
 /** The order in which records are judged: a record is free once every record that uses it gives it up. */
 const JUDGED_FIRST = ['stories', 'epics'];
 const judgeGroups = (
@@ -316,11 +312,6 @@ const planUndo = async (
   }
   return { actions, madeAt: start, tookMs: context.host.now() - start };
 };
-const MOST_AGE_MS = 5000;
-/** A plan that needs long to make may be older, so that planning needs a tenth of the time of the undo at most. */
-const isOutdated = ({ madeAt, tookMs }: Plan, now: number): boolean =>
-  now - madeAt > Math.max(MOST_AGE_MS, 10 * tookMs);
-
 /** Adds entries to the journal of a run, each on disk before the next request. */
 const openUndoJournal = async ({ host }: Runtime, path: string) => {
   const file = await openToAppend(host, path);

@@ -1,3 +1,4 @@
+import { fakeHost } from '../../support/fake-host.ts';
 import { describe, expect, test } from 'vitest';
 import { type Host, NetworkError } from '../../../src/platform/host.ts';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
@@ -331,14 +332,16 @@ test('a column that is a list of only one resource may repeat in a file without 
   const columns = ['owner_ids', 'name'].map((column) => isListColumn(tracker.table, {}, column));
   expect(columns).toEqual([true, false]);
 });
+type Many = AsyncIterable<readonly Uint8Array[]> | Iterable<readonly Uint8Array[]>;
 describe('the record before a change', () => {
-  const bed = (rows: () => Promise<AsyncIterable<readonly Uint8Array[]>>) => {
+  const bed = (rows: () => Promise<Many>) => {
     const asked: string[] = [];
     const call = async (_: unknown, { path }: { readonly path: string }) => {
       asked.push(path);
       return { id: 1, name: 'a', description: 'whole' };
     };
-    return { asked, keys: new RecordKeys(contextWith({ lookups: { call, rows } })) };
+    const host = fakeHost();
+    return { asked, host, keys: new RecordKeys(contextWith({ host, lookups: { call, rows } })) };
   };
   const readMany = async (keys: RecordKeys, fields: readonly string[]) => {
     for (let i = 0; i < 25; i += 1) await keys.current('labels', { 'label-public-id': 1 }, fields);
@@ -355,6 +358,30 @@ describe('the record before a change', () => {
       description: 'whole',
     });
     expect(asked).toHaveLength(26);
+  });
+  test('is read again once the list is older than five seconds and ten times its own duration', async () => {
+    let lists = 0;
+    const { keys, host } = bed(async () => {
+      lists += 1;
+      host.advance(600);
+      return [[Buffer.from(`{"id":1,"name":"list ${lists}"}`)]];
+    });
+    const nameNow = async () => (await keys.current('labels', { 'label-public-id': 1 }, ['name']))?.name;
+    await readMany(keys, ['name']);
+    host.advance(5400);
+    expect(await nameNow()).toBe('list 1');
+    host.advance(1);
+    expect(await nameNow()).toBe('list 2');
+  });
+  test('is read again after a list that failed', async () => {
+    let lists = 0;
+    const { keys } = bed(async () => {
+      lists += 1;
+      if (lists === 1) throw new AppError('network', 'no', { code: 'CONNECTION' });
+      return [[Buffer.from('{"id":1,"name":"a"}')]];
+    });
+    await expect(readMany(keys, ['name'])).rejects.toMatchObject({ category: 'network' });
+    expect(await keys.current('labels', { 'label-public-id': 1 }, ['name'])).toEqual({ id: 1, name: 'a' });
   });
   test('is read alone if the list is too long for the memory, and other failures of the list end the run', async () => {
     const failWith = (code: string) => bed(async () => Promise.reject(new AppError('usage', 'no', { code })));
