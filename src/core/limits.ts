@@ -206,3 +206,13 @@ export const heldRows = (what: string) => {
     },
   };
 };
+
+/** When records were read, and how long that took. */
+export type Reading = { readonly madeAt: number; readonly tookMs: number };
+const MOST_AGE_MS = 5000;
+/**
+ * Other users work during a long run, so records that were read long ago are read again. A reading that needs long may
+ * be older: all readings together need at most a tenth of the time of the run.
+ */
+export const isOutdated = ({ madeAt, tookMs }: Reading, now: number): boolean =>
+  now - madeAt > Math.max(MOST_AGE_MS, 10 * tookMs);

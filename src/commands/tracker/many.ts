@@ -17,7 +17,8 @@ import { type Plan, type PlanOptions, planText, refusal } from '../../tracker/wo
 import {
   planFindings,
   planFromFile,
-  plannedAsSaved,
+  planAsSaved,
+  refuseOtherPlan,
   savePlan,
 } from '../../tracker/workspace/workspace-file.ts';
 import { applyPlan } from '../../tracker/workspace/read.ts';
@@ -220,12 +221,12 @@ const workspaceApplyFlags = {
   },
 } as const satisfies Flags;
 /** The plan for a file, or a saved plan. */
-const planToApply = async (context: Context, values: ValuesOf<typeof workspaceApplyFlags>): Promise<Plan> => {
+const planToApply = async (context: Context, values: ValuesOf<typeof workspaceApplyFlags>) => {
   const { file: path, plan } = values;
   if ((path === undefined) === (plan === undefined))
     throw invalidArguments([problem('--file', 'required', 'or --plan is required, but not both')]);
-  if (plan !== undefined) return plannedAsSaved(context, plan);
-  return (await planFromFile(context, path ?? '', optionsOf(values))).plan;
+  if (plan !== undefined) return planAsSaved(context, plan);
+  return planFromFile(context, path ?? '', optionsOf(values));
 };
 export const applyCommand = defineCommand({
   path: ['tracker', 'apply'],
@@ -239,7 +240,8 @@ export const applyCommand = defineCommand({
     { line: 'opsctl tracker apply -f workspace.yaml --yes', says: 'Apply in a script' },
   ],
   run: async (context, values) => {
-    const plan = await planToApply(context, values);
+    const planned = await planToApply(context, values);
+    const { plan, planAgain } = planned;
     const refused = refusal(plan);
     if (refused) throw refused;
     if (context.isDryRun)
@@ -248,7 +250,8 @@ export const applyCommand = defineCommand({
       return recordResult({ ...plan, done: [] }, { text: planText(plan), isProse: true, isReport: true });
     if (!context.isConfirmed) context.log.info(planText(plan).trimEnd());
     await context.confirm(`Make ${countText(plan.actions.length, 'change')}?`);
-    const done = await applyPlan(context, plan).finally(() => trackerNames.forget(context));
+    if (!context.isConfirmed) await refuseOtherPlan(planned);
+    const done = await applyPlan(context, plan, planAgain).finally(() => trackerNames.forget(context));
     return recordResult(
       { ...plan, done },
       { text: `${done.length} changed, ${plan.kept} already up to date\n`, isReport: true },

@@ -2,7 +2,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { parseLookupRow } from '../../api/response.ts';
 import type { LooseInput } from '../../core/operation.ts';
-import { heldRows } from '../../core/limits.ts';
+import { heldRows, isOutdated, type Reading } from '../../core/limits.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { isPosition, verbsOf } from './previous.ts';
 
@@ -109,15 +109,6 @@ class Index {
 }
 
 type Found = { readonly row: RecordRow } | undefined;
-/** When records were read, and how long that took. */
-export type Reading = { readonly madeAt: number; readonly tookMs: number };
-const MOST_AGE_MS = 5000;
-/**
- * Other users work during a long run, so records that were read long ago are read again. A reading that needs long may
- * be older: all readings together need at most a tenth of the time of the run.
- */
-export const isOutdated = ({ madeAt, tookMs }: Reading, now: number): boolean =>
-  now - madeAt > Math.max(MOST_AGE_MS, 10 * tookMs);
 /** Values by resource and key. The keys are texts of the rows: a joined text for each row would cost twice the memory. */
 class KeyMap<V> {
   readonly #byScope = new Map<string, Map<string, V>>();

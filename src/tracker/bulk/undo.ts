@@ -6,11 +6,12 @@ import type { EngineContext, Prompts, Runtime } from '../../api/context.ts';
 import { openToAppend, targetMark } from '../../api/audit.ts';
 import { bare, type Fields } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
+import { isOutdated, type Reading } from '../../core/limits.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { lockJournal } from './earlier-run.ts';
-import { isOutdated, type Reading, RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
+import { RecordKeys, type RecordRow, resourceOfPointer } from './external-keys.ts';
 import {
   changedFields,
   fieldsLeftOut,

@@ -3,7 +3,7 @@ import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { parseLookupRow } from '../../api/response.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
-import { heldRows } from '../../core/limits.ts';
+import { heldRows, isOutdated, type Reading } from '../../core/limits.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { yamlText } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
@@ -211,6 +211,7 @@ const bodyValue = async (
   if (field === 'values') return [field, await valuesOf(context, action, to as Row[])];
   return [field, to];
 };
+const outdated = (what: string): AppError => new AppError('unsafe', what, { code: 'PLAN_OUTDATED' });
 /** Stories keep the ID of a value: of two values with one text, none is chosen. */
 const refuseSameValues = (text: string, same: readonly Row[]): void => {
   if (same.length < 2) return;
@@ -218,6 +219,15 @@ const refuseSameValues = (text: string, same: readonly Row[]): void => {
   throw usageError('the values of a custom field are ambiguous', [
     problem('values', 'rule', cause, 'rename all but one of them'),
   ]);
+};
+/** The service deletes a value that the body omits, from all stories: only values of the plan may be deleted. */
+const refuseLaterValues = (action: Action, now: readonly Row[], wanted: readonly Row[]): void => {
+  const planned = [...((action.changes.values?.from ?? []) as Row[]), ...wanted].map(({ value }) => value);
+  const later = now.filter(({ value }) => !planned.includes(value)).map(({ value }) => String(value));
+  if (later.length > 0)
+    throw outdated(
+      `${later.join(', ')} ${later.length === 1 ? 'was' : 'were'} added after the plan was made`,
+    );
 };
 /**
  * spec/tracker#custom-fields-2: a value with an ID is kept, one without an ID is created, and a missing one
@@ -229,6 +239,7 @@ const valuesOf = async (context: EngineContext, action: Action, wanted: readonly
   })) as {
     values: Row[];
   };
+  refuseLaterValues(action, now.values, wanted);
   return wanted.map((row) => {
     const same = now.values.filter(({ value }) => value === row.value);
     refuseSameValues(String(row.value), same);
@@ -286,21 +297,66 @@ const act = async (context: EngineContext, lists: Lists, action: Action): Promis
     });
 };
 
-/** Applies the changes of a plan one after another. An error reports the changes made before the failure. */
-export const applyPlan = async (context: EngineContext, plan: Plan): Promise<Action[]> => {
+const isRemoval = ({ action }: Action): boolean => action === 'delete' || action === 'archive';
+/** Judges removals by the state of the workspace directly before them. */
+class Removals {
+  readonly #context: EngineContext;
+  readonly #planAgain: () => Promise<Plan>;
+  #reading: (Reading & { readonly plan: Plan }) | undefined;
+  constructor(context: EngineContext, planAgain: () => Promise<Plan>) {
+    this.#context = context;
+    this.#planAgain = planAgain;
+  }
+  async #latest(): Promise<Plan> {
+    const { host } = this.#context;
+    const madeAt = host.now();
+    if (this.#reading === undefined || isOutdated(this.#reading, madeAt)) {
+      const plan = await this.#planAgain();
+      this.#reading = { plan, madeAt, tookMs: host.now() - madeAt };
+    }
+    return this.#reading.plan;
+  }
+  /** Refuses to remove a record that is in use since the plan was made. Returns false if it is already gone. */
+  async isStillPlanned(removal: Action): Promise<boolean> {
+    const { actions, refused } = await this.#latest();
+    if (actions.some((one) => isRemoval(one) && one.kind === removal.kind && one.id === removal.id))
+      return true;
+    const use = refused.find(({ path }) => path === `${removal.kind}: ${removal.name}`);
+    if (use !== undefined) throw outdated(`it ${use.message}; the plan was made before that`);
+    return false;
+  }
+}
+/** Executes the action, or returns false if it is not needed any more. */
+const actIfPlanned = async (
+  context: EngineContext,
+  lists: Lists,
+  removals: Removals,
+  action: Action,
+): Promise<boolean> => {
+  if (isRemoval(action) && !(await removals.isStillPlanned(action))) return false;
+  await act(context, lists, action);
+  return true;
+};
+const stopped = (done: number, all: number): AppError =>
+  new AppError('stopped', `stopped after ${done} of ${countText(all, 'change')}`, {
+    tryThis: ['run the same apply again: completed changes are skipped'],
+  });
+/**
+ * Applies the changes of a plan one after another. An error reports the changes made before the failure. `planAgain`
+ * plans the same input from the current state: other users work during a long apply.
+ */
+export const applyPlan = async (
+  context: EngineContext,
+  plan: Plan,
+  planAgain: () => Promise<Plan>,
+): Promise<Action[]> => {
   const done: Action[] = [];
   const lists: Lists = new Map();
+  const removals = new Removals(context, planAgain);
   for (const action of plan.actions) {
-    if (context.signal.aborted)
-      throw new AppError(
-        'stopped',
-        `stopped after ${done.length} of ${countText(plan.actions.length, 'change')}`,
-        {
-          tryThis: ['run the same apply again: completed changes are skipped'],
-        },
-      );
+    if (context.signal.aborted) throw stopped(done.length, plan.actions.length);
     try {
-      await act(context, lists, action);
+      if (!(await actIfPlanned(context, lists, removals, action))) continue;
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       const category = done.length > 0 ? 'partial' : error.category;

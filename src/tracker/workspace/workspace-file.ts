@@ -13,7 +13,7 @@ import { nearest, refuseForeignText } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
 import { fieldProblem, findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
-import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
+import { type Current, kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
 import { type Action, type Plan, type PlanOptions, planWorkspace } from './plan.ts';
 import { readCurrent } from './read.ts';
 
@@ -246,17 +246,30 @@ export const readWorkspace = async (context: EngineContext, given: string): Prom
   );
 };
 
+/** A plan, and the same input planned from the state of the workspace at a later time. */
+type Planned = {
+  readonly plan: Plan;
+  readonly workspace: Workspace;
+  readonly planAgain: () => Promise<Plan>;
+};
+const planNow = async (
+  context: EngineContext,
+  workspace: Workspace,
+  options: PlanOptions,
+): Promise<{ plan: Plan; current: Current }> => {
+  const { current, lookup } = await readCurrent(context, Object.keys(workspace));
+  return { plan: planWorkspace(workspace, current, lookup, options), current };
+};
 /** Reads the file and the current workspace, and computes the plan. */
 export const planFromFile = async (
   context: EngineContext,
   file: string,
   options: PlanOptions,
-): Promise<{ plan: Plan; workspace: Workspace }> => {
+): Promise<Planned> => {
   const workspace = await withMemberIds(context, await readWorkspace(context, file));
-  const { current, lookup } = await readCurrent(context, Object.keys(workspace));
-  const plan = planWorkspace(workspace, current, lookup, options);
+  const { plan, current } = await planNow(context, workspace, options);
   await warnOfArchived(context, workspace, plan, current.labels);
-  return { plan, workspace };
+  return { plan, workspace, planAgain: async () => (await planNow(context, workspace, options)).plan };
 };
 /** Names of labels that changed records of a plan get. */
 const labelsInPlan = ({ actions }: Plan): Set<string> =>
@@ -345,15 +358,26 @@ const readPlan = async (context: EngineContext, path: string): Promise<SavedPlan
     ]);
   return saved as SavedPlan;
 };
+const isSamePlan = (one: readonly Action[], other: readonly Action[]): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
 /** Plans again from the current state. Only the reviewed plan may be applied. */
-export const plannedAsSaved = async (context: EngineContext, path: string): Promise<Plan> => {
+export const planAsSaved = async (context: EngineContext, path: string): Promise<Planned> => {
   const { workspace, options, actions, file = 'FILE' } = await readPlan(context, path);
-  const { current, lookup } = await readCurrent(context, Object.keys(workspace));
-  const plan = planWorkspace(workspace, current, lookup, options);
-  if (JSON.stringify(plan.actions) === JSON.stringify(actions)) return plan;
+  const planAgain = async () => (await planNow(context, workspace, options)).plan;
+  const plan = await planAgain();
+  if (isSamePlan(plan.actions, actions)) return { plan, workspace, planAgain };
   const flags = (['prune', 'force'] as const).flatMap((name) => (options[name] ? [`--${name}`] : []));
   throw new AppError('unsafe', `the workspace has changed since ${path} was created; no changes were made`, {
     code: 'PLAN_OUTDATED',
     tryThis: [next(['tracker', 'diff', '-f', shellWord(file), ...flags, '--out', shellWord(path)])],
+  });
+};
+/** The user may take a while to confirm a plan, and must see the one that is applied. */
+export const refuseOtherPlan = async ({ plan, planAgain }: Planned): Promise<void> => {
+  const latest = await planAgain();
+  if (isSamePlan(latest.actions, plan.actions) && latest.refused.length === 0) return;
+  throw new AppError('unsafe', 'the workspace changed before you confirmed the plan; no changes were made', {
+    code: 'PLAN_OUTDATED',
+    tryThis: ['run the same command again to see the new plan'],
   });
 };
