@@ -360,6 +360,7 @@ const applySaved = async (
   file: string,
   saved: readonly Saved[],
   command: string,
+  refuseLater: () => Promise<void>,
 ) => {
   const { apply } = await import('./plan-file.ts');
   if (context.isDryRun) {
@@ -369,6 +370,8 @@ const applySaved = async (
   await apply(asPreview(context), undefined, [file], OPTIONS);
   const titles = saved.map(({ title }) => JSON.stringify(title)).join(', ');
   await context.confirm(`Give ${titles} the definition from before ${command}?`);
+  // The user may take a while to decide.
+  if (!context.isConfirmed) await refuseLater();
   for (const one of saved) await enableAgain(context, one);
   const quiet = { ...context, log: { ...context.log, info: () => undefined } };
   return apply(quiet, undefined, [file], OPTIONS);
@@ -384,12 +387,13 @@ const applyAndMark = async (
   path: string,
   record: LabelRecord,
   saved: readonly Saved[],
+  refuseLater: () => Promise<void>,
 ): Promise<Awaited<ReturnType<typeof applySaved>>> => {
   const file = `${path}.json`;
   const { host, isDryRun } = context;
   await host.files.replace(file, JSON.stringify(saved.map(({ definition }) => definition)), 0o600);
   try {
-    const run = await applySaved(context, file, saved, record.command);
+    const run = await applySaved(context, file, saved, record.command, refuseLater);
     if (!isDryRun) await markUndone(context, path, record, run.done);
     return run;
   } catch (error) {
@@ -416,8 +420,11 @@ export const undoLabels = async (
   );
   for (const one of others) context.log.warn(refusalText(one));
   if (saved.length === 0) throw nothingToUndo(record, others);
-  if (!isForced) for (const one of saved) await refuseLaterChange(context, one, record.service);
-  const run = await applyAndMark(context, path, record, saved);
+  const refuseLater = async (): Promise<void> => {
+    if (!isForced) for (const one of saved) await refuseLaterChange(context, one, record.service);
+  };
+  await refuseLater();
+  const run = await applyAndMark(context, path, record, saved, refuseLater);
   const { applyResult } = await import('./plan-file.ts');
   const result = applyResult(context, run);
   const isPartial = others.length > 0 && result.kind === 'record';

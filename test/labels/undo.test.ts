@@ -1,6 +1,12 @@
 /** opsctl undo for labels: what it records, restores and marks as undone. */
 import { describe, expect, test } from 'vitest';
-import { type Answered, type Asked, labelsInMemory, type LabelsInMemory } from '../support/in-memory.ts';
+import {
+  type Answered,
+  type Asked,
+  labelsInMemory,
+  type LabelsInMemory,
+  workWhileAsking,
+} from '../support/in-memory.ts';
 
 const WRITES = '/home/user/opsctl/state/mock/writes';
 const textOf = (titles: readonly string[], description: string): string =>
@@ -56,6 +62,13 @@ test('an undo that restores two labels marks both', async () => {
   const at = await applied(['A', 'B']);
   expect((await undo(at)).code).toBe(0);
   expect((await listed(at))[0]).toMatchObject({ is_undone: true });
+});
+test('an undo does not replace a definition that another user changed while its question was open', async () => {
+  const at = await applied(['A']);
+  const edit = () => at.edit('A', { description: 'of another user' });
+  const ran = await at.run(['undo', '-o', 'json'], { isTopLevel: true, ...workWhileAsking(edit) });
+  expect([ran.code, ran.error().category]).toEqual([10, 'unsafe']);
+  expect(description(at, 'A')).toBe('of another user');
 });
 test('an undo that the user declines sends no request', async () => {
   const at = await applied(['A']);

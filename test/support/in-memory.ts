@@ -25,6 +25,17 @@ export type RunOptions = Pick<FakeHostOptions, 'answers' | 'tty' | 'stdin'> & {
   /** The arguments start with a command that belongs to no service, such as `undo`. */
   readonly isTopLevel?: boolean;
 };
+/** A terminal at which another user works while the question of the command is open; then the user confirms. */
+export const workWhileAsking = (work: () => void): RunOptions => ({
+  tty: ['stdin', 'stdout', 'stderr'],
+  change: (host) => {
+    const confirm = async () => {
+      work();
+      return true;
+    };
+    return { ...host, terminal: { ...host.terminal, prompts: { ...host.terminal.prompts, confirm } } };
+  },
+});
 export type Ran = {
   readonly code: number;
   readonly out: string;

@@ -471,6 +471,25 @@ const findNext = (all: readonly Iteration[], from: Iteration): Iteration => {
     ['opsctl tracker iterations create', 'opsctl tracker iterations list'],
   );
 };
+type IterationStory = Story & { readonly completed: boolean };
+const readOpenStories = async (context: Context, { id }: Iteration): Promise<readonly IterationStory[]> => {
+  const stories = (await context.lookups.call(tracker, tracker.table.iterations.stories, {
+    params: { 'iteration-public-id': id },
+  })) as IterationStory[];
+  return stories.filter(({ completed, archived }) => !completed && archived !== true);
+};
+/** Stories that another user finished or moved while the question was open stay where they are. */
+const refuseOtherStories = async (
+  context: Context,
+  from: Iteration,
+  shown: readonly IterationStory[],
+): Promise<void> => {
+  const now = new Set((await readOpenStories(context, from)).map(({ id }) => id));
+  const gone = shown.filter(({ id }) => !now.has(id)).map(({ id }) => `#${id}`);
+  if (gone.length === 0) return;
+  const said = `${gone.join(', ')} changed before you confirmed the move; no changes were made`;
+  throw new AppError('refused', said, { code: 'CONFLICT', tryThis: ['run the same command again'] });
+};
 const rollover = async (context: Context, values: Values): Promise<Result> => {
   const all = await readIterations(context);
   const from =
@@ -485,10 +504,7 @@ const rollover = async (context: Context, values: Values): Promise<Result> => {
     throw invalidArguments([
       problem('--to', 'rule', `must differ from --from, got ${JSON.stringify(to.name)} for both`),
     ]);
-  const stories = (await context.lookups.call(tracker, tracker.table.iterations.stories, {
-    params: { 'iteration-public-id': from.id },
-  })) as (Story & { readonly completed: boolean })[];
-  const open = stories.filter(({ completed, archived }) => !completed && archived !== true);
+  const open = await readOpenStories(context, from);
   const plan = { from: from.name, to: to.name, stories: open.map(({ id, name }) => ({ id, name })) };
   if (open.length === 0)
     return recordResult(plan, { message: `all stories of ${from.name} are done; no changes were made` });
@@ -497,6 +513,7 @@ const rollover = async (context: Context, values: Values): Promise<Result> => {
     await context.confirm(
       `Move ${countText(open.length, 'story', 'stories')} from ${from.name} to ${to.name}?`,
     );
+    if (!context.isConfirmed) await refuseOtherStories(context, from, open);
   }
   const body = { story_ids: open.map(({ id }) => id), iteration_id: to.id };
   await context.call(tracker, tracker.table.stories.bulkUpdate, { body });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Host } from '../../../src/platform/host.ts';
-import { type InMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+import { type InMemory, type RunOptions, trackerInMemory, workWhileAsking } from '../../support/in-memory.ts';
 
 const apply = (at: InMemory, words: readonly string[], options?: RunOptions) =>
   at.run(['apply', '-f', 'workspace.yaml', '-o', 'json', ...words], options);
@@ -73,14 +73,8 @@ describe('tracker apply while other users work', () => {
     const at = trackerInMemory();
     const label = at.send('POST', '/labels', { name: 'a', color: '#111111' });
     await at.write('workspace.yaml', 'labels:\n  - name: a\n    color: "#222222"\n');
-    const change = (host: Host): Host => {
-      const confirm = async () => {
-        at.send('PUT', `/labels/${label.id}`, { color: '#333333' });
-        return true;
-      };
-      return { ...host, terminal: { ...host.terminal, prompts: { ...host.terminal.prompts, confirm } } };
-    };
-    const ran = await apply(at, [], { change, tty: ['stdin', 'stdout', 'stderr'] });
+    const edit = () => at.send('PUT', `/labels/${label.id}`, { color: '#333333' });
+    const ran = await apply(at, [], workWhileAsking(edit));
     expect([ran.code, ran.error().code, ran.writes]).toEqual([10, 'PLAN_OUTDATED', []]);
   });
 
@@ -102,4 +96,21 @@ describe('tracker apply while other users work', () => {
     const [now] = at.send('GET', '/custom-fields');
     expect(now.values.map(({ value }: { value: string }) => value)).toEqual([...values, 'Later']);
   });
+});
+
+test('rollover moves only the stories that were shown', async () => {
+  const at = trackerInMemory();
+  const [from, to] = [
+    { name: 'Sprint 1', start_date: '2026-01-01', end_date: '2026-01-14' },
+    { name: 'Sprint 2', start_date: '2026-01-15', end_date: '2026-01-28' },
+    { name: 'Later', start_date: '2026-02-01', end_date: '2026-02-14' },
+  ].map((body) => at.send('POST', '/iterations', body));
+  const state = workflowState(at);
+  const story = at.send('POST', '/stories', { name: 's', workflow_state_id: state, iteration_id: from.id });
+  const [, , later] = at.send('GET', '/iterations');
+  const move = () => at.send('PUT', `/stories/${story.id}`, { iteration_id: later.id });
+  const line = ['iterations', 'rollover', '--from', 'Sprint 1', '--to', to.name, '-o', 'json'];
+  const ran = await at.run(line, workWhileAsking(move));
+  expect([ran.code, ran.error().code, ran.writes]).toEqual([5, 'CONFLICT', []]);
+  expect(at.send('GET', `/stories/${story.id}`).iteration_id).toBe(later.id);
 });
