@@ -98,6 +98,16 @@ test('every guard, exit code and setting has an explanation', () => {
   expect(Object.keys(settingExplanations).sort()).toEqual(keys.map(({ key }) => key).sort());
 });
 
+test('each error code has one explanation', () => {
+  const folder = 'src/reference/explanations';
+  const codes = readdirSync(folder).flatMap((file) =>
+    [...readFileSync(`${folder}/${file}`, 'utf8').matchAll(/^ {2}([A-Z][A-Z_]+): \{$/gm)].map(
+      ([, code]) => code,
+    ),
+  );
+  expect(codes.length).toBeGreaterThan(100);
+  expect(codes.filter((code, at) => codes.indexOf(code) !== at)).toEqual([]);
+});
 test('explanations are complete sentences', () => {
   const rows = [errorExplanations, guardExplanations, exitExplanations].flatMap((table) =>
     Object.entries(table),

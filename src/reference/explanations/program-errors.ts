@@ -430,13 +430,6 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Use another directory, or do not save the state.',
     example: 'opsctl mock serve --ephemeral',
   },
-  UNKNOWN_COLUMNS: {
-    category: 'usage',
-    meaning: 'The header of the CSV file contains unknown columns. No changes were made.',
-    causes: ['A column name is misspelled.'],
-    fix: 'Fix the columns that the message lists.',
-    example: 'opsctl tracker bulk -f rows.csv --dry-run',
-  },
   UNKNOWN_COMMAND: {
     category: 'usage',
     meaning: 'The command or topic does not exist.',

@@ -212,12 +212,16 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Resolve the conflict.',
     example: 'git mergetool',
   },
-  MOCK_IN_CI: {
-    category: 'config',
-    meaning: 'CI is set and no service is configured. No changes were made.',
-    causes: ['The job has no URL and no token of the service.'],
-    fix: 'Configure the service, or select the mock server with --profile mock.',
-    example: 'opsctl tracker labels list --profile mock',
+  MISSING_COLUMNS: {
+    category: 'usage',
+    meaning:
+      'The header of the CSV file has no column for a field that each row needs. No changes were made.',
+    causes: [
+      'The export is in another language, or it is an export of another tool.',
+      'The first line of the file is not the header.',
+    ],
+    fix: 'Name the tool with --from, or map the columns with --map.',
+    example: "opsctl tracker sync -f export.csv --from jira --map 'Zusammenfassung=name' --dry-run",
   },
   NEVER_PUBLISHED: {
     category: 'not-found',
@@ -454,7 +458,7 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   UNKNOWN_COLUMNS: {
     category: 'usage',
-    meaning: 'The header of the CSV file has columns that are not fields.',
+    meaning: 'The header of the CSV file has columns that are not fields. No changes were made.',
     causes: ['The file is an export of another tool, or a name is misspelled.'],
     fix: 'Map the columns with --map or --from, or ignore them with --ignore-unknown.',
     example: 'opsctl tracker sync -f export.csv --from jira --dry-run',

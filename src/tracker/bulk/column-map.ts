@@ -18,6 +18,7 @@ export type MapOptions = {
   readonly map?: readonly string[] | undefined;
   readonly 'map-file'?: string | undefined;
   readonly from?: PresetName | undefined;
+  readonly op?: string | undefined;
   readonly 'ignore-unknown'?: boolean | undefined;
 };
 type MapFile = {
@@ -189,7 +190,10 @@ const dayOf = (
 };
 /** A date of another tool as ISO 8601 in UTC; text that is not a date is returned unchanged. Pure. */
 export const readMoment = (text: string, order?: DateOrder): string => {
-  const iso = momentOf(text.replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, '$1T').replace(/ ?(UTC|GMT)$/, 'Z'));
+  const dashed = text.replace(/^(\d{4})\/(\d{1,2})\/(\d{1,2})(?![\d/])/, (_, year, month, day) =>
+    [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-'),
+  );
+  const iso = momentOf(dashed.replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, '$1T').replace(/ ?(UTC|GMT)$/, 'Z'));
   if (formats.datetime?.holds(iso) === true) return iso;
   const script = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d{2} \d{4} \d{2}:\d{2}:\d{2} GMT[+-]\d{4}/.exec(text)?.[0];
   if (script !== undefined && !Number.isNaN(Date.parse(script))) return new Date(script).toISOString();
@@ -268,6 +272,7 @@ class Columns implements ColumnMap {
   readonly #preset: readonly (FieldRule & { readonly columns: readonly string[] })[];
   readonly #file: MapFile;
   readonly #ignores: boolean;
+  readonly #required: readonly string[];
   readonly #left = new LeftOut();
   #header: readonly string[] | undefined;
   #workflows: ReturnType<typeof readWorkflows> | undefined;
@@ -278,6 +283,8 @@ class Columns implements ColumnMap {
     );
     this.#preset = options.from === undefined ? [] : presets[options.from];
     this.#file = file;
+    // Only an upsert finds its record by the key.
+    this.#required = (options.op ?? 'upsert') === 'upsert' ? ['name', 'external_id'] : ['name'];
     this.#ignores = options['ignore-unknown'] === true || options.from !== undefined;
   }
   #ruleOf(column: string): FieldRule | null | undefined {
@@ -301,12 +308,12 @@ class Columns implements ColumnMap {
     this.#header = columns.map(fold);
     this.#isKnown =
       this.#preset.length === 0 ? isKnown : (column) => isKnown(column) && !isForeignKey(column);
+    const lacking = this.#lackingColumns(columns);
+    if (lacking.length > 0) return lacking;
     const missing = [...this.#own.keys()].filter((column) => !this.#header?.includes(column));
     const unmapped = columns.filter(
       (column) => column !== '' && this.#ruleOf(column) === undefined && !isKnown(column),
     );
-    const targets = columns.flatMap((column) => this.fieldOf(column) ?? []);
-    const badTargets = [...new Set(targets)].filter((field) => !isKnown(field));
     return [
       ...missing.map((column) =>
         problem(
@@ -316,7 +323,7 @@ class Columns implements ColumnMap {
           nearest(column, columns),
         ),
       ),
-      ...badTargets.map((field) =>
+      ...this.#badTargets(columns, isKnown).map((field) =>
         problem(
           '--map',
           'unknown',
@@ -337,6 +344,26 @@ class Columns implements ColumnMap {
           )),
     ];
   };
+  #badTargets(columns: readonly string[], isKnown: (field: string) => boolean): string[] {
+    const targets = columns.flatMap((column) => this.fieldOf(column) ?? []);
+    return [...new Set(targets)].filter((field) => !isKnown(field));
+  }
+  /** Fields that every row of the export needs and that no column has: an export in another language, or of another tool. */
+  #lackingColumns(columns: readonly string[]): Problem[] {
+    const found = new Set(columns.map((column) => this.fieldOf(column) ?? column));
+    const isStated = columns.some((column) => fold(column) === 'op') || found.has('id');
+    return this.#preset
+      .filter(({ field }) => this.#required.includes(field) && !found.has(field))
+      .filter(({ field }) => field === 'name' || !isStated)
+      .map(({ field, columns: names }) =>
+        problem(
+          '--from',
+          'required',
+          `reads ${field} from the column ${names.map((name) => JSON.stringify(name)).join(' or ')}, which the header does not have`,
+          `read another column with --map 'COLUMN=${field}', for example of an export in another language`,
+        ),
+      );
+  }
   /** Without a map only the texts of moments change. */
   #isRead(row: Row): boolean {
     if (this.#own.size + this.#preset.length > 0 || this.#ignores) return false;
@@ -385,11 +412,7 @@ class Columns implements ColumnMap {
       return value.map((one) => this.#read(rule, one)).filter((one) => one !== undefined);
     if (typeof value !== 'string') return value;
     if (moments.has(rule.field)) return readMoment(value, this.#file.dateOrder);
-    if (rule.strip !== undefined)
-      return value
-        .split(/[;,|]/)
-        .map((item) => item.trim().replace(rule.strip ?? '', ''))
-        .join(';');
+    if (rule.read !== undefined) return rule.read(value);
     if (rule.values === undefined) return value;
     const table = foldKeys(rule.values);
     const key = fold(value);

@@ -335,15 +335,21 @@ const makeMalformedError = (name: string, found: readonly Problem[]): AppError =
     tryThis: [...new Set(found.flatMap(({ hint }) => hint ?? []))],
   });
 };
-const makeUnknownColumnsError = (name: string, line: number, found: readonly Problem[]): AppError =>
-  new AppError('usage', `${name}: the header has unknown columns; no changes were made`, {
-    code: 'UNKNOWN_COLUMNS',
-    problems: found.map((one) => ({ ...one, file: name, line })),
-    tryThis: [
-      '--map COLUMN=FIELD reads a column into a field',
-      '--ignore-unknown imports the other columns only',
-    ],
-  });
+const makeColumnsError = (name: string, line: number, found: readonly Problem[]): AppError => {
+  const isMissing = found.every(({ rule }) => rule === 'required');
+  return new AppError(
+    'usage',
+    `${name}: the header ${isMissing ? 'lacks required' : 'has unknown'} columns; no changes were made`,
+    {
+      code: isMissing ? 'MISSING_COLUMNS' : 'UNKNOWN_COLUMNS',
+      problems: found.map((one) => ({ ...one, file: name, line })),
+      tryThis: [
+        '--map COLUMN=FIELD reads a column into a field',
+        ...(isMissing ? [] : ['--ignore-unknown imports the other columns only']),
+      ],
+    },
+  );
+};
 /** The place of a fault in the file: a record may have several lines. */
 const placeFault = (start: number, record: string, { at, what, hint }: Fault): Problem => {
   const before = record.slice(0, at).split('\n');
@@ -393,6 +399,12 @@ const headerFrom = (cells: readonly string[], line: number, isList: (column: str
   const first = new Map<string, number>();
   const repeated = new Set<string>();
   const problems: Problem[] = [];
+  if (names.every((name) => name === ''))
+    problems.push({
+      ...problem('', 'format', 'the header has no names', 'remove the lines before the header'),
+      line,
+      column: 1,
+    });
   for (const [i, name] of names.entries()) {
     const hidden = hiddenProblem(name, i + 1);
     if (hidden !== undefined) problems.push({ ...hidden, line });
@@ -531,7 +543,7 @@ class CsvReader implements Reader {
         cells.map((cell) => cell.trim()),
         this.#start,
       ) ?? [];
-    if (unknown.length > 0) throw makeUnknownColumnsError(this.#name, this.#start, unknown);
+    if (unknown.length > 0) throw makeColumnsError(this.#name, this.#start, unknown);
     const { header, problems } = headerFrom(cells, this.#start, isList);
     if (problems.length > 0) throw makeMalformedError(this.#name, problems);
     this.#header = header;

@@ -5,8 +5,8 @@ export type FieldRule = {
   readonly values?: Readonly<Record<string, unknown>>;
   /** Leaves the field unset if the workspace does not have the user, state or value; the report lists the value. */
   readonly isOptional?: boolean;
-  /** Removes a part of each item, such as the color behind the name of a label. */
-  readonly strip?: RegExp;
+  /** Reads the text of a cell that the tool wrote in its own form. */
+  readonly read?: (cell: string) => string;
 };
 type PresetRule = FieldRule & {
   /** Names of the column in exports, without case; the first that the file has is used. */
@@ -55,6 +55,23 @@ const storyTypes = {
   chore: 'chore',
 };
 const optional = { isOptional: true } as const;
+const labelColor =
+  /\((?:green|yellow|orange|red|purple|blue|sky|lime|pink|black|none)(?:_(?:dark|light))?\)\s*(?:[;,|]\s*|$)/gi;
+/** An item of a list cell in quotes: a comma inside it does not split it. */
+const quoteItem = (item: string): string => `"${item.replaceAll('"', '""')}"`;
+/** Items for the colors of labels: `Urgent, now (red), (blue)` has two labels. A label without a name keeps its color. */
+const withoutColors = (cell: string): string => {
+  const items: string[] = [];
+  let end = 0;
+  for (const { 0: color, index } of cell.matchAll(labelColor)) {
+    const name = cell.slice(end, index).trim();
+    items.push(quoteItem(name === '' ? color.replace(/[;,|\s]+$/, '') : name));
+    end = index + color.length;
+  }
+  return [...items, cell.slice(end)].join(';');
+};
+/** The tool writes a quote before a text that a spreadsheet reads as a formula. */
+const withoutFormulaMark = (cell: string): string => cell.replace(/^'(?=[=+\-@\t\r])/, '');
 /** Ready maps for the CSV exports of other tools. Each row becomes a story. */
 export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
   jira: [
@@ -74,27 +91,25 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
     { field: 'created_at', columns: ['Created'] },
   ],
   linear: [
-    { field: 'name', columns: ['Title'] },
+    { field: 'name', columns: ['Title'], read: withoutFormulaMark },
     { field: 'external_id', columns: ['ID'] },
     { field: 'workflow_state_id', columns: ['Status'], ...optional },
     { field: 'owner_ids', columns: ['Assignee'], ...optional },
     { field: 'requested_by_id', columns: ['Creator'], ...optional },
     { field: 'labels', columns: ['Labels'] },
     { field: 'deadline', columns: ['Due Date'] },
-    { field: 'description', columns: ['Description'] },
+    { field: 'description', columns: ['Description'], read: withoutFormulaMark },
     { field: 'estimate', columns: ['Estimate'] },
     { field: 'created_at', columns: ['Created'] },
+    // The column has the time at which the issue was archived.
+    { field: 'archived', columns: ['Archived'], values: { '*': 'true' } },
   ],
   trello: [
     { field: 'name', columns: ['Card Name', 'Name'] },
     { field: 'external_id', columns: ['Card ID', 'Card Id', 'Card URL', 'Card #'] },
     { field: 'workflow_state_id', columns: ['List Name', 'List'], ...optional },
     { field: 'owner_ids', columns: ['Members'], ...optional },
-    {
-      field: 'labels',
-      columns: ['Labels'],
-      strip: / \((green|yellow|orange|red|purple|blue|sky|lime|pink|black|none)[a-z_ ]*\)$/i,
-    },
+    { field: 'labels', columns: ['Labels'], read: withoutColors },
     { field: 'deadline', columns: ['Due Date', 'Due'] },
     { field: 'description', columns: ['Card Description', 'Description'] },
     { field: 'archived', columns: ['Archived'] },

@@ -65,6 +65,55 @@ describe.each(Object.keys(exports))('an export of %s', (tool) => {
 });
 
 test.each([
+  ['jira', 'Zusammenfassung;Vorgangsschlüssel;Status\na;K-1;Offen\n', ['name', 'external_id']],
+  ['linear', 'Summary,Issue key\na,K-1\n', ['name', 'external_id']],
+  ['asana', 'Name,Notes\na,b\n', ['external_id']],
+  // The first line of an export without a header is not a header.
+  ['github', '12\tOPEN\tFirst\tbug\n', ['name', 'external_id']],
+])('a header without the columns of %s is one error', async (tool, file, fields) => {
+  const at = trackerInMemory({ 'a.csv': file });
+  const ran = await at.run(['sync', '-f', 'a.csv', '--from', tool, '-o', 'json']);
+  const { code, problems } = ran.error();
+  expect([ran.code, code, ran.requests]).toEqual([2, 'MISSING_COLUMNS', []]);
+  expect(problems.map((one: any) => /^reads (\S+)/.exec(one.message)?.[1])).toEqual(fields);
+});
+test('columns of another language are mapped, and a create needs no key', async () => {
+  const at = trackerInMemory({
+    'a.csv': 'Zusammenfassung;Vorgangsschlüssel\na;K-1\n',
+    'b.csv': 'Title\nb\n',
+    'c.csv': 'op,id,Status\nupdate,external:K-1,Done\n',
+  });
+  const run = (...words: string[]) => at.run([...words, '-o', 'json']);
+  const map = 'Zusammenfassung=name,Vorgangsschlüssel=external_id';
+  const codes = [
+    await run('sync', '-f', 'a.csv', '--from', 'jira', '--map', map),
+    await run('bulk', '-f', 'b.csv', '--from', 'github', '--op', 'create'),
+  ].map(({ code }) => code);
+  expect([...codes, stories(at).map(({ name }) => name)]).toEqual([0, 0, ['a', 'b']]);
+});
+test.each([
+  ['Urgent, now (red_dark)', ['Urgent, now']],
+  ['Fix; it (red), "quoted" (sky_light), (blue)', ['"quoted"', '(blue)', 'Fix; it']],
+  ['Very (important) (red);plain', ['Very (important)', 'plain']],
+  ['a, b', ['a', 'b']],
+])('the labels of a board in %j keep their names', async (cell, names) => {
+  const at = trackerInMemory({ 'a.csv': `Card ID,Card Name,Labels\n1,a,"${cell.replaceAll('"', '""')}"\n` });
+  await at.run(['sync', '-f', 'a.csv', '--from', 'trello']);
+  expect(labelsOf(stories(at)[0])).toEqual(names);
+});
+test('a text that was escaped for spreadsheets, and the time of archiving, are read', async () => {
+  const file = `ID,Title,Description,Archived\n1,'=SUM(A1),'- item,2026-05-12T10:00:00Z\n2,'quoted' name,'tis,\n`;
+  const at = trackerInMemory({ 'a.csv': file });
+  const ran = await at.run(['sync', '-f', 'a.csv', '--from', 'linear', '-o', 'json']);
+  expect([ran.code, stories(at).map((one) => [one.name, one.description, one.archived])]).toEqual([
+    0,
+    [
+      ["'quoted' name", "'tis", false],
+      ['=SUM(A1)', '- item', true],
+    ],
+  ]);
+});
+test.each([
   ['{field: name}', 0],
   ['{field: name, values: {a: b}}', 0],
   ['{field: name, values: b}', 2],
@@ -135,6 +184,9 @@ test('an ambiguous day is not guessed', () => {
   expect(readMoment('01/12/2026', 'day-first')).toBe('2026-12-01T00:00:00Z');
   expect(readMoment('01/12/2026', 'month-first')).toBe('2026-01-12T00:00:00Z');
   expect(readMoment('13/12/2026')).toBe('2026-12-13T00:00:00Z');
+  expect(readMoment('2026/05/01 09:11:02')).toBe('2026-05-01T09:11:02Z');
+  expect(readMoment('2026/5/1')).toBe('2026-05-01T00:00:00Z');
+  expect(readMoment('2026/05/01/02')).toBe('2026/05/01/02');
   expect(readMoment('soon')).toBe('soon');
 });
 test('a list cell is split at commas unless an item is in quotes', async () => {

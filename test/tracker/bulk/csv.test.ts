@@ -117,6 +117,7 @@ describe('the CSV reader', () => {
     ['a short row', 'name,color\na\n', 2, 1, ['1', '2']],
     ['a long row', 'name,color\na,b,c\n', 2, 1, ['3', '2']],
     ['a value below no name', 'name,\na,b\n', 2, 1, ['2']],
+    ['lines before the header', ',\nname,color\n', 1, 1, []],
     ['line ends of another kind', 'name,color\ra,b\r', 1, 11, []],
   ] as const)('rejects %s with its line and column', async (_, text, line, column, values) => {
     const { category, detail } = await rejection(text);
