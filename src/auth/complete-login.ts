@@ -84,15 +84,20 @@ const changedMeanwhile = (given: NewAccount, name: string, lost: readonly string
       tryThis: [addScopeLine(missing(given.granted, lost), name)],
     },
   );
+/** The same unconfirmed person signs in again. A person that a key confirmed is never replaced by one that none confirmed. */
+const isAgain = (taken: Account, given: NewAccount): boolean =>
+  taken.isUnconfirmed === true && given.isUnconfirmed === true;
 /**
- * Without an identity, two users cannot be distinguished. An account that is still signed in is not given to
+ * Without a confirmed identity, two users cannot be distinguished. An account that is still signed in is not given to
  * the next user: the new account gets a number, and an expired account of that series is reused.
  */
-const nameForStranger = (data: StoredCredentials, name: string, server: string): string => {
+const nameForStranger = (data: StoredCredentials, given: NewAccount): string => {
   for (let number = 1; ; number++) {
-    const candidate = freeName(data, number === 1 ? name : `${name}-${number}`, server);
+    const candidate = freeName(data, number === 1 ? given.name : `${given.name}-${number}`, given.server);
     const taken = data.accounts.find((each) => each.name === candidate);
-    if (taken === undefined || isOver(taken)) return candidate;
+    if (taken === undefined) return candidate;
+    const mayReplace = isOver(taken) || isAgain(taken, given);
+    if (mayReplace && isSamePerson(personOf(taken), personOf(given))) return candidate;
   }
 };
 /** A second person with the same address (for example, a recreated user) gets a name with a number. */
@@ -103,10 +108,12 @@ const nameForPerson = (data: StoredCredentials, given: NewAccount): string => {
     if (taken === undefined || isSamePerson(personOf(taken), personOf(given))) return candidate;
   }
 };
+const isStranger = ({ subject, isUnconfirmed }: NewAccount): boolean =>
+  subject === undefined || isUnconfirmed === true;
 const nameFor = (data: StoredCredentials, given: NewAccount, naming: AccountNameOptions): string => {
   if (naming.name !== undefined) return naming.name;
-  return given.subject === undefined && naming.replaces !== true
-    ? nameForStranger(data, given.name, given.server)
+  return isStranger(given) && naming.replaces !== true
+    ? nameForStranger(data, given)
     : nameForPerson(data, given);
 };
 const warnOfName = (context: AuthContext, account: Account, before: Account | undefined): void => {
@@ -120,6 +127,22 @@ const warnOfDowngrade = (context: AuthContext, account: Account, before: Account
     context.log.warn(
       `Account ${account.name} had tokens that were bound to a key (DPoP) and has Bearer tokens now; \`opsctl login --dpop\` binds them again.`,
     );
+};
+/** The user cannot see from the name of the account whose it is. */
+const warnOfStranger = (
+  context: AuthContext,
+  given: NewAccount,
+  account: Account,
+  { name, replaces }: AccountNameOptions,
+): void => {
+  if (given.isUnconfirmed === true)
+    context.log.warn(
+      `The keys that the server publishes do not confirm who signed in: account ${account.name} has no email address. If the keys were replaced a moment ago, run \`opsctl auth refresh\` or sign in again in a minute.`,
+    );
+  if (!isStranger(given) || name !== undefined || replaces === true || account.name === given.name) return;
+  const why = given.isUnconfirmed === true ? '' : 'The server does not report who signed in, and ';
+  const text = `account ${given.name} is still signed in: this sign-in is account ${account.name}. \`opsctl login --account NAME\` sets a name.`;
+  context.log.warn(why === '' ? `A${text.slice(1)}` : why + text);
 };
 /** Another server has the name. Also checked before the sign-in starts. */
 export const makeServerMismatchError = (
@@ -188,15 +211,7 @@ export const keepAccount = async (
   await useServerProfile(context, given.server);
   warnOfName(context, account, before);
   warnOfDowngrade(context, account, before);
-  if (
-    naming.name === undefined &&
-    naming.replaces !== true &&
-    given.subject === undefined &&
-    account.name !== given.name
-  )
-    context.log.warn(
-      `The server does not report who signed in, and account ${given.name} is still signed in: this sign-in is account ${account.name}. \`opsctl login --account NAME\` sets a name.`,
-    );
+  warnOfStranger(context, given, account, naming);
   return account;
 };
 

@@ -1,11 +1,15 @@
 /** The tokens of an account at their issuer: checking a token response, revoking tokens, and signing out. */
+import { hash } from 'node:crypto';
+import { join } from 'node:path';
 import { AppError } from '../core/problem.ts';
+import { isRecord } from '../core/shape.ts';
 import type { AuthContext } from './auth-context.ts';
 import { type Account, findAccount, swapEnded, swapRemoved } from './credential-store/account.ts';
+import { makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import type { HttpRequest } from '../platform/host.ts';
 import { isRevokeGuessed } from './endpoints.ts';
-import { discover, safeUrl } from './protocol/discovery.ts';
+import { discover, type KeyMemory, keyPauseMs, safeUrl } from './protocol/discovery.ts';
 import { rejectedBody } from './protocol/read-response.ts';
 import {
   type HttpResponse,
@@ -105,7 +109,8 @@ const orLocally = (error: unknown): never => {
   if (!(error instanceof AppError) || error.category === 'interrupted') throw error;
   const { tryThis = [], ...detail } = error.detail;
   const local = 'opsctl logout --local (forgets the tokens here; they stay valid at the service)';
-  throw new AppError(error.category, error.message, { ...detail, tryThis: [...tryThis, local] });
+  const others = tryThis.filter((each) => !local.startsWith(each.toString()));
+  throw new AppError(error.category, error.message, { ...detail, tryThis: [...others, local] });
 };
 
 export type SignedOut = {
@@ -248,6 +253,44 @@ export const reportDeviations = (
     }
 };
 
+type Keys = Parameters<KeyMemory['note']>[1];
+type Remembered = { readonly url: string; readonly atMs: number; readonly keys: Keys };
+const mostRemembered = 20;
+const rememberedIn = (text: string | undefined, nowMs: number): readonly Remembered[] => {
+  try {
+    const value: unknown = JSON.parse(text ?? '[]');
+    return (Array.isArray(value) ? value : []).filter(
+      (each): each is Remembered =>
+        isRecord(each) &&
+        typeof each.url === 'string' &&
+        typeof each.atMs === 'number' &&
+        Array.isArray(each.keys) &&
+        // A clock that was set back must not make the pause longer.
+        each.atMs <= nowMs &&
+        nowMs - each.atMs < keyPauseMs,
+    );
+  } catch {
+    return [];
+  }
+};
+export const keyMemory = ({ host, settings }: Pick<AuthContext, 'host' | 'settings'>): KeyMemory => {
+  const path = join(settings.directories.state, 'unknown-keys.json');
+  const read = async (): Promise<readonly Remembered[]> =>
+    rememberedIn(await readGuarded(host, path).catch(() => undefined), host.now());
+  const nameOf = (url: string): string => hash('sha256', url);
+  return {
+    recall: async (url) => (await read()).find((each) => each.url === nameOf(url))?.keys,
+    note: async (url, keys) => {
+      const others = (await read()).filter((each) => each.url !== nameOf(url));
+      const next = [...others, { url: nameOf(url), atMs: host.now(), keys }].slice(-mostRemembered);
+      // It saves requests only: a disk that accepts no file must not cost a sign-in.
+      await makePrivateDirectory(host, settings.directories.state)
+        .then(() => writeGuarded(host, path, JSON.stringify(next)))
+        .catch(() => undefined);
+    },
+  };
+};
+
 /** Checks a token response. Tokens in a rejected response are revoked: the code or the refresh token that bought them is spent. */
 export const receiveTokens = async (
   context: AuthContext,
@@ -262,7 +305,7 @@ export const receiveTokens = async (
       what,
       tokenClient,
       received,
-      checks,
+      { ...checks, keyMemory: keyMemory(context) },
       context.host,
       context.signal,
     );

@@ -30,6 +30,8 @@ export type Account = {
   readonly subject?: string;
   /** The issuer in the first id_token: with `subject` it names the person. */
   readonly subjectIssuer?: string;
+  /** No key of the server confirmed the id_token: `subject` only contradicts, it names nobody. */
+  readonly isUnconfirmed?: true;
   /** Absent in files of version 0.1.0, which had Bearer tokens only. */
   readonly tokenType?: TokenType;
   /** The private key (PEM) that the tokens are bound to (RFC 9449); they are of no use without it. */
@@ -128,7 +130,9 @@ export const accountFrom = (
   subject: answer.identity?.sub,
   subjectIssuer: answer.identity?.iss,
   tokenType: answer.tokenType,
-  email: answer.identity?.email,
+  ...(answer.identity?.isUnconfirmed === true
+    ? { isUnconfirmed: true as const }
+    : { email: answer.identity?.email }),
   requested: [...requested],
   granted: [...grantedFrom(answer, requested)],
   obtainedMs: asked.wallMs,
@@ -139,12 +143,22 @@ export const accountFrom = (
   refreshExpiresMs: after(answer.refreshExpiresInS, asked.wallMs),
   idToken: answer.idToken,
 });
+/** The person of a response, if a key of the server confirmed it. */
+const namedBy = ({ identity }: TokenResponse): TokenResponse['identity'] =>
+  identity?.isUnconfirmed === true ? undefined : identity;
+/** A refresh with a confirmed id_token confirms its person, which the caller compared with the one of the account. */
+const confirmedBy = (account: Account, answer: TokenResponse): Account => {
+  const person = namedBy(answer);
+  if (account.isUnconfirmed !== true || person === undefined) return account;
+  const { isUnconfirmed: _, ...rest } = account;
+  return { ...rest, email: person.email };
+};
 /**
  * `asked` is the time at which the request was sent, because the token may have been issued immediately.
  * spec/sign-in#refresh: the response has no refresh token, which does not mean that it was revoked.
  */
 export const mergeTokens = (account: Account, answer: TokenResponse, asked: Instant): Account => ({
-  ...account,
+  ...confirmedBy(account, answer),
   granted: [...grantedFrom(answer, account.granted)],
   obtainedMs: asked.wallMs,
   obtainedBoot: asked.boot,
@@ -209,7 +223,7 @@ export const secretsOf = (account: Account): string[] =>
   );
 /** Names are part of command lines that the user copies. */
 export const accountNameFrom = (answer: TokenResponse): string =>
-  (answer.identity?.email ?? answer.identity?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) ||
+  (namedBy(answer)?.email ?? namedBy(answer)?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) ||
   'default';
 /**
  * The same person at two servers is two accounts. The name of the second one includes the server, and no
@@ -373,7 +387,7 @@ export const describeAccount = (account: Account, now: Instant) => {
   return {
     account: account.name,
     email: account.email ?? null,
-    subject: account.subject ?? null,
+    subject: account.isUnconfirmed === true ? null : (account.subject ?? null),
     server: account.server,
     client_id: account.clientId,
     method: account.method?.name ?? null,

@@ -1,17 +1,17 @@
 import { parseUrl } from '../../core/external-url.ts';
 import { createHash, createPublicKey, type JsonWebKey, verify } from 'node:crypto';
-import { ambiguityIn, type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/json.ts';
+import { headerOf, type JwtParts, keysFor, type PublishedKey, readJwt } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
 import { redactedUrl } from '../../core/redact-secrets.ts';
-import { isRecord } from '../../core/shape.ts';
-import type { Incoming, Listener, Outgoing } from '../../platform/host.ts';
+import { type Incoming, type Listener, NetworkError, type Outgoing } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
 import { type Account, endedAccount, type StoredCredentials } from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
 import { isLoopback } from '../endpoints.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import { AppError } from '../../core/problem.ts';
-import { discover } from '../protocol/discovery.ts';
+import { keyMemory } from '../issued-tokens.ts';
+import { discover, keyPauseMs, requestKeySet } from '../protocol/discovery.ts';
 import type { LoginServer } from '../settings.ts';
 
 /** What one event did to one account. */
@@ -243,46 +243,64 @@ const reply = (status: number, body?: object): Outgoing => ({
   },
   ...(body === undefined ? {} : { body: JSON.stringify(body) }),
 });
-/** Undefined if the text is not a key set (RFC 7517 5). */
-const keysIn = (text: string): readonly Key[] | undefined => {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (ambiguityIn(text, value) !== undefined) return undefined;
-    return isRecord(value) && Array.isArray(value.keys) ? value.keys.filter(isRecord) : undefined;
-  } catch {
-    return undefined;
-  }
-};
 const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly Key[]> => {
-  const answer = await context.host.network.request({
-    method: 'GET',
-    url: jwksUri,
-    maxReplyBytes: 256 * 1024,
-    needsTls: true,
-    timeoutMs: 5000,
-  });
-  const keys = answer.status === 200 ? keysIn(await answer.text()) : undefined;
-  if (keys !== undefined) return keys;
-  const type = safeText(answer.headers['content-type'] ?? 'no content type', 60);
-  throw new AppError(
-    'network',
-    `cannot read the keys of the security events from ${redactedUrl(jwksUri)}: expected HTTP 200 and a JSON key set, got HTTP ${answer.status} (${type})`,
-    {
-      code: 'EVENT_KEYS',
-      tryThis: ['check --jwks-url, or the jwks_uri in the metadata of the server'],
+  const fail = (why: string): AppError =>
+    new AppError(
+      'network',
+      `cannot read the keys of the security events from ${redactedUrl(jwksUri)}: ${why}`,
+      {
+        code: 'EVENT_KEYS',
+        tryThis: ['check --jwks-url, or the jwks_uri in the metadata of the server'],
+      },
+    );
+  const { keys, response } = await requestKeySet(context.host, jwksUri, context.signal).catch(
+    (error: unknown) => {
+      const isLate = error instanceof NetworkError && error.code === 'ABORTED' && !context.signal.aborted;
+      throw isLate ? fail('the response was not complete in time') : error;
     },
   );
+  if (keys !== undefined) return keys as readonly Key[];
+  const type = safeText(response.headers['content-type'] ?? 'no content type', 60);
+  throw fail(`expected HTTP 200 and a JSON key set, got HTTP ${response.status} (${type})`);
 };
-/** Any sender can use an unknown key ID, so the keys are read at most once in this time. */
-const leastReadMs = 60_000;
-type KeyCache = { keys: readonly Key[]; readMs?: number };
-/** Keys are read again if an event names an unknown one, because services rotate keys without notice. */
-const verifyWithFreshKeys = async (
+type KeyCache = { keys: readonly Key[]; readMs?: number; reading?: Promise<void> | undefined };
+/** True if the token names a key that is not in the key set; only a newer key set can verify it. */
+const isUnknown = (token: string, keys: readonly Key[]): boolean => {
+  const header = headerOf(token);
+  const isAccepted = typeof header.alg === 'string' && Object.hasOwn(digests, header.alg);
+  return isAccepted && typeof header.kid === 'string' && keysFor(header, keys) === 'unknown';
+};
+/** Reads the keys again; deliveries that arrive in the meantime wait for the same request. */
+const refreshKeys = (
   context: AuthContext,
-  options: ReceiverOptions,
+  { jwksUri }: Pick<ReceiverOptions, 'jwksUri'>,
   cache: KeyCache,
   token: string,
-) => {
+): Promise<void> => {
+  const memory = keyMemory(context);
+  const read = async (): Promise<void> => {
+    const recalled = await memory.recall(jwksUri);
+    cache.readMs = context.host.elapsed();
+    cache.keys = (recalled as readonly Key[] | undefined) ?? (await readKeys(context, jwksUri));
+    // The time of a recalled key set must stay, or a flood would prevent every later request.
+    if (recalled === undefined && isUnknown(token, cache.keys)) await memory.note(jwksUri, cache.keys);
+  };
+  cache.reading ??= read().finally(() => {
+    cache.reading = undefined;
+  });
+  return cache.reading;
+};
+/**
+ * Keys are read again if an event names an unknown one, because services rotate keys without notice. Undefined if the
+ * key of the event is unknown and the keys were read a moment ago: the service then has to deliver the event again,
+ * because it gives up after an error with a code (RFC 8935 2.3).
+ */
+export const verifyWithFreshKeys = async (
+  context: AuthContext,
+  options: Omit<ReceiverOptions, 'onEvent' | 'host' | 'port'>,
+  cache: KeyCache,
+  token: string,
+): Promise<ReturnType<typeof verifyEvent> | undefined> => {
   // The clock of a server on this machine may have been set for a test.
   const issuer = parseUrl(options.issuer);
   const isLocal = issuer !== undefined && isLoopback(issuer);
@@ -295,10 +313,9 @@ const verifyWithFreshKeys = async (
     });
   const first = check();
   if (!('err' in first) || first.err !== 'invalid_key') return first;
-  const now = context.host.elapsed();
-  if (cache.readMs !== undefined && now - cache.readMs < leastReadMs) return first;
-  cache.readMs = now;
-  cache.keys = await readKeys(context, options.jwksUri);
+  const isPaused = cache.readMs !== undefined && context.host.elapsed() - cache.readMs < keyPauseMs;
+  if (cache.reading === undefined && isPaused) return isUnknown(token, cache.keys) ? undefined : first;
+  await refreshKeys(context, options, cache, token);
   return check();
 };
 const invalidRequest = (status: number, description: string): Outgoing =>

@@ -1,11 +1,13 @@
 import { parseUrl } from '../../core/external-url.ts';
+import type { PublishedKey } from '../../core/json.ts';
 import { AppError } from '../../core/problem.ts';
-import type { ClientAuthentication } from '../../core/shape.ts';
+import { type ClientAuthentication, isRecord } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { readJson, readResponse, withDeadline } from './read-response.ts';
 import { networkFailure } from './send.ts';
+import type { HttpResponse } from './token-client.ts';
 
 /** The metadata that a server publishes below its issuer URL. */
 export type IssuerMetadata = {
@@ -198,4 +200,35 @@ const read = async (
   const found = reply.status === 200 ? metadataFrom(readJson(response).value, endpoints) : undefined;
   if (found === undefined) throw new Error(`no metadata at ${url}`);
   return found;
+};
+
+const keySetMs = 10_000;
+/** One request for a key set (RFC 7517 5), over the network of the host. `keys` is undefined if the response contains none. */
+export const requestKeySet = async (
+  host: Host,
+  url: string,
+  signal?: AbortSignal,
+): Promise<{ readonly keys: readonly PublishedKey[] | undefined; readonly response: HttpResponse }> => {
+  const asked = {
+    method: 'GET',
+    url,
+    headers: { accept: 'application/json, application/jwk-set+json', 'accept-encoding': 'identity' },
+    maxReplyBytes: 1024 * 1024,
+    needsTls: true as const,
+    timeoutMs: keySetMs,
+  };
+  const response = await withDeadline(host, keySetMs, signal, async (stop) =>
+    readResponse(await host.network.request({ ...asked, signal: stop })),
+  );
+  const { value } = readJson(response);
+  const keys = response.status === 200 && isRecord(value) ? value.keys : undefined;
+  return { keys: Array.isArray(keys) ? keys.filter(isRecord) : undefined, response };
+};
+/** Any sender can use an unknown key ID, so one address is read at most once in this time because of unknown keys. */
+export const keyPauseMs = 60_000;
+/** Key sets without the key that a token named. All processes of a profile share them, so that no flood causes requests. */
+export type KeyMemory = {
+  /** The key set that was read less than a minute ago and did not contain the key of a token. */
+  recall(url: string): Promise<readonly PublishedKey[] | undefined>;
+  note(url: string, keys: readonly PublishedKey[]): Promise<void>;
 };

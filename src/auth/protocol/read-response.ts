@@ -3,15 +3,17 @@ import { isUtf8 } from 'node:buffer';
 import { ambiguityIn, tooDeepAt } from '../../core/json.ts';
 import { AppError, cutText } from '../../core/problem.ts';
 import { printable } from '../../core/text.ts';
-import type { Host, HttpReply } from '../../platform/host.ts';
+import { type Host, type HttpReply, NetworkError } from '../../platform/host.ts';
 import type { HttpResponse, Tolerance } from './token-client.ts';
 
 /** A compressed response must not fill the memory when it is unpacked. */
 const limit = { maxOutputLength: 4 * 1024 * 1024 };
+const isTooLarge = (error: unknown): boolean => (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE';
 const inflate = (data: Uint8Array): Uint8Array => {
   try {
     return inflateSync(data, limit);
-  } catch {
+  } catch (error) {
+    if (isTooLarge(error)) throw error;
     // Some servers send deflate without the zlib header.
     return inflateRawSync(data, limit);
   }
@@ -23,7 +25,10 @@ const decoders: Readonly<Record<string, (data: Uint8Array) => Uint8Array>> = {
   br: (data) => brotliDecompressSync(data, limit),
   identity: (data) => data,
 };
-/** The content in the order reverse to the codings; undefined for an unknown coding or damaged content. */
+/**
+ * The content in the order reverse to the codings; undefined for an unknown coding or damaged content. Throws if the
+ * content is larger than the limit.
+ */
 const decode = (data: Uint8Array, codings: readonly string[]): Uint8Array | undefined => {
   try {
     return codings.reduceRight((rest, coding) => {
@@ -31,7 +36,13 @@ const decode = (data: Uint8Array, codings: readonly string[]): Uint8Array | unde
       if (decoder === undefined) throw new Error(`unknown coding ${coding}`);
       return decoder(rest);
     }, data);
-  } catch {
+  } catch (error) {
+    if (isTooLarge(error))
+      throw new NetworkError(
+        'TOO_LARGE',
+        `the response is larger than ${limit.maxOutputLength} bytes after it is unpacked`,
+        true,
+      );
     return undefined;
   }
 };

@@ -119,6 +119,11 @@ const excerptOf = (text: string): string => {
     .trim();
   return plain === '' ? '' : `: ${safeText(plain, 120)}`;
 };
+/** RFC 9110 11.6.1: some servers name the error of the client only there. It is shown, but never acted on. */
+const challengeOf = ({ headers }: HttpResponse): string => {
+  const challenge = headers['www-authenticate'] ?? '';
+  return challenge === '' ? '' : `; WWW-Authenticate: ${safeText(challenge, 160)}`;
+};
 /** Responses that no OAuth error describes: a redirect, an incorrect URL, or a page of an intermediary. */
 export const makeUnexpectedResponseError = (what: string, read: HttpResponse): AppError => {
   if (read.status >= 300 && read.status < 400) return makeRedirectError(what, read);
@@ -126,7 +131,7 @@ export const makeUnexpectedResponseError = (what: string, read: HttpResponse): A
   if (read.status >= 400)
     return new AppError(
       byStatus[read.status] ?? 'refused',
-      `${what}: HTTP ${read.status} without an OAuth error in it (${type})${excerptOf(read.text)}`,
+      `${what}: HTTP ${read.status} without an OAuth error in it (${type})${excerptOf(read.text)}${challengeOf(read)}`,
       {
         code: 'NO_OAUTH_ERROR',
         httpStatus: read.status,

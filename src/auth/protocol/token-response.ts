@@ -7,11 +7,11 @@ import {
   type PublishedKey,
 } from '../../core/json.ts';
 import { cutText, AppError } from '../../core/problem.ts';
-import { isRecord } from '../../core/shape.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { safeText, scopesFrom } from '../auth-context.ts';
+import { type KeyMemory, requestKeySet } from './discovery.ts';
 import { errorRows } from './hints.ts';
 import {
   bodyOf,
@@ -19,10 +19,7 @@ import {
   errorIn,
   isSendable,
   normalizeTokens,
-  readJson,
   rejectedBody,
-  readResponse,
-  withDeadline,
 } from './read-response.ts';
 import { outage, providerFailure, serviceFailure, makeUnexpectedResponseError } from './send.ts';
 import {
@@ -39,6 +36,11 @@ export type Identity = {
   readonly iss?: string;
   readonly email?: string;
   readonly name?: string;
+  /**
+   * True if the server publishes keys and none of them confirms the id_token. Such a person names nobody: it gives an
+   * account no name and no email. It still contradicts another person, so it never replaces the tokens of one.
+   */
+  readonly isUnconfirmed?: true;
 };
 export type TokenType = 'Bearer' | 'DPoP';
 /** spec/sign-in#token, after all checks. Times in seconds as sent. */
@@ -117,6 +119,7 @@ const tokenResponseFrom = (
             iss: claims.iss,
             ...(email === undefined ? {} : { email }),
             ...(name === undefined ? {} : { name }),
+            ...(deviations.includes('id-token-key') ? { isUnconfirmed: true as const } : {}),
           },
         }),
   };
@@ -193,7 +196,7 @@ export type Person = { readonly sub?: string | undefined; readonly iss?: string 
 export type Checks = (
   | { readonly kind: 'exchange'; readonly nonce: string | undefined }
   | { readonly kind: 'refresh'; readonly person?: Person }
-) & { readonly requested?: readonly string[] };
+) & { readonly requested?: readonly string[]; readonly keyMemory?: KeyMemory };
 /** OpenID Connect Core 12.2: `sub` and `iss` of a refreshed id_token MUST be those of the first one. */
 const checkPerson = (what: string, identity: Identity | undefined, person: Person | undefined): void => {
   if (identity === undefined || person === undefined) return;
@@ -258,6 +261,12 @@ const refuseUnclearToken = (read: HttpResponse): void => {
     throw new Error(`the "sub" of the id_token is longer than ${longestSub} characters`);
   refuseOtherKind(read);
 };
+/** The clock of a server and of this machine may differ by minutes without harm. */
+const clientOf = (oauth: Oauth, tokenClient: TokenClient, read: HttpResponse, nowMs: number) => ({
+  client_id: tokenClient.clientId,
+  [oauth.clockTolerance]: 300,
+  [oauth.clockSkew]: skewOf(tokenClient, read, nowMs),
+});
 /**
  * The protocol checks of a token response: fields and types, `Bearer`, and of an id_token issuer, audience,
  * times, nonce and signature.
@@ -275,12 +284,8 @@ export const processTokenResponse = async (
   const read = { ...received, status: 200, text: JSON.stringify(tokens) };
   const oauth = await import('oauth4webapi');
   const [server, wire] = [authorizationServerOf(tokenClient, read), jsonResponse(tokens)];
-  // The clock of a server and of this machine may differ by minutes without harm.
-  const client = {
-    client_id: tokenClient.clientId,
-    [oauth.clockTolerance]: 300,
-    [oauth.clockSkew]: skewOf(tokenClient, read, host.now()),
-  };
+  const source = keySource(host, checks.keyMemory, signal);
+  const client = clientOf(oauth, tokenClient, read, host.now());
   try {
     refuseUnclearToken(read);
     const body =
@@ -292,7 +297,7 @@ export const processTokenResponse = async (
             wire,
             nonceCheck(tokenClient, read, checks.nonce),
           );
-    const unchecked = await checkSignature(oauth, server, wire, read, keySetReader(host, signal));
+    const unchecked = await checkSignature(oauth, server, wire, read, source);
     const response = tokenResponseFrom(oauth, body, [...deviations, ...unchecked], wanted);
     checkPerson(what, response.identity, checks.kind === 'refresh' ? checks.person : undefined);
     return response;
@@ -320,7 +325,6 @@ const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): nu
 };
 /** The keys of the server were not available, or not the one that the token names, so the token was not verified. */
 class NoKeys extends Error {}
-const keysMs = 10_000;
 /**
  * Verifies the signature with one key. The library reads its key set through this function. The key is without its
  * algorithm, because `keysFor` compared it and knows both names of Ed25519.
@@ -339,21 +343,20 @@ const verifyWith = (
 /**
  * Verifies the signature of an id_token if the server publishes its keys. OpenID Connect Core 3.1.3.7, 6: a token that
  * came from the token endpoint itself needs no signature, because the connection proves where it is from. So a key set
- * that is out of order, or without the key of the token, does not cost a sign-in whose code is used up. A key that the
- * server made for another purpose is an error.
+ * that is out of order, or without the key of the token, does not cost a sign-in whose code is used up. The person of
+ * the token is unconfirmed then. A key that the server made for another purpose is an error.
  */
 const checkSignature = async (
   oauth: Oauth,
   server: AuthorizationServer,
   response: Response,
   read: HttpResponse,
-  readKeySet: (url: string) => Promise<readonly PublishedKey[]>,
+  source: KeySource,
 ): Promise<readonly Tolerance[]> => {
   const header = headerOf(idTokenIn(read));
   if (server.jwks_uri === undefined || idTokenIn(read) === undefined) return [];
   try {
-    const fitting = keysFor(header, await readKeySet(server.jwks_uri));
-    if (fitting === 'unknown') throw new NoKeys();
+    const fitting = await source(server.jwks_uri, header);
     if (fitting === 'unfit')
       throw new Error(`the key of the server is not for ${safeText(String(header.alg), 20)} signatures`);
     await Promise.any(fitting.map((key) => verifyWith(oauth, server, response, key)));
@@ -363,28 +366,33 @@ const checkSignature = async (
     throw error instanceof AggregateError ? error.errors[0] : error;
   }
 };
-/** Reads a key set over the network of the host (proxy, CA, limits). */
-const keySetReader =
-  (host: Host, signal: AbortSignal | undefined) =>
-  async (url: string): Promise<readonly PublishedKey[]> => {
-    const asked = {
-      method: 'GET',
-      url,
-      headers: { accept: 'application/json, application/jwk-set+json', 'accept-encoding': 'identity' },
-      maxReplyBytes: 1024 * 1024,
-      needsTls: true as const,
-      timeoutMs: keysMs,
-    };
-    const read = async (stop: AbortSignal): Promise<HttpResponse> =>
-      readResponse(await host.network.request({ ...asked, signal: stop }));
-    const reply = await withDeadline(host, keysMs, signal, read).catch((error: unknown) => {
-      throw error instanceof NetworkError && signal?.aborted !== true ? new NoKeys() : error;
-    });
-    const { value } = readJson(reply);
-    const keys = isRecord(value) ? value.keys : undefined;
-    if (reply.status !== 200 || !Array.isArray(keys)) throw new NoKeys();
-    return keys.filter(isRecord) as readonly PublishedKey[];
+type Header = ReturnType<typeof headerOf>;
+type KeySource = (
+  url: string,
+  header: Header,
+) => Promise<Exclude<ReturnType<typeof keysFor<PublishedKey>>, 'unknown'>>;
+/** The keys that fit the header of a token. An unknown key causes at most one request in a minute. */
+const keySource =
+  (host: Host, memory: KeyMemory | undefined, signal: AbortSignal | undefined): KeySource =>
+  async (url, header) => {
+    const recalled = await memory?.recall(url);
+    const keys = recalled ?? (await keySetAt(host, url, signal));
+    const fitting = keysFor(header, keys);
+    if (fitting !== 'unknown') return fitting;
+    if (recalled === undefined) await memory?.note(url, keys);
+    throw new NoKeys();
   };
+const keySetAt = async (
+  host: Host,
+  url: string,
+  signal: AbortSignal | undefined,
+): Promise<readonly PublishedKey[]> => {
+  const { keys } = await requestKeySet(host, url, signal).catch((error: unknown) => {
+    throw error instanceof NetworkError && signal?.aborted !== true ? new NoKeys() : error;
+  });
+  if (keys === undefined) throw new NoKeys();
+  return keys;
+};
 
 const what = 'code exchange';
 /** spec/sign-in#exchange. Only a checked callback can be exchanged. */

@@ -6,8 +6,8 @@ import { keepAccount } from '../../../src/auth/complete-login.ts';
 import { type Account, withAccount } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { refusedByUser } from '../../../src/auth/flow.ts';
-import { serviceFailure } from '../../../src/auth/protocol/send.ts';
-import { errorIn } from '../../../src/auth/protocol/read-response.ts';
+import { makeUnexpectedResponseError, serviceFailure } from '../../../src/auth/protocol/send.ts';
+import { errorIn, readResponse } from '../../../src/auth/protocol/read-response.ts';
 import { tolerances } from '../../../src/auth/protocol/token-client.ts';
 import { refusalOf } from '../../../src/auth/protocol/token-response.ts';
 import { makeAuthContext } from '../auth-context.ts';
@@ -301,4 +301,25 @@ test('the reason for access_denied reaches the user', () => {
     ['email'],
   );
   expect(message).toBe('access was denied in the browser: User is not assigned.');
+});
+
+test.each(['gzip', 'deflate', 'br', 'gzip, gzip'])(
+  'a response with the coding %s that is too large when it is unpacked is rejected with that cause',
+  async (coding) => {
+    const plain = Buffer.alloc(5 * 1024 * 1024, 32);
+    const packed = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, 'gzip, gzip': gzipSync }[
+      coding
+    ];
+    const once = packed?.(plain) ?? plain;
+    const bytes = coding === 'gzip, gzip' ? gzipSync(once) : once;
+    const reply = { status: 200, headers: { 'content-encoding': coding }, bytes: async () => bytes };
+    await expect(readResponse(reply as never)).rejects.toMatchObject({ code: 'TOO_LARGE' });
+  },
+);
+test('the error of a rejection without a body contains the challenge of the server, without its control characters', () => {
+  const headers = { 'www-authenticate': 'Basic realm="x", error="invalid_client"\u001b[31m' };
+  const { message, detail } = makeUnexpectedResponseError('refresh', { status: 401, headers, text: '' });
+  expect(message).toContain('error="invalid_client"');
+  expect(message).not.toContain('\u001b');
+  expect(detail.code).toBe('NO_OAUTH_ERROR');
 });

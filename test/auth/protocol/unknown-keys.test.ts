@@ -1,0 +1,204 @@
+/** ID tokens and security events that name a key that is not in the published key set. */
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { instantNow } from '../../../src/auth/auth-context.ts';
+import { keepAccount } from '../../../src/auth/complete-login.ts';
+import {
+  type Account,
+  accountFrom,
+  accountNameFrom,
+  describeAccount,
+  mergeTokens,
+} from '../../../src/auth/credential-store/account.ts';
+import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
+import { verifyWithFreshKeys } from '../../../src/auth/events/receiver.ts';
+import { receiveTokens } from '../../../src/auth/issued-tokens.ts';
+import type { TokenResponse } from '../../../src/auth/protocol/token-response.ts';
+import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
+import { contextOn } from '../schedules/environment.ts';
+
+const issuer = 'https://i.example';
+const endpoints = { authorize: `${issuer}/auth`, token: `${issuer}/token`, revoke: `${issuer}/revoke` };
+const keysAt = `${issuer}/keys`;
+const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const published = (kid: string) => ({
+  ...pair.publicKey.export({ format: 'jwk' }),
+  ...{ kid, alg: 'ES256', use: 'sig' },
+});
+const jwt = (header: object, claims: object): string => {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const text = `${part({ alg: 'ES256', ...header })}.${part(claims)}`;
+  const signature = sign('sha256', Buffer.from(text), { key: pair.privateKey, dsaEncoding: 'ieee-p1363' });
+  return `${text}.${signature.toString('base64url')}`;
+};
+
+/** A machine whose key set can change. All runs on it are processes with one home directory. */
+const machine = (kid = 'k1') => {
+  const world = { kid, reads: 0 };
+  const host = fakeHost({
+    env: { OPSCTL_KEYCHAIN: 'never' },
+    reply: (request) => {
+      if (request.url !== keysAt) return { body: {} };
+      world.reads += 1;
+      return { body: { keys: [published(world.kid)] } };
+    },
+  });
+  return { host, world };
+};
+const issued = async (host: FakeHost, kid: string, claims: object = {}): Promise<TokenResponse> => {
+  const context = contextOn(host);
+  // The checks of the library use the clock of this machine.
+  const nowS = Math.floor(Date.now() / 1000);
+  const own = { iss: issuer, aud: 'c', sub: 'ada', email: 'ada@x.example', iat: nowS, exp: nowS + 600 };
+  const id_token = jwt({ kid }, { ...own, ...claims });
+  const body = { access_token: `at-${kid}`, token_type: 'Bearer', refresh_token: `rt-${kid}`, id_token };
+  return receiveTokens(
+    context,
+    'refresh',
+    { endpoints, clientId: 'c', issuer, jwksUri: keysAt },
+    { server: issuer, endpoints, clientId: 'c' },
+    { status: 200, headers: { 'content-type': 'application/json' }, text: JSON.stringify(body) },
+    { kind: 'refresh' },
+  );
+};
+
+test('a flood of unknown keys causes one request for keys in a minute, in all processes', async () => {
+  const { host, world } = machine();
+  for (let at = 0; at < 20; at++)
+    expect((await issued(host, `x${at}`)).identity).toMatchObject({ isUnconfirmed: true });
+  expect(world.reads).toBe(1);
+  host.advance(60_001);
+  await issued(host, 'y');
+  await issued(host, 'z');
+  expect(world.reads).toBe(2);
+});
+test('during the pause after an unknown key, the keys that were read still confirm tokens', async () => {
+  const { host, world } = machine();
+  await issued(host, 'x');
+  expect((await issued(host, 'k1')).identity).not.toHaveProperty('isUnconfirmed');
+  expect(world.reads).toBe(1);
+});
+test('known keys never start a pause: a rotation right after them confirms the next token', async () => {
+  const { host, world } = machine();
+  await issued(host, 'k1');
+  world.kid = 'k2';
+  expect((await issued(host, 'k2')).identity).not.toHaveProperty('isUnconfirmed');
+});
+test('a clock that was set back does not make the pause longer', async () => {
+  const { host, world } = machine();
+  await issued(host, 'x');
+  await host.files.replace(
+    '/state/unknown-keys.json',
+    JSON.stringify([
+      { ...JSON.parse(host.files.all()['/state/unknown-keys.json'] ?? '')[0], atMs: host.now() + 9e9 },
+    ]),
+    0o600,
+  );
+  await issued(host, 'y');
+  expect(world.reads).toBe(2);
+});
+
+const signIn = async (host: FakeHost, kid: string, claims: object = {}, name?: string): Promise<Account> => {
+  const response = await issued(host, kid, claims);
+  const owner = { name: name ?? accountNameFrom(response), signIn: '', server: issuer, endpoints };
+  const made = accountFrom({ ...owner, clientId: 'c' }, response, ['openid'], instantNow(host));
+  return keepAccount(contextOn(host), made, { name });
+};
+const stored = async (host: FakeHost) =>
+  (await openCredentialStore(contextOn(host), issuer).read()).accounts.map(
+    ({ name, accessToken }) => `${name} ${accessToken}`,
+  );
+const bob = { sub: 'bob', email: 'bob@x.example' };
+
+test('an unconfirmed person names no account and replaces no confirmed one', async () => {
+  const { host } = machine();
+  await signIn(host, 'k1');
+  const given = await signIn(host, 'x');
+  expect(describeAccount(given, instantNow(host))).toMatchObject({
+    ...{ account: 'default', email: null, subject: null },
+  });
+  expect(await stored(host)).toEqual(['ada@x.example at-k1', 'default at-x']);
+});
+test('an account that has a confirmed person is not replaced because it has the name of unconfirmed ones', async () => {
+  const { host } = machine();
+  await signIn(host, 'k1', {}, 'default');
+  await signIn(host, 'x');
+  expect(await stored(host)).toEqual(['default at-k1', 'default-2 at-x']);
+});
+test('an unconfirmed person gets the same account again, and another person another one', async () => {
+  const { host } = machine();
+  for (const [kid, who] of [
+    ['x', {}],
+    ['y', bob],
+    ['z', {}],
+  ] as const)
+    await signIn(host, kid, who);
+  expect(await stored(host)).toEqual(['default-2 at-y', 'default at-z']);
+});
+test.each([
+  ['confirmed', 'k1', 'x'],
+  ['unconfirmed', 'x', 'y'],
+  ['unconfirmed, by a confirmed one', 'x', 'k1'],
+])('tokens of another person never replace an account whose person is %s', async (_, first, second) => {
+  const { host } = machine();
+  await signIn(host, first, {}, 'work');
+  await expect(signIn(host, second, bob, 'work')).rejects.toMatchObject({
+    detail: { code: 'OTHER_IDENTITY' },
+  });
+  expect(await stored(host)).toEqual([`work at-${first}`]);
+});
+test('a refresh with a key of the server confirms the person', async () => {
+  const { host } = machine();
+  const account = await signIn(host, 'x');
+  const now = instantNow(host);
+  expect(describeAccount(mergeTokens(account, await issued(host, 'y'), now), now).subject).toBeNull();
+  expect(describeAccount(mergeTokens(account, await issued(host, 'k1'), now), now)).toMatchObject({
+    ...{ account: 'default', email: 'ada@x.example', subject: 'ada' },
+  });
+});
+
+const event = (host: FakeHost, kid: string): string =>
+  jwt(
+    { kid, typ: 'secevent+jwt' },
+    { iss: issuer, aud: 'c', jti: kid, iat: Math.floor(host.now() / 1000), events: { 'a/b': {} } },
+  );
+const receiver = (host: FakeHost, kid = 'k1') => {
+  const cache = { keys: [published(kid)] };
+  const options = { issuer, audiences: ['c'], server: 's', jwksUri: keysAt };
+  return (token: string) => verifyWithFreshKeys(contextOn(host), options, cache, token);
+};
+test('events that name a new key wait for one request and are all accepted', async () => {
+  const { host, world } = machine('k2');
+  const verify = receiver(host);
+  const results = await Promise.all([1, 2, 3].map(() => verify(event(host, 'k2'))));
+  expect(results).toEqual(results.map(() => expect.objectContaining({ id: 'k2' })));
+  expect(world.reads).toBe(1);
+});
+test('an event with an unknown key is rejected after a request, and has to be delivered again before the next', async () => {
+  const { host, world } = machine();
+  const verify = receiver(host);
+  expect(await verify(event(host, 'x'))).toMatchObject({ err: 'invalid_key' });
+  expect(await verify(event(host, 'k2'))).toBeUndefined();
+  world.kid = 'k2';
+  host.advance(60_001);
+  expect(await verify(event(host, 'k2'))).toMatchObject({ id: 'k2' });
+  expect(world.reads).toBe(2);
+});
+test('a flood of forged events causes one request in a minute, in all receivers', async () => {
+  const { host, world } = machine();
+  for (let at = 0; at < 5; at++) {
+    const verify = receiver(host);
+    for (let each = 0; each < 5; each++) await verify(event(host, `x${each}`));
+  }
+  expect(world.reads).toBe(1);
+  host.advance(60_001);
+  await receiver(host)(event(host, 'y'));
+  expect(world.reads).toBe(2);
+});
+test('a broken signature and an algorithm that is not accepted are rejected for good, also during the pause', async () => {
+  const { host } = machine();
+  const verify = receiver(host);
+  await verify(event(host, 'x'));
+  expect(await verify(`${event(host, 'k1').slice(0, -4)}AAAA`)).toMatchObject({ err: 'invalid_key' });
+  expect(await verify(jwt({ kid: 'x', alg: 'none' }, { iss: issuer }))).toMatchObject({ err: 'invalid_key' });
+});
