@@ -1,13 +1,35 @@
 import { compareVersions, type Minor } from './versions.ts';
 
-/** Settings whose name changes with 3.6. Until every member runs it the old names serve both versions; 3.7 knows only the new ones. */
-type Renamed = { readonly old: string; readonly now: string; readonly kind?: 'duration' };
-const experimental = (now: string, kind?: 'duration'): Renamed => ({
+/** A setting that has another name from a version on. `config lint`, `config migrate`, the guards and the access rules read these rows. */
+export type RenamedSetting = {
+  readonly old: string;
+  readonly now: string;
+  /** The first version with the new name. */
+  readonly since: Minor;
+  /** Both versions read the old name, and only the new version reads the new one: every member must run it first. */
+  readonly isLater?: true;
+  /** The new setting is a list of gates, and the old one is this gate. */
+  readonly gate?: string;
+  /** A setting that the old name includes and the new name does not. */
+  readonly includes?: string;
+  readonly kind?: 'duration';
+};
+const experimental = (now: string, kind?: 'duration'): RenamedSetting => ({
   old: `experimental-${now}`,
   now,
+  since: '3.6',
+  isLater: true,
   ...(kind === undefined ? {} : { kind }),
 });
-export const renamedIn36: readonly Renamed[] = [
+const gated = (name: string, gate: string): RenamedSetting & { readonly gate: string } => ({
+  old: `experimental-${name}`,
+  now: 'feature-gates',
+  since: '3.6',
+  isLater: true,
+  gate,
+});
+/** Until every member runs 3.6, the old names serve both versions; 3.7 knows only the new ones. */
+export const renamedIn36: readonly RenamedSetting[] = [
   experimental('bootstrap-defrag-threshold-megabytes'),
   experimental('compaction-batch-limit'),
   experimental('compaction-sleep-interval', 'duration'),
@@ -27,14 +49,42 @@ export const renamedIn36: readonly Renamed[] = [
   experimental('watch-progress-notify-interval', 'duration'),
 ];
 /** Switches that become feature gates. */
-type GatedSetting = { readonly old: string; readonly gate: string };
-export const gatedIn36: readonly GatedSetting[] = [
-  { old: 'experimental-initial-corrupt-check', gate: 'InitialCorruptCheck' },
-  { old: 'experimental-compact-hash-check-enabled', gate: 'CompactHashCheck' },
-  { old: 'experimental-enable-lease-checkpoint', gate: 'LeaseCheckpoint' },
-  { old: 'experimental-enable-lease-checkpoint-persist', gate: 'LeaseCheckpointPersist' },
-  { old: 'experimental-stop-grpc-service-on-defrag', gate: 'StopGRPCServiceOnDefrag' },
-  { old: 'experimental-txn-mode-write-with-shared-buffer', gate: 'TxnModeWriteWithSharedBuffer' },
+export const gatedIn36: readonly (RenamedSetting & { readonly gate: string })[] = [
+  gated('initial-corrupt-check', 'InitialCorruptCheck'),
+  gated('compact-hash-check-enabled', 'CompactHashCheck'),
+  gated('enable-lease-checkpoint', 'LeaseCheckpoint'),
+  gated('enable-lease-checkpoint-persist', 'LeaseCheckpointPersist'),
+  gated('stop-grpc-service-on-defrag', 'StopGRPCServiceOnDefrag'),
+  gated('txn-mode-write-with-shared-buffer', 'TxnModeWriteWithSharedBuffer'),
+];
+export const renamedSettings: readonly RenamedSetting[] = [
+  { old: 'ca-file', now: 'trusted-ca-file', since: '3.4', includes: 'client-cert-auth' },
+  { old: 'peer-ca-file', now: 'peer-trusted-ca-file', since: '3.4', includes: 'peer-client-cert-auth' },
+  { old: 'log-output', now: 'log-outputs', since: '3.4' },
+  { old: 'experimental-backend-bbolt-freelist-type', now: 'backend-bbolt-freelist-type', since: '3.5' },
+  {
+    old: 'experimental-snapshot-catch-up-entries',
+    now: 'experimental-snapshot-catchup-entries',
+    since: '3.6',
+  },
+  ...renamedIn36,
+  ...gatedIn36,
+];
+/** All names of a setting in the versions, without the gates. */
+export const renamesOf = (name: string): string[] => {
+  const names = new Set([name]);
+  // A name that is added here is visited too: a setting can have two renames.
+  for (const one of names)
+    for (const { old, now, gate } of renamedSettings) {
+      if (gate === undefined && old === one) names.add(now);
+      if (gate === undefined && now === one) names.add(old);
+    }
+  return [...names];
+};
+/** The same, with the list of gates for a switch that becomes a gate, and with the switches for the list. */
+export const settingNamesOf = (name: string): string[] => [
+  ...renamesOf(name),
+  ...gatedIn36.flatMap(({ old, now }) => (old === name ? [now] : now === name ? [old] : [])),
 ];
 export const gatesIn36: readonly string[] = [...gatedIn36.map(({ gate }) => gate), 'SetMemberLocalAddr'];
 /** Flags that stop 3.5 at its start, and keys that its file ignores silently. */
@@ -84,73 +134,6 @@ export const refusedValues: readonly RefusedValue[] = [
   },
 ];
 
-/** Flags that servers of 3.2 to 3.6 know; each is an environment variable too: `--data-dir` is ETCD_DATA_DIR. */
-const flags = [
-  ...[
-    'name',
-    'data-dir',
-    'wal-dir',
-    'config-file',
-    'snapshot-count',
-    'heartbeat-interval',
-    'election-timeout',
-  ],
-  ...['listen-peer-urls', 'listen-client-urls', 'listen-client-http-urls', 'listen-metrics-urls'],
-  ...['initial-advertise-peer-urls', 'advertise-client-urls', 'initial-cluster', 'initial-cluster-state'],
-  ...['initial-cluster-token', 'initial-election-tick-advance', 'max-snapshots', 'max-wals', 'cors'],
-  ...['quota-backend-bytes', 'backend-batch-interval', 'backend-batch-limit', 'backend-bbolt-freelist-type'],
-  ...['max-txn-ops', 'max-request-bytes', 'max-concurrent-streams', 'grpc-keepalive-interval'],
-  ...['grpc-keepalive-min-time', 'grpc-keepalive-timeout', 'socket-reuse-address', 'socket-reuse-port'],
-  ...['discovery', 'discovery-fallback', 'discovery-proxy', 'discovery-srv', 'discovery-srv-name'],
-  ...[
-    'strict-reconfig-check',
-    'pre-vote',
-    'enable-v2',
-    'v2-deprecation',
-    'enable-grpc-gateway',
-    'enable-pprof',
-  ],
-  ...['auto-compaction-mode', 'auto-compaction-retention', 'force-new-cluster', 'unsafe-no-fsync', 'metrics'],
-  ...['proxy', 'proxy-dial-timeout', 'proxy-failure-wait', 'proxy-read-timeout', 'proxy-refresh-interval'],
-  ...['proxy-write-timeout', 'raft-read-timeout', 'raft-write-timeout', 'host-whitelist', 'cipher-suites'],
-  ...[
-    'ca-file',
-    'cert-file',
-    'key-file',
-    'client-cert-auth',
-    'client-cert-file',
-    'client-key-file',
-    'client-crl-file',
-  ],
-  ...['client-cert-allowed-hostname', 'trusted-ca-file', 'auto-tls', 'tls-min-version', 'tls-max-version'],
-  ...['peer-ca-file', 'peer-cert-file', 'peer-key-file', 'peer-client-cert-auth', 'peer-client-cert-file'],
-  ...['peer-client-key-file', 'peer-crl-file', 'peer-cert-allowed-cn', 'peer-cert-allowed-hostname'],
-  ...['peer-trusted-ca-file', 'peer-auto-tls', 'self-signed-cert-validity', 'auth-token', 'auth-token-ttl'],
-  ...['bcrypt-cost', 'debug', 'log-level', 'log-output', 'log-outputs', 'log-package-levels', 'logger'],
-  ...['log-format', 'log-rotation-config-json', 'enable-log-rotation', 'feature-gates'],
-  ...['compact-hash-check-time', 'corrupt-check-time', 'compaction-batch-limit', 'compaction-sleep-interval'],
-  ...['downgrade-check-time', 'enable-distributed-tracing', 'distributed-tracing-address', 'memory-mlock'],
-  ...[
-    'distributed-tracing-service-name',
-    'distributed-tracing-instance-id',
-    'distributed-tracing-sampling-rate',
-  ],
-  ...['peer-skip-client-san-verification', 'snapshot-catchup-entries', 'warning-apply-duration'],
-  ...[
-    'warning-unary-request-duration',
-    'watch-progress-notify-interval',
-    'bootstrap-defrag-threshold-megabytes',
-  ],
-  ...['max-learners', 'unsupported-arch'],
-];
-const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
-const known = new Set(flags.map(variableOf));
-/**
- * Determines whether a server reads this variable. Images set other variables, even passwords, which an
- * upgrade does not need.
- */
-export const isServerVariable = (name: string): boolean =>
-  known.has(name) || name.startsWith('ETCD_EXPERIMENTAL_');
 export const FILE_VARIABLE = 'ETCD_CONFIG_FILE';
 /**
  * Returns whether this version reads the configuration file of the variable. 3.4 is the first one, so the
@@ -412,6 +395,118 @@ export const settingNames = (place: Exclude<Place, 'both'>): string[] => [
     serverSettings.filter((one) => one.place === 'both' || one.place === place).map(({ name }) => name),
   ),
 ];
+/** The environment variable of a setting: `--data-dir` is ETCD_DATA_DIR. */
+export const variableOf = (setting: string): string => `ETCD_${setting.toUpperCase().replaceAll('-', '_')}`;
+/** The setting of a variable that starts with ETCD_. */
+export const settingOf = (variable: string): string => variable.slice(5).toLowerCase().replaceAll('_', '-');
+/** Credentials of the discovery, which only the first start of a member uses. */
+const discoveryCredentials = ['discovery-user', 'discovery-password'];
+const serverVariables = new Set(
+  [...settingNames('flag').filter((name) => !discoveryCredentials.includes(name)), 'unsupported-arch'].map(
+    variableOf,
+  ),
+);
+/**
+ * Determines whether a server reads this variable. Images set other variables, even passwords, which an
+ * upgrade does not need.
+ */
+export const isServerVariable = (name: string): boolean =>
+  serverVariables.has(name) || name.startsWith('ETCD_EXPERIMENTAL_');
+
+type Default = string | Readonly<Partial<Record<Minor, string>>>;
+/**
+ * The value of a setting that a start does not contain, as the help of the servers writes it. A setting without
+ * a row is off or empty. A default that changed has the first version of each value.
+ */
+const defaults: Readonly<Record<string, Default>> = {
+  name: 'default',
+  'listen-client-urls': 'http://localhost:2379',
+  'listen-peer-urls': 'http://localhost:2380',
+  'advertise-client-urls': 'http://localhost:2379',
+  'initial-advertise-peer-urls': 'http://localhost:2380',
+  'initial-cluster-state': 'new',
+  'initial-cluster-token': 'etcd-cluster',
+  'initial-election-tick-advance': 'true',
+  'strict-reconfig-check': 'true',
+  'pre-vote': { '3.4': 'false', '3.5': 'true' },
+  'discovery-fallback': { '3.2': 'proxy', '3.6': 'exit' },
+  'snapshot-count': { '3.2': '100000', '3.6': '10000' },
+  'heartbeat-interval': '100',
+  'election-timeout': '1000',
+  'max-snapshots': '5',
+  'max-wals': '5',
+  'quota-backend-bytes': '0',
+  'backend-batch-limit': '0',
+  'backend-bbolt-freelist-type': 'map',
+  'experimental-backend-bbolt-freelist-type': 'array',
+  'max-txn-ops': '128',
+  'max-request-bytes': '1572864',
+  'grpc-keepalive-min-time': '5s',
+  'grpc-keepalive-interval': '2h',
+  'grpc-keepalive-timeout': '20s',
+  'raft-read-timeout': '5s',
+  'raft-write-timeout': '5s',
+  'auto-compaction-mode': 'periodic',
+  'auto-compaction-retention': '0',
+  'enable-v2': { '3.2': 'true', '3.4': 'false' },
+  'v2-deprecation': { '3.5': 'not-yet', '3.6': 'write-only' },
+  'enable-grpc-gateway': 'true',
+  proxy: 'off',
+  'proxy-failure-wait': '5000',
+  'proxy-refresh-interval': '30000',
+  'proxy-dial-timeout': '1000',
+  'proxy-write-timeout': '5000',
+  'proxy-read-timeout': '0',
+  cors: { '3.2': '', '3.4': '*' },
+  'host-whitelist': '*',
+  'auth-token': 'simple',
+  'auth-token-ttl': '300',
+  'bcrypt-cost': '10',
+  'self-signed-cert-validity': '1',
+  'tls-min-version': 'TLS1.2',
+  metrics: 'basic',
+  logger: { '3.4': 'capnslog', '3.5': 'zap' },
+  'log-level': 'info',
+  'log-output': 'default',
+  'log-outputs': 'default',
+  'experimental-corrupt-check-time': '0s',
+  'experimental-compact-hash-check-time': '1m',
+  'experimental-compaction-batch-limit': '1000',
+  'experimental-compaction-sleep-interval': '10ms',
+  'experimental-distributed-tracing-address': 'localhost:4317',
+  'experimental-distributed-tracing-service-name': 'etcd',
+  'experimental-distributed-tracing-sampling-rate': '0',
+  'experimental-txn-mode-write-with-shared-buffer': 'true',
+  'experimental-warning-apply-duration': '100ms',
+  'experimental-watch-progress-notify-interval': '10m',
+};
+/** The default of this version. A setting with a new name keeps its default. */
+export const defaultOf = (name: string, minor: Minor): string => {
+  const row = defaults[name] ?? defaults[renamedIn36.find(({ now: new36 }) => new36 === name)?.old ?? ''];
+  if (typeof row === 'string') return row;
+  const isSwitch = serverSettings.some((one) => one.name === name && one.kind === 'switch');
+  const value = Object.entries(row ?? {}).findLast(([since]) => compareVersions(since, minor) <= 0)?.[1];
+  return value ?? (isSwitch ? 'false' : '');
+};
+/** The bytes of a quota whose value is 0, in every version. */
+export const defaultQuota = 2 * 1024 ** 3;
+/** Converts a duration such as `1m30s` to nanoseconds. Undefined if the text is not a duration. */
+export const nanosecondsOf = (text: string): number | undefined => {
+  const units = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
+  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h)){1,100}$/.test(text)) return undefined;
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)];
+  return Math.round(
+    parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit as keyof typeof units], 0),
+  );
+};
+/** Returns whether a start with this value of a setting works like a start without the setting. */
+export const isDefaultValue = (name: string, value: unknown, minor: Minor): boolean => {
+  const [text, usual] = [String(value ?? ''), defaultOf(name, minor)];
+  if (text === '' || text === usual) return true;
+  if (name === 'quota-backend-bytes') return Number(text) === defaultQuota;
+  const nanoseconds = nanosecondsOf(usual);
+  return nanoseconds !== undefined && nanoseconds === (nanosecondsOf(text) ?? Number(text));
+};
 /** Values that a version accepts for a setting; all others stop the server, as a flag or a variable and in the file. */
 type ChoiceRule = {
   readonly name: string;
@@ -443,26 +538,6 @@ export const choiceRules: readonly ChoiceRule[] = [
     values: ['not-yet', 'write-only', 'write-only-drop-data', 'write-only-skip-check', 'gone'],
     isFlagOnly: true,
   },
-];
-const notesOfVersion: Readonly<Partial<Record<Minor, readonly string[]>>> = {
-  '3.3': [
-    'gRPC server logs are off by default; the debug setting turns them on',
-    'container images of 3.3 are published in another registry: check new_image',
-  ],
-  '3.4': ['clients that call the gateway under /v3beta keep working; /v3alpha returns 404'],
-  '3.5': ['the logger is zap: log lines are JSON, so filters for the old text format no longer match'],
-  '3.6': ['3.6 has no v2 interface and does not start with v2 data'],
-};
-/** The text of the warnings is known for 3.2 and 3.3. Later versions write the same facts in other words. */
-const newerMemberLines = (to: Minor): string =>
-  to === '3.3'
-    ? 'warnings "the local etcd version … is not up-to-date" and "member … has a higher version"'
-    : 'warnings that other members have another version';
-/** Notes for operators about an upgrade that no check of a member can cover (spec/store#procedure-1, spec/store#states-2). */
-export const upgradeNotes = (to: Minor): readonly string[] => [
-  'test services that depend on the store against the new version in a staging environment first',
-  `until all members run ${to}, members log ${newerMemberLines(to)}; these lines are expected`,
-  ...(notesOfVersion[to] ?? []),
 ];
 const suitesBefore13: readonly string[] = [
   ...['RC4_128_SHA', '3DES_EDE_CBC_SHA', 'AES_128_CBC_SHA', 'AES_256_CBC_SHA', 'AES_128_CBC_SHA256'].flatMap(

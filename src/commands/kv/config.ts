@@ -202,7 +202,7 @@ export const configLint = defineCommand({
   ],
   run: async (context, values) => {
     const [{ upgradeNotes }, { lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
-      import('../../api-specs/etcd/server-settings.ts'),
+      import('../../kv/upgrade/present/plan-text.ts'),
       import('../../kv/upgrade/configuration/migrate.ts'),
       import('../../kv/upgrade/configuration/configuration.ts'),
       import('../../core/shell.ts'),

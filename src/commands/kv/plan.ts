@@ -124,7 +124,7 @@ export const check = defineCommand({
     const { name } = opened.cluster;
     const { from, to } = wayOf({ observation, cluster: opened.cluster, options });
     const way = { cluster: name, ...(from && { from }), ...(to && { to }) };
-    const { upgradeNotes } = await import('../../api-specs/etcd/server-settings.ts');
+    const { upgradeNotes } = await import('../../kv/upgrade/present/plan-text.ts');
     const notes = done === undefined && to !== undefined ? upgradeNotes(to) : [];
     const already = done === undefined ? {} : arrivedData(prepared, done.to, isGood);
     const data = {

@@ -525,10 +525,9 @@ export const shownPlan = async (
   plan: Plan,
   stream: 'stdout' | 'stderr',
 ): Promise<string> => {
-  const { planText } = await import('../../kv/upgrade/present/plan-text.ts');
+  const { planText, upgradeNotes } = await import('../../kv/upgrade/present/plan-text.ts');
   const columns = columnsOf(context.host.terminal[stream]);
   const tookMs = await earlierMs(context, plan.cluster);
-  const { upgradeNotes } = await import('../../api-specs/etcd/server-settings.ts');
   // spec/store#procedure-1: the tasks of the operator, listed in the plan.
   const notes = stream === 'stdout' && crosses(plan) ? upgradeNotes(plan.to) : [];
   return [

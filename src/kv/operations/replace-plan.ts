@@ -1,5 +1,5 @@
 import { type Advice, after, next, adviceText } from '../../core/next.ts';
-import { FILE_VARIABLE, findServerFile } from '../../api-specs/etcd/server-settings.ts';
+import { FILE_VARIABLE, findServerFile, variableOf } from '../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { holdText } from '../engine/locks.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
@@ -26,7 +26,6 @@ export const joinSettings = (initialCluster: string): JoinSettings => ({
   'initial-cluster': initialCluster,
   'initial-cluster-state': 'existing',
 });
-const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
 const wordsOf = (member: MemberSpec, which: Which): readonly string[] | undefined =>
   argvOf(member[`${which}_command`], member[`${which}_binary`]);
 /** Returns the arguments with this flag: replaced in either form if it exists, appended otherwise. */

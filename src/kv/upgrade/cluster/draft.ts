@@ -5,6 +5,7 @@ import {
   findServerFile,
   isPathVariable,
   isServerVariable,
+  variableOf,
 } from '../../../api-specs/etcd/server-settings.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import {
@@ -102,8 +103,7 @@ const settingsOf = async (
   const flags = flagsOf(argv.slice(1));
   const variable = env[FILE_VARIABLE] ?? '';
   const given = findServerFile(flags, variable, variable === '' ? undefined : await requestMinor());
-  if (given === undefined)
-    return { get: (key) => flags.get(key) ?? env[`ETCD_${key.toUpperCase().replaceAll('-', '_')}`] };
+  if (given === undefined) return { get: (key) => flags.get(key) ?? env[variableOf(key)] };
   const config_file = resolve(cwd, given);
   const text = await host.files.read(config_file).catch(() => undefined);
   const read = text === undefined ? { broken: 'not there' } : await parseConfig(text);

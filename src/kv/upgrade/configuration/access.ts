@@ -1,5 +1,11 @@
 import { type Advice, after } from '../../../core/next.ts';
-import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
+import {
+  FILE_VARIABLE,
+  findServerFile,
+  defaultOf,
+  renamedSettings,
+  variableOf,
+} from '../../../api-specs/etcd/server-settings.ts';
 import {
   previousMinor,
   rowOf,
@@ -93,10 +99,8 @@ const opens = (key: string): string => {
 };
 const instead = (key: string): string => {
   if (!/(^|[.-])ca-file$/.test(key)) return 'remove it, or write it where the version reads it';
-  const [ca, auth] = isPeer(key)
-    ? ['peer-trusted-ca-file', 'peer-client-cert-auth']
-    : ['trusted-ca-file', 'client-cert-auth'];
-  return `${ca} with the same file, and ${auth}: true (every version from 3.2 on reads both)`;
+  const pair = trustedPairs.find(({ ca }) => isPeer(ca) === isPeer(key));
+  return `${pair?.ca} with the same file, and ${pair?.auth}: true (every version from 3.2 on reads both)`;
 };
 const insteadInSection = (section: Section, key: string): Advice =>
   key === 'ca-file' || key.endsWith('-ca-file') || key.endsWith('client-cert-auth')
@@ -242,10 +246,10 @@ export const accessInFile = (file: Settings, versions: Versions): ConfigFinding[
   ...topFindings(file, versions),
 ];
 
-const trustedPairs = [
-  { ca: 'trusted-ca-file', old: 'ca-file', auth: 'client-cert-auth', who: 'clients' },
-  { ca: 'peer-trusted-ca-file', old: 'peer-ca-file', auth: 'peer-client-cert-auth', who: 'peers' },
-] as const;
+/** The CA of clients and of peers, with the name that also required a certificate. */
+const trustedPairs = renamedSettings.flatMap(({ old, now: ca, includes: auth }) =>
+  auth === undefined ? [] : [{ ca, old, auth, who: isPeer(ca) ? 'peers' : 'clients' } as const],
+);
 
 type Given = {
   readonly has: (key: string) => boolean;
@@ -287,7 +291,6 @@ export const accessInFlags = (
   return isFile ? found.filter(({ message }) => message.startsWith('is not known')) : found;
 };
 
-const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
 /** Returns the same findings for a server's environment. Pure. */
 export const accessInEnvironment = (
   env: Readonly<Record<string, string>>,
@@ -341,14 +344,10 @@ const requestsCertificate = (who: Party, read: Reading, minor: Minor | undefined
     (access?.trustedCaRequires === true && isSet(get('trusted-ca-file')))
   );
 };
-/** A server without the setting listens there. The other listeners have no default. */
-const defaultUrls: Readonly<Record<string, string>> = {
-  'listen-client-urls': 'http://localhost:2379',
-  'listen-peer-urls': 'http://localhost:2380',
-};
+/** The URLs of a listener. The default URLs are equal in every version. */
 const urlsOf = (key: string, read: Reading): string[] => {
   const value = read(key);
-  const text = typeof value === 'string' && value.trim() !== '' ? value : (defaultUrls[key] ?? '');
+  const text = typeof value === 'string' && value.trim() !== '' ? value : defaultOf(key, '3.3');
   return text
     .split(',')
     .map((url) => url.trim())

@@ -1,4 +1,11 @@
-import { FILE_VARIABLE, findServerFile, refusedValues } from '../../../api-specs/etcd/server-settings.ts';
+import {
+  FILE_VARIABLE,
+  findServerFile,
+  refusedValues,
+  settingOf,
+  variableOf,
+  renamedSettings,
+} from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { goTags, hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
@@ -17,6 +24,7 @@ import {
 } from './settings-36.ts';
 import {
   earlierFindings,
+  newNameOf,
   normalizeKeys,
   parseWords,
   strayFindings,
@@ -135,6 +143,16 @@ const logFindings = (file: Settings, to: Minor): ConfigFinding[] => {
       : 'is ignored from 3.5 on';
   return [...asList, finding(isStop ? 'fail' : 'warn', 'log-output', message, 'log-outputs: [...]', true)];
 };
+/** A key whose name changed, and of which this version reads only the new name. Other functions judge log outputs and access. */
+const renamedFindings = (file: Settings, to: Minor): ConfigFinding[] =>
+  renamedSettings
+    .filter(({ old, includes }) => old !== 'log-output' && includes === undefined)
+    .flatMap(({ old, now }) => {
+      if (file[old] === undefined || file[old] === null || newNameOf(old, to, 'file') !== now) return [];
+      const isFree = file[now] === undefined;
+      const message = `is called ${now} in ${to}: the server ignores the old name`;
+      return [finding('warn', old, message, isFree ? now : 'leave it out', isFree ? true : undefined)];
+    });
 export const GATEWAY = 'enable-grpc-gateway';
 /**
  * spec/store#interfaces: without this setting, clients that use the gateway would get status 404 from every
@@ -170,6 +188,7 @@ export const lintFile = (given: Settings, to: Minor, from?: Minor): ConfigFindin
     ...compaction,
     ...logFindings(file, to),
     ...gatewayFindings(file, to),
+    ...renamedFindings(file, to).filter(isRead),
     ...typeFindings(file, to).filter(isRead),
     ...valuesInFile(file, to).filter(isRead),
     ...removed,
@@ -214,7 +233,7 @@ export const settingsOf = (env: Readonly<Record<string, string>>): Map<string, s
   new Map(
     Object.entries(env)
       .filter(([name, value]) => name.startsWith('ETCD_') && value !== '')
-      .map(([name, value]) => [name.slice(5).toLowerCase().replaceAll('_', '-'), value]),
+      .map(([name, value]) => [settingOf(name), value]),
   );
 /** The start of a server, as far as it was read. `file`: the content of the configuration file that it reads. */
 export type KnownStart = Pick<ServerStart, 'words' | 'env'> & {
@@ -277,15 +296,6 @@ export const lintFlags = (
     .filter(({ key }) => flags.has(key))
     .map(({ flag, instead }) =>
       finding('fail', flag, `is not known from ${to} on: the server would not start`, instead),
-    );
-  if ((to === '3.5' || to === '3.6') && flags.has('log-output'))
-    found.push(
-      finding(
-        'fail',
-        '--log-output',
-        'is not known from 3.5 on: the server would not start',
-        '--log-outputs',
-      ),
     );
   found.push(
     ...accessInFlags(flags, env, { from, to }),
@@ -413,7 +423,6 @@ export const readServerFile = async (
   });
 };
 
-const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
 /** Versions that exit if a flag and a variable set the same setting (seen on real servers). */
 const refusesBoth: readonly Minor[] = ['3.4', '3.5', '3.6'];
 /**

@@ -1,10 +1,13 @@
 import {
   durationsInFile,
   gatedIn36,
-  renamedIn36,
   FILE_VARIABLE,
   findServerFile,
   readsFileOfVariable,
+  nanosecondsOf,
+  variableOf,
+  renamedSettings,
+  settingNames,
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions, proxyFlags } from '../../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../../core/file-name.ts';
@@ -25,7 +28,7 @@ import {
   lintEnvironment,
   lintFlags,
 } from './configuration.ts';
-import { GATES, MODE, RETENTION, nanosecondsOf } from './settings-36.ts';
+import { GATES, MODE, RETENTION } from './settings-36.ts';
 import { changedDefaults, parseWords, unknownKeys, unknownVariables } from './values.ts';
 
 type Document = {
@@ -62,15 +65,11 @@ const gateInstead = (document: Document, old: string, gate: string): string[] =>
   return [`${old}: ${on} → ${GATES}: ${gate}=${on}`];
 };
 const ruleFor = (key: string) => ({
-  renamed: renamedIn36.find(({ old }) => old === key),
+  renamed: renamedSettings.find(({ old, gate }) => old === key && gate === undefined),
   gated: gatedIn36.find(({ old }) => old === key),
 });
-const isSetting36 = (key: string): boolean => {
-  const { renamed, gated } = ruleFor(key);
-  return renamed !== undefined || gated !== undefined || key === GATES || durationsInFile.includes(key);
-};
-/** Changes one setting to the form of 3.6. Returns a description of the change for the user. */
-const fixSetting36 = (document: Document, file: Settings, key: string): string[] => {
+/** Changes the name of one setting, or the form of its value. Returns a description of the change for the user. */
+const fixNamed = (document: Document, file: Settings, key: string): string[] => {
   const node = document.get(key, true) as { value?: unknown; type?: string } | undefined;
   if (durationsInFile.includes(key) && typeof node?.value === 'string') {
     const was = node.value;
@@ -157,7 +156,10 @@ const fix = (document: MigrateDocument, file: Settings, key: string): string[] =
   if (key === RETENTION) return fixRetention(document, file);
   const ca = caFileIn(key);
   if (ca !== undefined) return fixCaFile(document, key, ca.section, ca.isTop);
-  if (isSetting36(key)) return fixSetting36(document, file, key);
+  if (key === 'log-output') {
+    renameToList(document.contents, key, [file[key]].flat(), document);
+    return [`${key} → log-outputs`];
+  }
   if (key === 'logger') {
     document.set('logger', 'zap');
     return [`logger: ${String(file['logger'])} → zap`];
@@ -166,8 +168,7 @@ const fix = (document: MigrateDocument, file: Settings, key: string): string[] =
     document.set(GATEWAY, true);
     return [`${GATEWAY}: true added`];
   }
-  renameToList(document.contents, key, [file[key]].flat(), document);
-  return [`${key} → log-outputs`];
+  return fixNamed(document, file, key);
 };
 const refuseRepeats = (repeated: RepeatedKey, named: string, to: Minor): never => {
   const { message, hint } = repeatText(repeated);
@@ -324,13 +325,6 @@ const rename = (to: string, add?: readonly [string, string]) => (): Edit => ({
 const remove = (why: string) => (): Edit => ({ kind: 'remove', why });
 const isTrue = (value: string): boolean => /^(1|t|true)$/i.test(value);
 const rules: readonly Rule[] = [
-  { name: 'ca-file', since: '3.4', edit: rename('trusted-ca-file', ['client-cert-auth', 'true']) },
-  {
-    name: 'peer-ca-file',
-    since: '3.4',
-    edit: rename('peer-trusted-ca-file', ['peer-client-cert-auth', 'true']),
-  },
-  { name: 'log-output', since: '3.4', edit: rename('log-outputs') },
   {
     name: 'debug',
     since: '3.5',
@@ -345,18 +339,18 @@ const rules: readonly Rule[] = [
     since: '3.5',
     edit: (value) => (value === 'capnslog' ? { kind: 'rename', to: 'logger', value: 'zap' } : undefined),
   },
-  {
-    name: 'experimental-backend-bbolt-freelist-type',
-    since: '3.5',
-    edit: rename('backend-bbolt-freelist-type'),
-  },
   ...['enable-v2', 'experimental-enable-v2v3'].map(
     (name): Rule => ({ name, since: '3.6', edit: remove('3.6 has no v2 interface') }),
   ),
   ...proxyFlags.map(
     (name): Rule => ({ name, since: '3.6', edit: remove('the grpc-proxy is a separate program') }),
   ),
-  ...renamedIn36.map(({ old, now }): Rule => ({ name: old, since: '3.6', isLater: true, edit: rename(now) })),
+  ...renamedSettings
+    .filter(({ old, gate }) => gate === undefined && settingNames('flag').includes(old))
+    .map(({ old, now, includes, ...row }): Rule => {
+      const edit = rename(now, includes === undefined ? undefined : [includes, 'true']);
+      return { name: old, since: row.since, ...(row.isLater === true ? { isLater: true } : {}), edit };
+    }),
 ];
 /**
  * Replaces switches by feature gates. The gates are one setting, so the first line contains all of them and
@@ -385,7 +379,6 @@ const gateEdits = (
         ...edits,
       ];
 };
-const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
 type Place = {
   readonly display: (name: string) => string;
   readonly pattern: (name: string, value: string) => RegExp;

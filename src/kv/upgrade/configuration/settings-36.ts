@@ -108,16 +108,6 @@ export const GATES = 'feature-gates';
 const isSince36 = (to: Minor): boolean => compareVersions(to, '3.6') >= 0;
 const isThere = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** Converts a duration such as `1m30s` to nanoseconds. Undefined if the text is not a duration. */
-export const nanosecondsOf = (text: string): number | undefined => {
-  const units = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
-  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h)){1,100}$/.test(text)) return undefined;
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)];
-  return Math.round(
-    parts.reduce((sum, [, count, unit]) => sum + Number(count) * units[unit as keyof typeof units], 0),
-  );
-};
-
 /** Returns the feature gates that a text `A=true,B=false` sets. */
 const gatesIn = (text: string): string[] =>
   text

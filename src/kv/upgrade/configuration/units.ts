@@ -1,4 +1,4 @@
-import { settingNames } from '../../../api-specs/etcd/server-settings.ts';
+import { settingNames, variableOf } from '../../../api-specs/etcd/server-settings.ts';
 import { wordsOf } from '../../../core/shell.ts';
 import { type Origin, type SourceReader, originsIn } from './configuration.ts';
 import {
@@ -286,9 +286,7 @@ const flagOrigins = (
       if (env[variable]?.includes(name) === true) found.set(`--${name}`, origin);
   return found;
 };
-const variableNames = new Set(
-  settingNames('flag').map((name) => `ETCD_${name.toUpperCase().replaceAll('-', '_')}`),
-);
+const variableNames = new Set(settingNames('flag').map(variableOf));
 /** Variables that the command line only inserts: they are no settings. The server also reads a known name itself. */
 const insertedOnly = (lines: readonly Line[]): string[] =>
   lines

@@ -9,15 +9,18 @@ import {
   settingNames,
   type ServerSetting,
   type SettingKind,
+  settingOf,
+  variableOf,
+  defaultOf,
+  nanosecondsOf,
+  renamesOf,
 } from '../../../api-specs/etcd/server-settings.ts';
-import { compareVersions, type Minor, versionRows } from '../../../api-specs/etcd/versions.ts';
+import { compareVersions, type Minor, previousMinor, versionRows } from '../../../api-specs/etcd/versions.ts';
 import { nearest } from '../../../core/text.ts';
 import { type ConfigFinding, finding } from './access.ts';
-import { nanosecondsOf } from './settings-36.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
 const minors = versionRows.map(({ minor }) => minor);
-const variableOf = (key: string): string => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
 /** Settings with separate rules (retention, log outputs, feature gates). */
 const hasOwnRules = new Set(['auto-compaction-retention', 'log-output', 'log-outputs', 'feature-gates']);
 const stops = 'the server would not start';
@@ -255,14 +258,11 @@ const choiceFindings = (named: Named, to: Minor): ConfigFinding[] =>
 const numberIn = (value: string | undefined, or: number): number =>
   value === undefined || value === '' || Number.isNaN(Number(value)) ? or : Number(value);
 /** Checks the rules of the servers for the two timers of the consensus. */
-const timerFindings = ({ keys, get, display }: Named): ConfigFinding[] => {
+const timerFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] => {
   const names = ['heartbeat-interval', 'election-timeout'];
   const key = names.find((name) => keys.includes(name));
   if (key === undefined) return [];
-  const [heartbeat, election] = [
-    numberIn(get('heartbeat-interval'), 100),
-    numberIn(get('election-timeout'), 1000),
-  ];
+  const [heartbeat = 0, election = 0] = names.map((name) => numberIn(get(name), Number(defaultOf(name, to))));
   const isGood = heartbeat > 0 && election > 0 && election >= 5 * heartbeat && election <= 50_000;
   return isGood
     ? []
@@ -289,7 +289,7 @@ const checkTimeFindings = ({ keys, get, display }: Named, to: Minor): ConfigFind
 const compactionFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] => {
   const [mode, retention] = ['auto-compaction-mode', 'auto-compaction-retention'];
   if (to === '3.2') return [];
-  const [kind, value] = [get(mode) ?? 'periodic', get(retention)];
+  const [kind, value] = [get(mode) ?? defaultOf(mode, to), get(retention)];
   if (keys.includes(mode) && !['', 'periodic', 'revision'].includes(kind))
     return [finding('fail', display(mode), `is "${kind}": ${stops}`, 'write periodic or revision')];
   return kind === 'revision' && value !== undefined && nanosecondsOf(value) !== undefined
@@ -371,7 +371,7 @@ const outputFindings = ({ get, display, isFile }: Named, to: Minor, logger?: str
   ];
   const other = places.find((place) => !streams.includes(place));
   const isStreamOnly =
-    to === '3.3' || (to === '3.4' && (get('logger') ?? logger ?? 'capnslog') === 'capnslog');
+    to === '3.3' || (to === '3.4' && (get('logger') ?? logger ?? defaultOf('logger', to)) === 'capnslog');
   const zap = isFile ? 'logger: zap' : `${display('logger')}=zap`;
   const hint =
     to === '3.3' ? 'write default, stderr or stdout' : `set ${zap}, or write default, stderr or stdout`;
@@ -425,7 +425,7 @@ const commonFindings = (named: Named, to: Minor, place: 'flag' | 'file'): Config
   ...urlFindings(named, to, place),
   ...tokenFindings(named),
   ...choiceFindings(named, to),
-  ...timerFindings(named),
+  ...timerFindings(named, to),
   ...checkTimeFindings(named, to),
 ];
 const textOf = (value: unknown): string | undefined =>
@@ -445,8 +445,8 @@ export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
   const get = (key: string): string | undefined => (key === 'log-outputs' ? places : named.get(key));
   const effective: Effective = {
     isOn: (key) => file[key] === true,
-    places: places?.split(',') ?? (Array.isArray(outputs ?? []) ? ['default'] : undefined),
-    logger: textOf(file['logger'] ?? 'capnslog'),
+    places: places?.split(',') ?? (Array.isArray(outputs ?? []) ? [defaultOf('log-outputs', to)] : undefined),
+    logger: textOf(file['logger'] ?? defaultOf('logger', to)),
   };
   const has = (key: string): boolean => {
     const section = file[key.startsWith('peer-') ? 'peer-transport-security' : 'client-transport-security'];
@@ -500,19 +500,19 @@ const exclusiveFindings = ({ keys, get, display }: Named, to: Minor): ConfigFind
     : [];
 type Given = ReadonlyMap<string, string>;
 /** What the server uses, after flags win over variables. An unknown value stays undefined. */
-const effectiveOf = (first: Given, second: Given): Effective => {
-  const usedValue = (key: string, or: string): string | undefined => {
-    const value = first.get(key) ?? second.get(key) ?? or;
+const effectiveOf = (first: Given, second: Given, to: Minor): Effective => {
+  const usedValue = (key: string): string | undefined => {
+    const value = first.get(key) ?? second.get(key) ?? defaultOf(key, to);
     return isUnknown(value) ? undefined : value;
   };
   const isOn = (key: string): boolean | undefined => {
-    const value = usedValue(key, 'false');
+    const value = usedValue(key);
     return value === undefined ? undefined : isTrue.test(value);
   };
   return {
     isOn,
-    places: usedValue('log-outputs', 'default')?.split(','),
-    logger: usedValue('logger', 'capnslog'),
+    places: usedValue('log-outputs')?.split(','),
+    logger: usedValue('logger'),
   };
 };
 /** Values of flags or variables that the version `to` rejects. With a configuration file the server parses flags, but does not use them. Pure. */
@@ -533,7 +533,7 @@ export const valuesGiven = (
     isFile: false,
   };
   const [first, second] = how.isVariable ? [how.beside, given] : [given, how.beside];
-  const effective = effectiveOf(first, second);
+  const effective = effectiveOf(first, second, to);
   const forms = formFindings(named, to);
   const isParsed = ({ key }: ConfigFinding): boolean => !forms.some((one) => one.key === key);
   const has = (key: string): boolean => {
@@ -592,6 +592,11 @@ const readersOf = (name: string, place: 'flag' | 'file'): string => {
   const read = listReaders(name, place, minors);
   return read.length === 0 ? '' : `${read[0]}${read.length === 1 ? '' : ` to ${read.at(-1)}`}`;
 };
+/** The name by which this version reads a setting whose name changed. */
+export const newNameOf = (name: string, to: Minor, place: 'flag' | 'file'): string | undefined =>
+  findSetting(name, to, place) === undefined
+    ? renamesOf(name).find((one) => one !== name && findSetting(one, to, place) !== undefined)
+    : undefined;
 /** A name that the version does not read: another version knows it, or it is similar to a known name. */
 const unknownName = (
   level: ConfigFinding['level'],
@@ -602,13 +607,11 @@ const unknownName = (
 ): ConfigFinding => {
   const effect = level === 'fail' ? stops : 'the server ignores it';
   const readers = readersOf(name, place);
-  if (readers !== '')
-    return finding(
-      level,
-      display(name),
-      `is a setting of ${readers}, not of ${to}: ${effect}`,
-      'leave it out',
-    );
+  if (readers !== '') {
+    const now = newNameOf(name, to, place);
+    const hint = now === undefined ? 'leave it out' : display(now);
+    return finding(level, display(name), `is a setting of ${readers}, not of ${to}: ${effect}`, hint);
+  }
   const close = nearest(name, settingNames(place));
   return finding(
     level,
@@ -647,7 +650,7 @@ export const unknownKeys = (file: Settings, to: Minor): ConfigFinding[] =>
 export const unknownVariables = (env: Readonly<Record<string, string>>, to: Minor): ConfigFinding[] =>
   Object.keys(env)
     .filter((name) => name.startsWith('ETCD_'))
-    .map((name) => name.slice(5).toLowerCase().replaceAll('_', '-'))
+    .map((name) => settingOf(name))
     .filter((name) => findSetting(name, to, 'flag') === undefined)
     .map((name) => unknownName('warn', variableOf, name, to, 'flag'));
 /** Flags that stop the version `to`, because it does not define them. Pure. */
@@ -723,15 +726,21 @@ export const strayFindings = (words: readonly string[]): ConfigFinding[] => {
     );
 };
 
-/** Defaults that changed: which web pages may read responses of the gateway. Pure. */
-export const changedDefaults = (isSet: (key: string) => boolean, to: Minor, from?: Minor): ConfigFinding[] =>
-  to === '3.4' && (from === undefined || compareVersions(from, '3.4') < 0) && !isSet('cors')
-    ? [
+/** The default that opens a member when it changes: which web pages may read responses of the gateway. Pure. */
+export const changedDefaults = (
+  isSet: (key: string) => boolean,
+  to: Minor,
+  from?: Minor,
+): ConfigFinding[] => {
+  const [before, now] = [defaultOf('cors', from ?? previousMinor(to) ?? to), defaultOf('cors', to)];
+  return before === now || isSet('cors')
+    ? []
+    : [
         finding(
           'warn',
           'cors',
-          'is not set: from 3.4 on the default is *, so web pages of every origin can call the JSON gateway',
+          `is not set: from ${to} on the default is ${now}, so web pages of every origin can call the JSON gateway`,
           'set cors to the origins that need it, for example https://console.example.com:443',
         ),
-      ]
-    : [];
+      ];
+};

@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 import {
   FILE_VARIABLE,
   findSetting,
-  gatedIn36,
-  renamedIn36,
+  isDefaultValue,
   settingNames,
+  settingNamesOf,
 } from '../../../api-specs/etcd/server-settings.ts';
-import { compareVersions, type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
+import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
 import { cutText } from '../../../core/problem.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
 import { unlistedParts } from '../../../core/runnable-words.ts';
@@ -29,7 +29,6 @@ import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { droppedAccess, type NextStart } from '../configuration/access.ts';
 import { changedDefaults, normalizeKeys } from '../configuration/values.ts';
-import { defaultQuota } from '../observe/see-member.ts';
 import { guard, type Guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 
 type MemberHost = MemberStatus['host'];
@@ -407,51 +406,6 @@ const isBootstrap = (flag: string): boolean =>
   flag === 'force-new-cluster' ||
   flag.startsWith('discovery') ||
   (flag.startsWith('initial-') && flag !== 'initial-election-tick-advance');
-const onByDefault = ['strict-reconfig-check', 'enable-grpc-gateway', 'initial-election-tick-advance'];
-const isOnByDefault = (flag: string, to: Minor): boolean =>
-  onByDefault.includes(flag) || (flag === 'pre-vote' && compareVersions(to, '3.5') >= 0);
-/** Values that have the same effect as a start without the setting. */
-const sameAsDefault: Readonly<Record<string, readonly string[]>> = {
-  'listen-client-urls': ['http://localhost:2379'],
-  'listen-peer-urls': ['http://localhost:2380'],
-  'advertise-client-urls': ['http://localhost:2379'],
-  'quota-backend-bytes': ['0', `${defaultQuota}`],
-  'auth-token': ['simple'],
-  'host-whitelist': ['*'],
-  'tls-min-version': ['TLS1.2'],
-  'heartbeat-interval': ['100'],
-  'election-timeout': ['1000'],
-  'max-snapshots': ['5'],
-  'max-wals': ['5'],
-  'auto-compaction-mode': ['periodic'],
-  'auto-compaction-retention': ['0'],
-  'log-output': ['default'],
-  'log-outputs': ['default'],
-  proxy: ['off'],
-  'proxy-failure-wait': ['5000'],
-  'proxy-refresh-interval': ['30000'],
-  'proxy-dial-timeout': ['1000'],
-  'proxy-write-timeout': ['5000'],
-  'proxy-read-timeout': ['0'],
-};
-const isDefault = (flag: string, value: unknown, to: Minor): boolean =>
-  typeof value === 'boolean'
-    ? value === isOnByDefault(flag, to)
-    : ['', ...(sameAsDefault[flag] ?? [])].includes(String(value ?? ''));
-const renames: readonly (readonly [string, string])[] = [
-  ...renamedIn36.map(({ old, now }) => [old, now] as const),
-  ...gatedIn36.map(({ old }) => [old, 'feature-gates'] as const),
-  ['log-output', 'log-outputs'],
-  ['ca-file', 'trusted-ca-file'],
-  ['peer-ca-file', 'peer-trusted-ca-file'],
-  ['experimental-backend-bbolt-freelist-type', 'backend-bbolt-freelist-type'],
-  ['experimental-snapshot-catch-up-entries', 'experimental-snapshot-catchup-entries'],
-];
-/** The names of a setting in all versions. */
-const namesOf = (flag: string): string[] => [
-  flag,
-  ...renames.filter((pair) => pair.includes(flag)).flatMap((pair) => pair.filter((one) => one !== flag)),
-];
 const flagPrefixes: Readonly<Record<string, string>> = {
   'client-transport-security': '',
   'peer-transport-security': 'peer-',
@@ -474,8 +428,8 @@ const flagsInFile = (file: NonNullable<HostFacts['config']>): (readonly [flag: s
 /** The settings of a file that the next start does not have. A setting that `to` does not read is not lost by the start. */
 const listLost = (file: NonNullable<HostFacts['config']>, next: NextStart, to: Minor): string[] =>
   flagsInFile(file).flatMap(([flag, value]) => {
-    if (isDefault(flag, value, to) || isBootstrap(flag)) return [];
-    const names = namesOf(flag);
+    if (isDefaultValue(flag, value, to) || isBootstrap(flag)) return [];
+    const names = settingNamesOf(flag);
     const isRead = isVital(flag) || names.some((name) => findSetting(name, to, 'flag') !== undefined);
     return isRead && names.every((name) => next.read(name) === undefined) ? [flag] : [];
   });

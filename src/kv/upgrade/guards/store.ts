@@ -1,3 +1,4 @@
+import { defaultOf, defaultQuota } from '../../../api-specs/etcd/server-settings.ts';
 import { type Advice, after, next } from '../../../core/next.ts';
 import { compareVersions, type Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
@@ -6,7 +7,7 @@ import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from
 import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
 import { compareHashes, contradictions } from '../observe/observe.ts';
-import { bytesOfQuota, defaultQuota, quotaFor } from '../observe/see-member.ts';
+import { bytesOfQuota, quotaFor } from '../observe/see-member.ts';
 import { isStartedByPlan, isStartedHere, readNextStart } from './configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
@@ -354,7 +355,7 @@ const revokeWarning = {
 /** The value of `auth-token` with which a member runs; undefined if its configuration was not read. */
 const tokenOf = (spec: MemberSpec | undefined, seen: MemberStatus): string | undefined => {
   const read = readSettings(runningStart(spec, seen));
-  return read === undefined ? undefined : String(read('auth-token') ?? 'simple');
+  return read === undefined ? undefined : String(read('auth-token') ?? defaultOf('auth-token', '3.3'));
 };
 /** A member keeps simple tokens in its memory. Signed tokens are valid on every member, and a certificate needs no token. */
 const warnAboutTokens = (

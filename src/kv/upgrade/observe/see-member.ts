@@ -1,3 +1,4 @@
+import { defaultQuota } from '../../../api-specs/etcd/server-settings.ts';
 import { compareVersions, minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
@@ -126,8 +127,6 @@ export const seeMember = async (
   };
 };
 
-/** The quota of a server without an explicit value. */
-export const defaultQuota = 2 * 1024 ** 3;
 /** The value of a quota without a limit, as the servers write it. */
 const unlimitedQuota = -1;
 /** The number of bytes that a quota permits. Pure. */

@@ -1,4 +1,4 @@
-import { rowOf } from '../../../api-specs/etcd/versions.ts';
+import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { durationText, sizeText } from '../../../core/format.ts';
 import { cutToWidth } from '../../../core/problem.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
@@ -242,3 +242,24 @@ export const planSummary = (
 /** Lines that a question and its prompt need on a terminal. Pure. */
 export const questionRows = (question: string, columns: number): number =>
   wrap(question, columns - 2, '  ').split('\n').length + 2;
+
+const notesOfVersion: Readonly<Partial<Record<Minor, readonly string[]>>> = {
+  '3.3': [
+    'gRPC server logs are off by default; the debug setting turns them on',
+    'container images of 3.3 are published in another registry: check new_image',
+  ],
+  '3.4': ['clients that call the gateway under /v3beta keep working; /v3alpha returns 404'],
+  '3.5': ['the logger is zap: log lines are JSON, so filters for the old text format no longer match'],
+  '3.6': ['3.6 has no v2 interface and does not start with v2 data'],
+};
+/** The text of the warnings is known for 3.2 and 3.3. Later versions write the same facts in other words. */
+const newerMemberLines = (to: Minor): string =>
+  to === '3.3'
+    ? 'warnings "the local etcd version … is not up-to-date" and "member … has a higher version"'
+    : 'warnings that other members have another version';
+/** Notes for operators about an upgrade that no check of a member can cover (spec/store#procedure-1, spec/store#states-2). */
+export const upgradeNotes = (to: Minor): readonly string[] => [
+  'test services that depend on the store against the new version in a staging environment first',
+  `until all members run ${to}, members log ${newerMemberLines(to)}; these lines are expected`,
+  ...(notesOfVersion[to] ?? []),
+];

@@ -1,3 +1,4 @@
+import { settingOf } from '../../../api-specs/etcd/server-settings.ts';
 import { args, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
 import { join } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
@@ -50,9 +51,7 @@ export const withoutOwnFlags = (words: readonly string[]): string[] => {
 /** The server reads `ETCD_CERT_FILE` as `--cert-file`, and so on. */
 const withoutOwnVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(env).filter(
-      ([name]) => !name.startsWith('ETCD_') || !isOwn(name.slice(5).toLowerCase().replaceAll('_', '-')),
-    ),
+    Object.entries(env).filter(([name]) => !name.startsWith('ETCD_') || !isOwn(settingOf(name))),
   );
 export type CopyOptions = {
   readonly directory: string /** Client and peer port of each member, in pairs. */;

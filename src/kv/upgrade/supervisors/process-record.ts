@@ -1,5 +1,5 @@
 import { call } from '../../../core/program-call.ts';
-import { isServerVariable } from '../../../api-specs/etcd/server-settings.ts';
+import { isServerVariable, variableOf } from '../../../api-specs/etcd/server-settings.ts';
 import { scriptText, sh, type ShellScript } from '../../../core/shell.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Identity, MemberSpec, Placement } from '../../engine/model.ts';
@@ -383,7 +383,6 @@ export const recordThere = async (
   }
   return undefined;
 };
-const variableOf = (flag: string): string => `ETCD_${flag.toUpperCase().replaceAll('-', '_')}`;
 /** A server rejects a flag and a variable for the same setting, so the flag of the command wins. Pure. */
 export const environmentFor = (
   record: ProcessRecord,

@@ -10,7 +10,7 @@ import {
   lintFlags,
 } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
-import { nanosecondsOf } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
+import { nanosecondsOf } from '../../../../src/api-specs/etcd/server-settings.ts';
 import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/access.ts';
 import { covers } from '../../../support/covers.ts';
 import { naming } from '../../../support/facts.ts';

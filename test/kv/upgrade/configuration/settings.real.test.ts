@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
+  defaultOf,
   fileSections,
   findSetting,
   serverSettings,
@@ -330,4 +331,25 @@ it('the real systemd reads each environment file as opsctl does', async () => {
   } finally {
     await systemd.close();
   }
+});
+
+/** The defaults that the help of a server contains, by setting: `--name 'default'`, `--max-wals 5`. */
+const helpDefaults = (binary: string): Map<string, string> => {
+  const { stdout, stderr } = spawnSync(binary, ['--help'], { encoding: 'utf8' });
+  const rows = `${stdout}${stderr}`.matchAll(/^[ \t]{1,4}--([a-z0-9-]+)[ =]('(.*)'|\d+)( .*)?$/gm);
+  return new Map([...rows].map(([, name = '', value = '', quoted]) => [name, quoted ?? value]));
+};
+/** Defaults that depend on other settings, or that the help writes as a name of the language. */
+const isComputed = (name: string): boolean =>
+  ['data-dir', 'initial-cluster', 'max-concurrent-streams', 'log-rotation-config-json'].includes(name);
+
+describe('the defaults of the settings', () => {
+  it.each(minors)('are those in the help of %s', (minor) => {
+    const rows = [...helpDefaults(servers[minor]?.server as string)].filter(
+      ([name]) => !isComputed(name) && findSetting(name, minor, 'flag') !== undefined,
+    );
+    expect(rows.length).toBeGreaterThan(50);
+    const differing = rows.filter(([name, value]) => defaultOf(name, minor) !== value);
+    expect(differing).toEqual([]);
+  });
 });
