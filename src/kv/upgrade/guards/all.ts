@@ -15,10 +15,11 @@ import {
   dataDirectories,
   dbFilePresent,
   certificatesLast,
+  hookPrograms,
   peerLinks,
   restorePossible,
 } from './hosts.ts';
-import { configurationFits, hookPrograms } from './configuration.ts';
+import { configurationFits } from './configuration.ts';
 import { diskSpace } from './disk-space.ts';
 import { clientInterfaces, knownVersions, leastVersions, versionPath } from './versions.ts';
 

@@ -8,9 +8,7 @@ import {
   settingNamesOf,
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
-import { cutText } from '../../../core/problem.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
-import { unlistedParts } from '../../../core/runnable-words.ts';
 import {
   fileOfStart,
   flagsOf,
@@ -24,12 +22,11 @@ import {
   settingsOf,
 } from '../configuration/configuration.ts';
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
-import { hookCommands } from '../cluster/drivers.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { droppedAccess, type NextStart } from '../configuration/access.ts';
 import { changedDefaults, normalizeKeys } from '../configuration/values.ts';
-import { guard, type Guard, type GuardInput, memberFacts, type Log } from './guard.ts';
+import { guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 
 type MemberHost = MemberStatus['host'];
 
@@ -539,32 +536,3 @@ export const configurationFits = guard(
   },
   memberFacts.host,
 );
-
-/**
- * The cluster file was read, so every program that a hook names is trusted. A text can compute more names, and then it is unknown
- * what the hook starts.
- */
-const programsAreListed = guard(
-  'hook-programs',
-  'only trusted users can change the programs of the hooks',
-  ({ cluster }, log) => {
-    const open = new Map(
-      hookCommands(cluster).flatMap(({ name, words }) => {
-        const [part] = unlistedParts(words);
-        return part === undefined ? [] : [[name, part] as const];
-      }),
-    );
-    for (const [name, part] of open)
-      log.noteUnknown({
-        message: `opsctl cannot list the programs that the hook ${name} starts: ${JSON.stringify(cutText(part, 80))}`,
-        hint: 'write the commands to a script that only root or you can change, and use its path as the hook',
-      });
-  },
-  () => true,
-);
-/** Without hooks there is nothing to report. */
-export const hookPrograms: Guard = {
-  ...programsAreListed,
-  findings: (input) =>
-    Object.keys(input.cluster.hooks ?? {}).length === 0 ? [] : programsAreListed.findings(input),
-};

@@ -1,4 +1,7 @@
 import { durationText } from '../../../core/format.ts';
+import { cutText } from '../../../core/problem.ts';
+import { unlistedParts } from '../../../core/runnable-words.ts';
+import { hookCommands } from '../cluster/drivers.ts';
 import { next } from '../../../core/next.ts';
 import { dirname } from 'node:path';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
@@ -13,7 +16,7 @@ import type {
   Observation,
 } from '../../engine/model.ts';
 import { type LaterPrograms, namesProgram } from '../plan-kind.ts';
-import { guard, hintForHost, type Log, memberFacts, type GuardInput } from './guard.ts';
+import { guard, type Guard, hintForHost, type Log, memberFacts, type GuardInput } from './guard.ts';
 
 /** spec/store#errors: a server restoring from snapshots while the v3 db file is missing panics. */
 export const dbFilePresent = guard(
@@ -396,3 +399,32 @@ export const certificatesLast = guard(
         : undefined,
   },
 );
+
+/**
+ * The cluster file was read, so every program that a hook names is trusted. A text can compute more names, and then it is unknown
+ * what the hook starts.
+ */
+const programsAreListed = guard(
+  'hook-programs',
+  'only trusted users can change the programs of the hooks',
+  ({ cluster }, log) => {
+    const open = new Map(
+      hookCommands(cluster).flatMap(({ name, words }) => {
+        const [part] = unlistedParts(words);
+        return part === undefined ? [] : [[name, part] as const];
+      }),
+    );
+    for (const [name, part] of open)
+      log.noteUnknown({
+        message: `opsctl cannot list the programs that the hook ${name} starts: ${JSON.stringify(cutText(part, 80))}`,
+        hint: 'write the commands to a script that only root or you can change, and use its path as the hook',
+      });
+  },
+  () => true,
+);
+/** Without hooks there is nothing to report. */
+export const hookPrograms: Guard = {
+  ...programsAreListed,
+  findings: (input) =>
+    Object.keys(input.cluster.hooks ?? {}).length === 0 ? [] : programsAreListed.findings(input),
+};
