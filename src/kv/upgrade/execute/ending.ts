@@ -204,11 +204,12 @@ export const giveUp = async (given: GivenUp): Promise<GiveUpReport> => {
     await discardStaged({ driver, cluster }, journal.entries, 'aborted');
     const who = upgraded.length === 0 ? 'no member' : upgraded.join(', ');
     const message = `run ${found.run} aborted; on ${newWay(plan)}: ${who}${leftText(plan, left)}`;
+    const stores = members.map(({ client_url }) => access.store(client_url));
+    // The keys go before the last line: nothing removes them after a process that was killed behind that line.
+    await removeOwnKeys(stores, found.run);
     journal.write({ kind: 'closed', outcome: 'aborted', message });
     // The run is aborted even if its reports cannot be written: kv report then creates them from the journal.
     await rewriteReports(host, found.directory, journal).catch(() => undefined);
-    const stores = members.map(({ client_url }) => access.store(client_url));
-    await removeOwnKeys(stores, found.run);
     await removeShared({ host, cluster, stores });
     return { run: found.run, outcome: 'aborted', upgraded, downgrade: left ?? null, message };
   } finally {

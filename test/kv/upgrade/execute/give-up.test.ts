@@ -80,6 +80,36 @@ describe('an abandoned run', () => {
     const nobody = await given('upgrade', [seen('n1', { server_version: '3.4.45' })]);
     expect(nobody.report).toMatchObject({ message: 'run r aborted; on 3.5: no member', upgraded: [] });
   });
+  it('the keys of the run are removed before the last line, and the shared progress after it', async () => {
+    const small = smallCluster('upgrade');
+    const made = await small.plan();
+    const { host, cluster, driver } = small;
+    const order: string[] = [];
+    const { append } = host.files;
+    host.files.append = (...where) => {
+      const file = append(...where);
+      return {
+        ...file,
+        write: (line) => {
+          order.push(String(line).includes('"kind":"closed"') ? 'closed' : 'another line');
+          file.write(line);
+        },
+      };
+    };
+    const access = {
+      ...small.access,
+      store: (url: string) => ({
+        ...small.access.store(url),
+        del: async (key: string) => void order.push(key),
+      }),
+    };
+    const found = { run: 'r', directory: '/state/test/r', entries };
+    const members = [seen('n1', { server_version: '3.4.45' })];
+    await giveUp({ host, cluster, access: access as never, driver, found, plan: made, members });
+    expect(order.indexOf('closed')).toBeGreaterThan(order.indexOf('opsctl/canary/r'));
+    expect(order.indexOf('closed')).toBeGreaterThan(order.indexOf('opsctl/probe/r/'));
+    expect(order.indexOf('closed')).toBeLessThan(order.length - 1);
+  });
   it('a run whose downgrade cannot be canceled is not abandoned, and its journal is still closed', async () => {
     const members = [
       seen('n1', { server_version: '3.6.12', cluster_version: '3.6.0', downgrade_to: '3.5.0' }),
