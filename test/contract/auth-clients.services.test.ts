@@ -272,6 +272,15 @@ describe('ownership', () => {
       expect((await control(server, 'GET', `/clients/${id}`)).json.is_verified).toBe(false);
       expect((await verify(ada.email.toUpperCase())).json.is_verified).toBe(true);
       expect((await act(clients.desktop, 'verify', { account: ada.email })).status).toBe(409);
+      // Each of several administrators may verify the client.
+      await item({
+        kind: 'app',
+        package_name: 'com.example.shared',
+        fingerprint,
+        accounts: ['eve@example.com', bob.email],
+      });
+      const shared = (await create({ ...mobileA, package_name: 'com.example.shared' })).json.id;
+      expect((await act(shared, 'verify', { account: bob.email })).json.is_verified).toBe(true);
     },
   );
   test('[OAS-1.18] ownership is optional: an unverified client signs in', async () => {
@@ -339,6 +348,7 @@ describe('deletion', () => {
     async () => {
       const used = (await create({ type: 'desktop', name: 'used', any_path: true })).json.id;
       server.advance(170 * DAY);
+      expect((await ask(server, { client_id: id })).status).toBe(200);
       await tokensFor(server, { client_id: used });
       server.advance(11 * DAY);
       expect(pageError(await ask(server, { client_id: id }))).toBe('deleted_client');

@@ -157,3 +157,21 @@ test('capabilities are returned for any known user', covers('spec/program#choice
     ...[200, 200, 404],
   ]);
 });
+
+// source: document
+test('a mask of paths is accepted only if each path is a string', async () => {
+  const send = (updateMask: unknown) =>
+    server.send('POST', `/labels/${label.id}:delta`, {
+      requests: [{ updateLabel: { properties: { title: 'Masks', description: 'd' }, updateMask } }],
+    });
+  expect((await send({ paths: ['title', 'description'] })).status).toBe(200);
+  for (const paths of [
+    ['title', ['description']],
+    [['title'], 'description'],
+    ['title', 1],
+  ]) {
+    const { status, json } = await send({ paths });
+    const field = json.error?.details[1].fieldViolations[0].field;
+    expect([status, field]).toEqual([400, 'requests[0].updateLabel.updateMask']);
+  }
+});

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { lockFrom } from '../../src/labels/lock-file.ts';
 import { schemaText } from '../../src/labels/read-files.ts';
 import { ORIGIN, labelsInMemory } from '../support/in-memory.ts';
+import { pause } from '../support/slow-host.ts';
 
 const SCHEMA_LINE = '# yaml-language-server: $schema=./labels.schema.json\n';
 const note = 'fields: [{name: Note, type: text}]\n';
@@ -243,4 +244,26 @@ test('an export keeps its memory small, however many labels there are', async ()
   };
   await at.run(['export', '--all'], { change: (host) => ({ ...host, keepMemorySmall }) });
   expect(isSmall).toBe(true);
+});
+
+describe('a directory whose second file is a link that leads out of it', () => {
+  test('is refused before the first write', async () => {
+    const at = await two();
+    const ran = await at.run(['export', '--all', '-o', 'json', '--directory', 'out'], {
+      change: (host) => {
+        // The check of a link needs longer than the write of the first file.
+        const info: typeof host.files.info = async (path) => {
+          if (!path.endsWith('b.yaml')) return host.files.info(path);
+          await pause(50);
+          const found = await host.files.info('/place');
+          return found && { ...found, kind: 'link' };
+        };
+        const realPath: typeof host.files.realPath = async (path) =>
+          path.endsWith('b.yaml') ? '/etc/b.yaml' : path;
+        return { ...host, files: { ...host.files, info, realPath } };
+      },
+    });
+    expect([ran.code, ran.error().code]).toEqual([10, 'LINK_OUTSIDE']);
+    expect(ran.written).toEqual([]);
+  });
 });

@@ -148,6 +148,12 @@ describe('a refusal because others changed the label', () => {
       labels: [{ label: null, seen_revision: null, revision: null }],
     });
     const exported = refusal(prepared({ revision: '7' }, label(), { drift: [lost] }));
+    const own = refusal(
+      prepared({ revision: '7' }, label(), { drift: [lost], entry, base: { revision: '1' } }),
+    );
+    expect(own.message).toContain('since revision 1 was applied');
+    const older = refusal(prepared({ revision: '7' }, label(), { drift: [lost], entry }));
+    expect(older.message).toContain('since revision 2 was applied');
     expect(exported.message).toContain('since revision 7 was exported, and is now at revision 3,');
     expect(exported.detail.tryThis).toContain(
       'opsctl labels adopt -f a.yaml, once the file is what you want',

@@ -182,6 +182,8 @@ describe('--take theirs of fields', () => {
   test('takes the order', async () => {
     const { ran, value } = await taken((id) => [updateField(id('Who'), { insertBeforeField: id('Note') })]);
     expect([ran.code, namesOf(value.fields)]).toEqual([0, ['Who', 'Note', 'Status']]);
+    const more = await taken((id) => [updateField(id('Who'), { insertBeforeField: id('Note') }), field('N')]);
+    expect(namesOf(more.value.fields)).toEqual(['Who', 'Note', 'Status', 'N']);
   });
   test('--take theirs accepts a disabled field, and creates a missing list', async () => {
     const { value } = await taken(

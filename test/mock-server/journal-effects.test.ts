@@ -90,6 +90,19 @@ test('a requested compaction follows the compaction that a write started', async
   await journal.close();
 });
 
+test('a close waits for the compaction that its last write starts', async () => {
+  const disk = fakeHost();
+  const traced = traceHost(disk, { isSlow: true });
+  const { store, journal } = await openState(traced.host.files, '/mock', 50);
+  store.transact(() => store.collection<string>('notes').put(1, 'x'.repeat(200)));
+  await journal.close();
+  const complete = [...traced.entries];
+  await pause(20);
+  expect(traced.entries).toEqual(complete);
+  expectInOrder(complete, 'replaceStream snapshot-2 done', 'replace sizes.json done');
+  expect((await disk.files.list('/mock')).toSorted()).toEqual(['journal-2', 'sizes.json', 'snapshot-2']);
+});
+
 test('a close folds a journal that has grown before it notes the sizes, which is its last change', async () => {
   for (const kilobytes of [1, 5000]) {
     const disk = fakeHost();

@@ -131,6 +131,32 @@ describe('an upload to a bucket', () => {
     const { name: stored } = await storeFile(taking, '/tmp/work/s.db');
     expect(calls.find(({ key }) => key === `a/${stored}`)?.signal).toBe(signal);
   });
+  it('of a new snapshot is not started when its verification is aborted', async () => {
+    const { calls, base, host } = bucketScene();
+    const rows = Array.from({ length: 60 }, (_, i) => {
+      const key = Buffer.alloc(18, 't');
+      key.writeBigUInt64BE(BigInt(i + 2), 0);
+      return { key, value: Buffer.from([0x0a, 1, 0x61]) };
+    });
+    const body = dbFile({ key: rows, meta: [{ key: Buffer.from('term'), value: Buffer.from('1') }] });
+    const content = Buffer.concat([body, trailer(body)]);
+    await base.files.replace('/tmp/work/s.db', content, 0o600);
+    const abort = new AbortController();
+    const destination = await openDestination(host, 's3://backups/a', { workDirectory: '/tmp/work' });
+    let elapsed = 0;
+    const late = {
+      ...host,
+      elapsed: () => (elapsed += 100),
+      // The checksum is complete: only the reading of the records yields.
+      turn: async () => abort.abort(new Error('Ctrl-C')),
+    };
+    const taking = {
+      ...{ host: late, cluster: 'prod', member: 'n1', destination, signal: abort.signal },
+      ...{ takenMs: host.now(), atStart: 0 },
+    };
+    await expect(storeFile(taking, '/tmp/work/s.db')).rejects.toThrow('Ctrl-C');
+    expect(calls.filter(({ what }) => what === 'put')).toEqual([]);
+  });
   it.each([
     [3, 'has 3 bytes after its upload, expected 4'],
     [undefined, 'has no bytes after its upload, expected 4'],

@@ -5,6 +5,7 @@ import { openGate, passGate } from '../../../../src/kv/upgrade/execute/health-ch
 import { MemberFailure } from '../../../../src/kv/upgrade/run.ts';
 import type { Probed } from '../../../../src/platform/host.ts';
 import type { Plan, PlanKind, Step } from '../../../../src/kv/engine/model.ts';
+import { AppError, type Category } from '../../../../src/core/problem.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
@@ -67,6 +68,26 @@ describe('anonymous connections', () => {
       });
     },
   );
+  it.each<[string, Category, string, boolean | null]>([
+    ['a user that is missing', 'no', 'USER_NEEDED', true],
+    ['a certificate with a Common Name', 'no', 'CERTIFICATE_NAME', true],
+    ['an error of the category auth', 'auth', 'ANY', true],
+    ['a lost connection', 'network', 'RESET', null],
+  ])('%s: a check without a user has the verdict of a rejection, or none', async (_, category, code, ok) => {
+    const small = smallCluster('upgrade');
+    const plan = await small.plan();
+    const { host, cluster, driver } = small;
+    const refuse = async (): Promise<never> => {
+      throw new AppError(category, 'refused', { code });
+    };
+    const access = {
+      ...small.access,
+      anonymous: (url: string) => ({ ...small.access.anonymous(url), range: refuse }),
+    };
+    const run = runOn(host, { cluster, access, plan }, driver);
+    await recordAccess(run, stop);
+    expect((await accessIsKept(openGate(run, 'n2', plan.from))).ok).toBe(ok);
+  });
   it('a list of hosts rejects other names before and after the start', async () => {
     const small = smallCluster('upgrade');
     const plan = await small.plan();

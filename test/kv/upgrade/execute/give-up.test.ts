@@ -96,16 +96,22 @@ describe('an abandoned run', () => {
         },
       };
     };
-    const access = {
+    const access: typeof small.access = {
       ...small.access,
-      store: (url: string) => ({
-        ...small.access.store(url),
-        del: async (key: string) => void order.push(key),
-      }),
+      store: (url) => {
+        const store = small.access.store(url);
+        return {
+          ...store,
+          del: (key, ...more) => {
+            order.push(key);
+            return store.del(key, ...more);
+          },
+        };
+      },
     };
     const found = { run: 'r', directory: '/state/test/r', entries };
     const members = [seen('n1', { server_version: '3.4.45' })];
-    await giveUp({ host, cluster, access: access as never, driver, found, plan: made, members });
+    await giveUp({ host, cluster, access, driver, found, plan: made, members });
     expect(order.indexOf('closed')).toBeGreaterThan(order.indexOf('opsctl/canary/r'));
     expect(order.indexOf('closed')).toBeGreaterThan(order.indexOf('opsctl/probe/r/'));
     expect(order.indexOf('closed')).toBeLessThan(order.length - 1);
