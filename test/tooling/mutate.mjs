@@ -198,6 +198,10 @@ const mutantsOfArea = (area) => {
 const drawMutants = () => {
   if (flags['per-area'] !== undefined) {
     const areas = positionals.length > 0 ? positionals : Object.keys(AREAS);
+    const unknown = areas.find((area) => !Object.hasOwn(AREAS, area));
+    // Without an error, a wrong name would report a rate of 100 % of 0 mutants.
+    if (unknown !== undefined)
+      throw new Error(`unknown area ${unknown}: use ${Object.keys(AREAS).join(', ')}`);
     return areas.flatMap(mutantsOfArea);
   }
   const wanted = [...new Set(pathsOf().flatMap(filesBelow))];

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { mutantsOf } from './mutation/mutants.mjs';
@@ -81,4 +82,10 @@ test('a test is measured again after a change of itself, of its helpers, or of a
   expect(isMeasured(stored, 't1', new Map())).toBe(true);
   expect(isMeasured({ hash: 't1', reached: {} }, 't1', sources('a1'))).toBe(false);
   expect(isMeasured(undefined, 't1', sources('a1'))).toBe(false);
+});
+
+test('the mutator rejects a path in place of an area, which has no mutants', () => {
+  const args = ['test/tooling/mutate.mjs', '--per-area', '1', 'src/labels'];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect([status, stderr.includes('unknown area src/labels')]).toEqual([1, true]);
 });
