@@ -31,6 +31,16 @@ describe('requests for a label', () => {
       [{ app: 'MAIL' }],
     ]);
   });
+  test('a rejected copy mode ends the settings: the enabled apps are not sent', async () => {
+    const at = labelsInMemory({ 'a.yaml': 'title: A\n' });
+    await at.run(['apply', '-f', 'a.yaml']);
+    await at.write('a.yaml', 'title: A\ncopyMode: ALWAYS_COPY\nenabledApps: [MAIL]\n');
+    const ran = await at.run(['apply', '-f', 'a.yaml', '--yes'], {
+      meanwhile: ({ path }) =>
+        path.includes('updateLabelCopyMode') ? { status: 400, json: { error: { code: 400 } } } : undefined,
+    });
+    expect([verbs(ran.writes), ran.code]).toEqual([['updateLabelCopyMode'], 5]);
+  });
   test('an existing label is one delta, then its settings', async () => {
     const { at } = await applied('title: A\n');
     await at.write('a.yaml', 'title: A\ndescription: d\ncopyMode: ALWAYS_COPY\nenabledApps: [MAIL]\n');
