@@ -14,6 +14,22 @@ const makeArguments = (words: readonly string[], program?: string): ProgramArgum
   made.set(args, program);
   return args;
 };
+/** Arguments of programs that the source names, not the person who runs opsctl. */
+const named = new WeakSet<readonly string[]>();
+/**
+ * Removes the relative and empty entries of PATH for a program that the source names: with them, a file of the current
+ * directory that is called `git` or `ssh` would run. A program that a person names keeps the PATH of that person.
+ */
+export const lookupEnv = <Env extends Readonly<Record<string, string | undefined>>>(
+  args: readonly string[],
+  env: Env,
+  platform: string,
+): Env => {
+  if (!named.has(args) || env.PATH === undefined || platform === 'win32') return env;
+  const absolute = env.PATH.split(':').filter((entry) => entry.startsWith('/'));
+  // An empty PATH means the current directory. Without PATH, the default of the system counts.
+  return { ...env, PATH: absolute.length === 0 ? undefined : absolute.join(':') };
+};
 const makeCall = ([program = '', ...args]: readonly string[]): ProgramCall => [
   program as ProgramName,
   makeArguments(args, program),
@@ -80,7 +96,9 @@ export const call = (texts: TemplateStringsArray, ...values: readonly Value[]): 
   const words = wordsOf(texts, values);
   if (values.length > 0 && SHELL.test(words[0] ?? ''))
     throw new TypeError('a value of a shell would be code');
-  return makeCall(words);
+  const made = makeCall(words);
+  named.add(made[1]);
+  return made;
 };
 /**
  * The command line that the person who runs opsctl wrote, or this program itself, with further arguments. The test

@@ -1,5 +1,5 @@
-import { type ProgramCall, trustCall } from '../../src/core/program-call.ts';
-import { existsSync, readFileSync } from 'node:fs';
+import { call, type ProgramCall, trustCall } from '../../src/core/program-call.ts';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
@@ -242,3 +242,20 @@ test('a pager that leaves ends the text that it did not read', async () => {
   expect(await page('head -c 10 > /dev/null', pieces(), {})).toBe(true);
   await ended;
 });
+
+test.each(['', '.', 'bin', './bin', 'bin/..'])(
+  'a program of the source is not found through the entry "%s" of PATH; a program of a person is',
+  async (entry) => {
+    const cwd = real.directory;
+    mkdirSync(join(cwd, 'bin'));
+    for (const at of ['opsctl-planted', 'bin/opsctl-planted'])
+      writeFileSync(join(cwd, at), '#!/bin/sh\necho planted\n', { mode: 0o755 });
+    const options = { cwd, env: { PATH: `${entry}:/usr/bin:/bin` } };
+    const { run, start } = host.processes;
+    expect(await run(...call`opsctl-planted`, options)).toMatchObject({ code: null, stdout: '' });
+    expect((await run(...call`opsctl-planted`, { cwd, env: { PATH: entry } })).stdout).toBe('');
+    await expect(start(...call`opsctl-planted`, options)).rejects.toThrow();
+    expect((await run(...trustCall(['opsctl-planted']), options)).stdout).toBe('planted\n');
+    expect((await run(...call`cat /dev/null`, options)).code).toBe(0);
+  },
+);

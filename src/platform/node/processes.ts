@@ -1,4 +1,4 @@
-import { assertProgramCall } from '../../core/program-call.ts';
+import { assertProgramCall, lookupEnv } from '../../core/program-call.ts';
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import fs from 'node:fs';
 import type { Exit, Processes, ProcessScope, Started } from '../host.ts';
@@ -54,7 +54,7 @@ export const start = async (command: string, args: readonly string[], options: O
     const output = log ?? (options.detached ? 'ignore' : 'pipe');
     const settings: SpawnOptions = {
       cwd: options.cwd,
-      env: options.env as NodeJS.ProcessEnv,
+      env: lookupEnv(args, options.env ?? process.env, process.platform) as NodeJS.ProcessEnv,
       detached: options.detached ?? false,
       stdio: ['ignore', output, log ?? (options.detached ? 'ignore' : 'inherit')],
       windowsHide: true,

@@ -1,5 +1,5 @@
 /** The programs that opsctl starts for a command: a child that it waits for, a browser, and a pager. Loaded by the first of them. */
-import { assertProgramCall } from '../../core/program-call.ts';
+import { assertProgramCall, lookupEnv } from '../../core/program-call.ts';
 import fs from 'node:fs';
 import { delimiter, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -81,12 +81,10 @@ const withoutCtrlC = (
 /**
  * Runs a child until it exits; see `Processes.run`. Never rejects, because a failing child is also a result.
  */
-export const run = async (
-  command: string,
-  args: readonly string[],
-  options: RunOptions,
-): Promise<Finished> => {
+export const run = async (command: string, args: readonly string[], given: RunOptions): Promise<Finished> => {
   assertProgramCall(command, args);
+  const options =
+    given.env === undefined ? given : { ...given, env: lookupEnv(args, given.env, process.platform) };
   const isPiped = options.stdio !== 'inherit';
   const { execa } = await import('execa');
   const child = execa(...withoutCtrlC(command, args, options), {
