@@ -69,6 +69,8 @@ test('the container file pins its base by digest and runs as a user with a numbe
   // Every stage starts from the pinned image, and no stage requires a file from an earlier step.
   for (const [, image] of text.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm))
     expect(image).toMatch(/^\$\{NODE\}$/);
+  // The package is complete, and a build without a network must not wait for a registry.
+  expect(text).toMatch(/^RUN npm install --global --offline /m);
   expect(text.match(/^USER .+$/gm)).toEqual(['USER 1000:1000']);
   expect(text.match(/^(?:COPY|ADD) (?!--from).+$/gm)).toEqual(['COPY . .']);
 });
