@@ -69,6 +69,12 @@ const command = (...words: string[]): object => ({
 /** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
 const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
 
+/**
+ * A task that Ansible lost has no exit code, and is a failure with the message of Ansible. For example, Ansible does not
+ * find its job if HOME is not the home directory of the user.
+ */
+const hasFailed = (register: string): string =>
+  `(${register}.rc is not defined or ${register}.rc != 0) and 'UNFINISHED_RUN' not in ${register}.stderr | default('')`;
 const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => {
   const isHeld = lastMember.includes('--hold-last');
   return [
@@ -79,8 +85,8 @@ const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => 
       ...detached,
       changed_when: "'already' not in opsctl_upgrade.stdout",
       failed_when: isHeld
-        ? "opsctl_upgrade.rc != 0 and not (opsctl_upgrade.rc == 8 and '\"held\"' in opsctl_upgrade.stdout) and 'UNFINISHED_RUN' not in opsctl_upgrade.stderr"
-        : "opsctl_upgrade.rc != 0 and 'UNFINISHED_RUN' not in opsctl_upgrade.stderr",
+        ? `${hasFailed('opsctl_upgrade')} and not (opsctl_upgrade.rc == 8 and '"held"' in opsctl_upgrade.stdout)`
+        : hasFailed('opsctl_upgrade'),
     },
     {
       name: 'Resume an interrupted run',
@@ -105,7 +111,7 @@ const playbook = (options: EmitOptions): string => {
         'ansible.builtin.command': command('upgrade', '--dry-run', ...planFlags, '-o', 'json'),
         register: 'opsctl_check',
         changed_when: false,
-        failed_when: "opsctl_check.rc != 0 and 'UNFINISHED_RUN' not in opsctl_check.stderr",
+        failed_when: hasFailed('opsctl_check'),
       },
     ],
   };

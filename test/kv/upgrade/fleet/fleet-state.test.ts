@@ -249,6 +249,13 @@ describe('names and waves', () => {
     expect(run).toMatchObject({ async: 86_400, failed_when: expect.not.stringContaining('held') });
     expect(resume).toMatchObject({ changed_when: true, when: "'UNFINISHED_RUN' in opsctl_upgrade.stderr" });
     expect(playbook(['--hold-last'])[1].tasks[0].failed_when).toContain('"held"');
+    // Ansible reports a job that it lost without an exit code: the conditions must not fail for another reason.
+    for (const { failed_when: failed, register } of [
+      check.tasks[0],
+      run,
+      playbook(['--hold-last'])[1].tasks[0],
+    ])
+      expect(failed).toContain(`${register}.rc is not defined or`);
   });
   it.each(["{{ lookup('pipe', 'touch ran') }}", '{% set x = 1 %}', '{# x #}'])(
     'ansible does not evaluate the template %j in a name or a path',
