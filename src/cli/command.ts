@@ -172,9 +172,11 @@ const alsoCalled: Readonly<Record<string, readonly string[]>> = {
   remove: ['delete', 'del', 'unset'],
   refresh: ['update'],
 };
+const singular = (word: string): string => word.replace(/ies$/, 'y').replace(/s$/, '');
 const guessWord = (typed: string, known: readonly string[]): string | undefined => {
   const words = Object.hasOwn(alsoCalled, typed) ? (alsoCalled[typed] ?? []) : [];
-  return words.find((word) => known.includes(word)) ?? nearest(typed, known);
+  const same = known.find((word) => singular(word) === singular(typed));
+  return same ?? words.find((word) => known.includes(word)) ?? nearest(typed, known);
 };
 const unknownCommand = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
   const close = guessWord(typed, known);

@@ -279,7 +279,7 @@ export const globalFlags = {
   'mask-secrets': {
     effects: [],
     field: bool(),
-    summary: 'Mask values under the names of secrets before --jq reads them',
+    summary: 'Mask values under the names of secrets before --jq reads them; without --jq, no effect',
     hidden: true,
   },
   'tracker-url': {

@@ -414,16 +414,26 @@ const repeatedKeys = (given: Result) => {
 /** --quiet, without a flag that requests data. */
 const isSilent = ({ quiet, format, jq, template, columns }: OutputOptions): boolean =>
   quiet === true && (format ?? jq ?? template ?? columns) === undefined;
-/** A script knows from the exit code; a person wants to read what happened. */
+/** A drawing on the same terminal that contains the message as one of its lines has shown it. */
+const isShown = (
+  message: string,
+  { text }: View,
+  { columns }: OutputOptions,
+  { stdout }: Host['terminal'],
+): boolean => stdout.isTty && columns === undefined && text?.split('\n').includes(message) === true;
+/** A script knows from the exit code; a person wants to read what happened, once. */
 const messageFor = (
   view: View,
   { kind }: Result,
-  { quiet, showAdvice }: OutputOptions,
+  { options, format }: Pick<Environment, 'options' | 'format'>,
   { terminal }: Host,
-): string | undefined =>
-  view.message !== undefined && !quiet && (terminal.stderr.isTty || kind === 'nothing')
-    ? (showAdvice ?? showPlain)(view.message, true)
-    : undefined;
+): string | undefined => {
+  const { quiet, showAdvice = showPlain } = options;
+  if (view.message === undefined || quiet || !(terminal.stderr.isTty || kind === 'nothing')) return undefined;
+  const message = showAdvice(view.message, true);
+  const isDrawn = kind === 'record' && formatRow(format).isForPeople === true;
+  return isDrawn && isShown(message, view, options, terminal) ? undefined : message;
+};
 /** Writes a line for a person to stderr. */
 const makeNote =
   (options: OutputOptions, host: Host, redactor: Redactor) =>
@@ -470,7 +480,7 @@ export const render = async (
   }
   releaseNotes({ notes: takeNotes(options) }, host);
   for (const text of [...repeats.texts(), ...hints]) await warn(text);
-  const message = messageFor(view, result, options, host);
+  const message = messageFor(view, result, around, host);
   if (message !== undefined) await note(message);
   await writeReport(result, options, host, redactor);
   return exitOf(result);

@@ -135,6 +135,18 @@ test('help docs lists only pages that contain every word', async () => {
   });
 });
 
+test('help docs shows the sentence with a word, without anchors and without the rest of a long line', async () => {
+  const { self, files } = docsHost();
+  const page = `# Restore keys\n\n<a id="a-1"></a>First ${'x '.repeat(99)}. It keeps each snapshot. Last one.\n`;
+  const read = async (path: string) => (path.endsWith('restore-keys.md') ? page : files.read(path));
+  const [list] = (await readDocs(['snapshot'], { self, files: { ...files, read } })).blocks;
+  expect(list).toMatchObject({ rows: [['restore-keys', 'Restore keys. It keeps each snapshot.']] });
+  const [first] = (await readDocs(['first'], { self, files: { ...files, read } })).blocks;
+  const [[, shown = ''] = []] = first?.kind === 'terms' ? first.rows : [];
+  expect(shown).toMatch(/^Restore keys\. First /);
+  expect(shown.length).toBeLessThan(160);
+});
+
 test('help docs without pages on the machine is an error of the installation', async () => {
   const host = { ...docsHost(), self: ['/usr/bin/opsctl'] as [string] };
   await expect(readDocs([], host)).rejects.toMatchObject({

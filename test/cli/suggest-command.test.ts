@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
 import { groups } from '../../src/commands/program.ts';
-import { synonyms, withSuggestion } from '../../src/cli/command.ts';
+import { findGroup, synonyms, withSuggestion } from '../../src/cli/command.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { opsctl } from '../support/program.ts';
 
@@ -47,4 +47,10 @@ it.each([
 ])('opsctl %s leads to the command with that effect', async (line, hint) => {
   const { code, stderr } = await opsctl(line.split(' '), { home: tmpdir() });
   expect([code, stderr.match(/try: (.*)/)?.[1]]).toEqual([2, hint]);
+});
+
+it('a group in the singular leads to its plural', () => {
+  const named = (name: string) => ({ ...groups[0]!, name });
+  const known = ['stories', 'story-tasks', 'labels'].map(named);
+  expect(() => findGroup(known, 'story')).toThrow(/did you mean stories\?/);
 });

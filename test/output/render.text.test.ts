@@ -529,6 +529,14 @@ describe('messages and exits', () => {
     expect((await told({ tty: ['stderr'] }, { quiet: true })).err).toBe('');
     expect((await rendered(nothing('gone'))).err).toBe('gone\n');
   });
+  test('a terminal shows a message once if the drawing contains it', async () => {
+    const found = recordResult({ id: 1 }, { text: 'all good\nsee b', message: 'all good' });
+    const err = async (options: Partial<OutputOptions>, ...tty: ('stdout' | 'stderr')[]) =>
+      (await rendered(found, options, { tty })).err;
+    expect(await err({ format: 'table' }, 'stdout', 'stderr')).toBe('');
+    expect(await err({ format: 'table' }, 'stderr')).toBe('all good\n');
+    expect(await err({ format: 'json' }, 'stdout', 'stderr')).toBe('all good\n');
+  });
 
   test('the exit is the one of the result', async () => {
     expect((await rendered(recordResult({}, undefined, 'no'))).exit).toBe('no');

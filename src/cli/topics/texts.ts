@@ -2,7 +2,7 @@ import { countText } from '../../core/format.ts';
 import { dirname, join } from 'node:path';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { keys } from '../../config/settings.ts';
-import { AppError, exitCodes } from '../../core/problem.ts';
+import { AppError, cutText, exitCodes } from '../../core/problem.ts';
 import { type Block, heading, type Page, prose, shell, terms } from '../../core/result.ts';
 import type { Host } from '../../platform/host.ts';
 import { flagTerms, globalFlags } from '../options.ts';
@@ -271,7 +271,10 @@ const shelvesOf = (start: string): Shelf[] =>
 
 /** Removes the marks of a link and of emphasis; code keeps its marks. Pure. */
 const plainText = (line: string): string =>
-  line.replace(/\[([^\]\n]{1,200})\]\([^)\s]{1,300}\)/g, '$1').replaceAll('**', '');
+  line
+    .replace(/\[([^\]\n]{1,200})\]\([^)\s]{1,300}\)/g, '$1')
+    .replace(/<a id="[^"\n]{1,200}"><\/a>/g, '')
+    .replaceAll('**', '');
 const cellsOf = (line: string): string[] =>
   line
     .replace(/^\||\|$/g, '')
@@ -334,6 +337,13 @@ export const readMarkdown = (name: string, text: string): Page => {
 
 const MOST_FOUND = 12;
 type Found = DocPage & { readonly count: number; readonly line: string };
+const LONGEST_FOUND = 140;
+/** The first sentence of a line that contains one of the words: a paragraph of a page can be one long line. Pure. */
+const sentenceWith = (typed: readonly string[], line: string): string => {
+  const sentences = plainText(line.replace(/^[>*\s-]+/, '')).split(/(?<=[.!?]) /);
+  const found = sentences.find((one) => typed.some((word) => one.toLowerCase().includes(word)));
+  return cutText(found ?? '', LONGEST_FOUND);
+};
 /** How often the words appear in a page, and the first line with one of them; undefined if a word is missing. Pure. */
 const matchPage = (page: DocPage, text: string, words: readonly string[]): Found | undefined => {
   const typed = words.map((word) => word.toLowerCase());
@@ -344,7 +354,7 @@ const matchPage = (page: DocPage, text: string, words: readonly string[]): Found
   const line = text
     .split('\n')
     .find((one) => !/^[#|]/.test(one) && typed.some((word) => one.toLowerCase().includes(word)));
-  return { ...page, count: count + inTitle * 1000, line: plainText((line ?? '').replace(/^[>*\s-]+/, '')) };
+  return { ...page, count: count + inTitle * 1000, line: sentenceWith(typed, line ?? '') };
 };
 const notInstalled = (): AppError =>
   new AppError('config', 'this installation of opsctl contains no pages of the documentation', {
