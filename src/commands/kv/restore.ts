@@ -167,7 +167,7 @@ const rebuilt = async (
   const { host, settings, log, signal } = context;
   const { cluster, access } = opened;
   const { plan, driver } = await planRestore(context, opened, source, values['bump-revision']);
-  if (context.isDryRun) return recordResult(plan, { text: restoreText(plan) });
+  if (context.isDryRun) return recordResult(plan, { text: restoreText(plan), isProse: true });
   log.info(restoreText(plan));
   await confirmUnverified(context, plan, values['accept-unverified']);
   await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);

@@ -113,10 +113,15 @@ const trialOf = async (context: Context, values: Given): Promise<Verifying['tria
     live: member === undefined ? undefined : opened?.access.store(member.client_url),
   };
 };
-const textOf = (file: string, { comparisons = [] }: Verification): string =>
-  comparisons
+/** The file passed its own checks. A rebuilt member can contain other data than the file or the cluster. */
+const verdictOf = (file: string, { ok }: Pick<Verification, 'ok'>): string =>
+  ok
+    ? `${file} is valid`
+    : `the checksum of ${file} is valid, but the member that was rebuilt from it contains different data`;
+const textOf = (file: string, done: Verification): string =>
+  (done.comparisons ?? [])
     .map(({ check, ok, detail }) => `${check}: ${ok === null ? '' : ok ? 'same, ' : 'DIFFERENT, '}${detail}`)
-    .join('\n') || `${file} is valid`;
+    .join('\n') || verdictOf(file, done);
 export const snapshotVerify = defineCommand({
   path: ['kv', 'snapshot', 'verify'],
   summary: 'Verify a snapshot by checksum, manifest and trial restore',
@@ -143,7 +148,7 @@ export const snapshotVerify = defineCommand({
     });
     return recordResult(
       done,
-      { text: textOf(values.file, done), message: `${values.file} is valid` },
+      { text: textOf(values.file, done), message: verdictOf(values.file, done) },
       done.ok ? undefined : 'no',
     );
   },

@@ -237,15 +237,23 @@ const cancel = async (context: Context, values: MemberByMember): Promise<Result>
       `${older?.name ?? cluster.name} ${older?.is_reachable === true ? `runs ${older.server_version}` : 'does not respond'}: no downgrade was canceled`,
       { code: 'MIXED', tryThis: [next(['kv', 'rollback'], 'brings every member back first, then cancels')] },
     );
+  const isOver = members.every(
+    ({ downgrade_to, cluster_version }) => downgrade_to === undefined && minorOf(cluster_version) === highest,
+  );
+  const message = `no downgrade of ${cluster.name} is enabled; the cluster runs ${highest}`;
+  if (isOver)
+    return recordResult(
+      { outcome: 'unchanged', cluster_version: `${highest}.0`, message },
+      { text: message },
+    );
   if (context.isDryRun) {
     const message = `would cancel the downgrade of ${cluster.name}; the cluster stays at ${highest}`;
-    return recordResult({ outcome: 'planned', cluster_version: `${highest}.0`, message }, { message });
+    return recordResult({ outcome: 'planned', cluster_version: `${highest}.0`, message }, { text: message });
   }
   await confirmStart(context, cluster.name, `Cancel the downgrade of ${cluster.name}?`);
   const { cancelDowngrade } = await import('../../kv/upgrade/execute/confirm.ts');
   await cancelDowngrade({ host, cluster, access }, highest);
-  const message = `no downgrade of ${cluster.name} is enabled; the cluster runs ${highest}`;
-  return recordResult({ outcome: 'cancelled', cluster_version: `${highest}.0`, message }, { message });
+  return recordResult({ outcome: 'cancelled', cluster_version: `${highest}.0`, message }, { text: message });
 };
 export const downgrade = defineCommand({
   path: ['kv', 'downgrade'],

@@ -120,7 +120,13 @@ const fault = defineCommand({
     const names = members.map((member) => member.name);
     return recordResult(
       { kind: values.kind, members: names },
-      { text: `${values.kind} on ${names.join(', ')}`, name: 'kind' },
+      {
+        text:
+          values.kind === 'clear'
+            ? `no faults on ${names.join(', ')}`
+            : `${values.kind} on ${names.join(', ')}`,
+        name: 'kind',
+      },
     );
   },
 });

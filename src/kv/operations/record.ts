@@ -2,7 +2,7 @@ import { momentText, durationText, sizeText } from '../../core/format.ts';
 import { type Advice, type ShowAdvice, after, next, nextFromLine, showPlain } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { isRecord, misfit, shapeBy } from '../../core/shape.ts';
-import { wrap } from '../../core/text.ts';
+import { wrapMessage } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { type FoundRun, findRuns } from '../engine/journal.ts';
 import type { Detail, JournalEntry, Outcome, PlanKind } from '../engine/model.ts';
@@ -262,17 +262,18 @@ export const operationText = (
     )
     .join(', ');
   const width = String(steps.length).length;
+  const indent = ' '.repeat(width + 2);
   const warnings = findings.filter(({ level }) => level === 'warn' || level === 'unknown');
   return [
-    wrap(`${titles[plan.operation]} ${plan.cluster}: members ${members}`, columns - 2, '  '),
+    wrapMessage(`${titles[plan.operation]} ${plan.cluster}: members ${members}`, columns, '  '),
     '',
     ...steps.flatMap(({ title, why }, i) => [
-      wrap(`${String(i + 1).padStart(width)}  ${title}`, columns, ' '.repeat(width + 4)),
-      ...(why === undefined ? [] : [wrap(`${' '.repeat(width + 4)}${why}`, columns, ' '.repeat(width + 4))]),
+      wrapMessage(`${String(i + 1).padStart(width)}. ${title}`, columns, indent),
+      ...(why === undefined ? [] : [wrapMessage(`${indent}(${why})`, columns, indent)]),
     ]),
     '',
-    ...notes.map((note) => wrap(note, columns - 2, '  ')),
-    ...(warnings.length === 0 ? [] : [findingsText(warnings, columns, show)]),
+    ...notes.map((note) => wrapMessage(note, columns, '  ')),
+    ...(warnings.length === 0 ? [] : [findingsText(warnings, columns, show), '']),
     `digest ${digest}`,
   ].join('\n');
 };

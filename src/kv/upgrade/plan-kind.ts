@@ -57,6 +57,12 @@ export const oldWay = (plan: Kinded & Pick<Plan, 'from'>): string =>
   kindOf(plan) === 'restart' ? 'its configuration before' : plan.from;
 export const newWay = (plan: Kinded & Pick<Plan, 'to'>): string =>
   kindOf(plan) === 'restart' ? 'its new configuration' : plan.to;
+/** `from 3.5 to 3.6`; a restart names only one version. Pure. */
+export const runWay = (plan: Kinded & Pick<Plan, 'from' | 'to'>): string =>
+  kindOf(plan) === 'restart' ? `on ${plan.from}` : `from ${plan.from} to ${plan.to}`;
+/** An action that starts a run is named after the type of its plan: `downgrade`. Pure. */
+export const actionName = ({ action, plan }: { readonly action: string; readonly plan: Kinded }): string =>
+  action === 'upgrade' ? kindOf(plan) : action;
 const pairs = [
   ['old_binary', 'new_binary'],
   ['old_command', 'new_command'],

@@ -10,6 +10,7 @@ import { findOperations, newOperationId, type OperationPlan } from '../../../src
 import { findRuns } from '../../../src/kv/engine/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { observationOf } from './observed.ts';
+import { partlyMade } from '../../support/context.ts';
 import { naming } from '../../support/facts.ts';
 
 const observation = { ...observationOf(3), cluster_version: '3.5.0' };
@@ -139,6 +140,16 @@ describe('the report of an operation', () => {
       expect(text).toContain('n2 is healthy');
     },
   );
+  it('the plan indents the reason of a step below its title, also when it is wrapped', () => {
+    const why = 'the member does not vote before it has all data of the other members';
+    const steps = [{ id: 'n2.add', kind: 'add', title: 'add n2 again', why }] as const;
+    const text = operationText(
+      partlyMade<OperationPlan>({ ...found.plan, notes: [], findings: [], steps }),
+      60,
+    );
+    expect(text).toContain('\n1. add n2 again\n   (the member');
+    expect(text.split('\n').filter((line) => line.startsWith('   '))).toHaveLength(2);
+  });
   it('the Markdown report has a heading, the operator, a table of steps, warnings, and the next command', () => {
     const text = recordMarkdown(operationRecord(found));
     expect(text.split('\n')[0]).toEqual(naming('test', 'n2', 'unfinished', 'member'));

@@ -199,7 +199,7 @@ const sharedJournal = (journal: Journal, shared: Shared): Journal => ({
   },
 });
 const stopText = after(
-  'stopping: opsctl first finishes the member that is down. Another Ctrl-C exits immediately and leaves that member as it is; then',
+  'stopping: opsctl first finishes the member that is down, if any. Another Ctrl-C exits immediately and leaves that member as it is; then',
   ['kv', 'resume'],
 );
 /** Aborted when the operator asks for a stop, or when the lock is lost. */

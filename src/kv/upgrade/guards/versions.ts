@@ -328,7 +328,12 @@ export const clientInterfaces = guard(
     },
     skips: ({ kind, from, to }) => {
       if (kind === 'downgrade' || from === to) return 'the interfaces for clients stay the same';
-      const isKept = to !== undefined && rowOf(to)?.v2 === 'served' && lostPaths(from, to).length === 0;
+      // Without the running version, the lost interfaces are unknown.
+      const isKept =
+        from !== undefined &&
+        to !== undefined &&
+        rowOf(to)?.v2 === 'served' &&
+        lostPaths(from, to).length === 0;
       return isKept ? `${to} serves every interface of ${from}` : undefined;
     },
   },

@@ -27,7 +27,7 @@ import {
   stepNames,
 } from './run-model.ts';
 import { eventWithHexIds } from '../../engine/journal.ts';
-import { kindOf } from '../plan-kind.ts';
+import { actionName } from '../plan-kind.ts';
 import { timeLeftText } from './plan-text.ts';
 import { canaryText, errorWithMembers } from './text.ts';
 
@@ -183,7 +183,7 @@ export const lineOf = (event: UpgradeEvent, run: RunModel = emptyRun): string | 
   };
   switch (event.event) {
     case 'run-started':
-      return `${event.action === 'upgrade' ? kindOf(event.plan) : event.action} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
+      return `${actionName(event)} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
     case 'step-started':
       return `${start(event.step)} ${event.step.title}`;
     case 'step-finished':

@@ -1,13 +1,13 @@
 import { escapeHtml } from '../../../core/text.ts';
 import { momentText, durationText, sizeText } from '../../../core/format.ts';
 import type { Report } from '../../engine/model.ts';
+import { runWay } from '../plan-kind.ts';
 import {
   memberTexts,
   outcomeStyle,
   outcomeText,
   ownerText,
   runTitle,
-  runWay,
   stepDuration,
   versionNames,
   versionChange,

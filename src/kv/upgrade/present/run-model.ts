@@ -14,6 +14,7 @@ import type {
 } from '../../engine/model.ts';
 import { forgetSteps } from '../../engine/progress.ts';
 import { memberOfStep } from '../../engine/steps.ts';
+import { actionName, runWay } from '../plan-kind.ts';
 
 /**
  * The model of a run: the facts that its events contain, derived once. The live table, the lines, the report
@@ -300,7 +301,7 @@ const startPart = (before: RunModel, event: UpgradeEvent & { event: 'run-started
     title:
       action === 'rollback'
         ? `rollback of ${plan.cluster} to ${plan.from}`
-        : `${action} of ${plan.cluster} from ${plan.from} to ${plan.to}`,
+        : `${actionName(event)} of ${plan.cluster} ${runWay(plan)}`,
     stepCount: plan.steps.length,
     isRollback: action === 'rollback',
     columns: order.filter((kind) => plan.steps.some((step) => step.kind === kind)),

@@ -246,9 +246,6 @@ export const ownerText = ({ user, host, pid }: Report['owner']): string =>
 /** `Upgrade of prod`: the title of a report names the type of the run. Pure. */
 export const runTitle = (report: Pick<Report, 'kind' | 'cluster'>): string =>
   `${titles[kindOf(report)]} of ${report.cluster}`;
-/** `from 3.5 to 3.6`; a restart names only one version. Pure. */
-export const runWay = (report: Pick<Report, 'kind' | 'from' | 'to'>): string =>
-  kindOf(report) === 'restart' ? `on ${report.from}` : `from ${report.from} to ${report.to}`;
 /** The version of all members, if it is the same. */
 const common = (versions: readonly (string | undefined)[]): string | undefined =>
   new Set(versions).size === 1 ? versions[0] : undefined;

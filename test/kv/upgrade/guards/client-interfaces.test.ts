@@ -117,13 +117,12 @@ type Case = {
   readonly cluster?: Partial<ClusterFile>;
   readonly kind?: 'downgrade' | 'restart';
 };
-const found = ({ from = '3.3', to = '3.4', member = {}, cluster = {}, kind }: Case) =>
+const found = ({ member = {}, cluster = {}, kind, ...versions }: Case) =>
   clientInterfaces.findings({
     observation: observed([seen('n1', { clients: clients(), ...member })]),
     cluster: clusterFile(1, cluster),
     options: planOptions(),
-    from: from as never,
-    to: to as never,
+    ...({ from: '3.3', to: '3.4', ...versions } as object),
     kind,
   });
 const levels = (one: Case): string[] => found(one).map(({ level }) => level);
@@ -217,6 +216,8 @@ describe('clients before an upgrade', () => {
   });
   it('metrics that cannot be read are unknown, never a pass', covers('guard/client-interfaces'), () => {
     expect(levels({ member: { clients: undefined as never } })).toEqual(['unknown']);
+    const unread = found({ from: undefined as never, to: '3.3', member: { clients: undefined as never } });
+    expect(unread.map(({ level }) => level)).toEqual(['unknown']);
     const observation = observed([seen('n1'), away('n2')]);
     const input = { observation, cluster: clusterFile(2), options: planOptions() };
     expect(clientInterfaces.findings({ ...input, from: '3.3', to: '3.4' }).map(({ level }) => level)).toEqual(

@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  gateText,
-  runTitle,
-  runWay,
-  versionNames,
-  versionChange,
-} from '../../../../src/kv/upgrade/present/text.ts';
+import { actionName, runWay } from '../../../../src/kv/upgrade/plan-kind.ts';
+import { gateText, runTitle, versionNames, versionChange } from '../../../../src/kv/upgrade/present/text.ts';
 import { momentText } from '../../../../src/core/format.ts';
 import type { GateCheck, MemberReport, Report } from '../../../../src/kv/engine/model.ts';
 
@@ -24,6 +19,14 @@ describe('words of a report', () => {
     expect([runTitle(run), runWay(run)]).toEqual(['Upgrade of c', 'from 3.4 to 3.5']);
     const restart = { ...run, kind: 'restart' } as const;
     expect([runTitle(restart), runWay(restart)]).toEqual(['Rolling restart of c', 'on 3.4']);
+    const title = (kind?: 'downgrade' | 'restart', action = 'upgrade') =>
+      actionName({ action, plan: kind === undefined ? {} : { kind } });
+    expect([title(), title('downgrade'), title('restart'), title('downgrade', 'resume')]).toEqual([
+      'upgrade',
+      'downgrade',
+      'restart',
+      'resume',
+    ]);
     expect(runTitle({ ...run, kind: 'downgrade' })).toBe('Downgrade of c');
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { runWay } from '../../../../src/kv/upgrade/plan-kind.ts';
 import {
   commandLines,
   planText,
@@ -12,7 +13,6 @@ import {
   gateText,
   observationText,
   runTitle,
-  runWay,
   versionChange as reportWay,
   versionNames,
   wayText,
