@@ -33,6 +33,16 @@ export type PathStatus = {
   readonly beside: DirectoryStatus;
 };
 /** Facts that only the driver can collect on the member's host. An absent key is unknown. */
+/** `is_config`: the configuration file that the process read at its start. Otherwise a file of its service manager. */
+export type ChangedFile = {
+  readonly path: string;
+  readonly changed_at: string;
+  readonly started_at: string;
+  readonly is_config?: true;
+};
+/** How a member treats a connection without credentials. A connection without a result is absent. */
+export type AccessProbe = 'certificate' | 'plain' | 'user' | 'host-name' | 'peer-certificate' | 'peer-plain';
+export type AccessSeen = Readonly<Partial<Record<AccessProbe, 'accepted' | 'rejected'>>>;
 export type HostFacts = {
   readonly is_running?: boolean;
   /**
@@ -81,8 +91,10 @@ export type HostFacts = {
    */
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Files of the service manager with settings of the next start that changed after the process started. */
-  readonly changed_files?: readonly string[];
+  /** Files with settings of the next start that changed after the process started. */
+  readonly changed_files?: readonly ChangedFile[];
+  /** The data directory in which the process has opened its database. Absent: not checked, or not found. */
+  readonly open_data_dir?: string;
   /** Why the command line or the environment could not be read. */
   readonly command_error?: string;
   /** Content of the configuration file that the new version will read. */
@@ -160,6 +172,8 @@ export type MemberStatus = {
    */
   readonly unreached?: readonly string[];
   readonly certificates?: readonly CertificateStatus[];
+  /** How the member treats connections without credentials. Present only if the settings of its process are unknown. */
+  readonly access?: AccessSeen;
   /** Absent if the metrics of the member could not be read. */
   readonly clients?: ClientRequests;
   readonly host?: HostFacts;

@@ -148,20 +148,26 @@ export const getMemberStatus = (observation: Observation, name: string): MemberS
 
 /**
  * The identity of a member when it was stopped: from the plan, or from the last check if an operator had
- * removed and added the member since.
+ * removed and added the member since. `raft_term` is known only for the single member of a cluster that this run
+ * has stopped.
  */
 export const identityOf = (
   { plan, journal }: Pick<Checking, 'plan' | 'journal'>,
   name: string,
-): Pick<MemberStatus, 'member_id' | 'cluster_id'> => {
+): Pick<MemberStatus, 'member_id' | 'cluster_id' | 'raft_term'> => {
   const { member_id, cluster_id } = getMemberStatus(plan.observation, name);
-  const noted = journal.entries.findLast(
-    (entry) =>
-      entry.kind === 'begin' &&
-      entry.step === stepId(name, 'stop') &&
-      entry.note?.['member_id'] !== undefined,
+  const notes = journal.entries.flatMap((entry) =>
+    entry.kind === 'begin' && entry.step === stepId(name, 'stop') && entry.note !== undefined
+      ? [entry.note]
+      : [],
   );
-  return { member_id: noted?.kind === 'begin' ? String(noted.note?.['member_id']) : member_id, cluster_id };
+  const noted = (key: string): unknown => notes.findLast((note) => note[key] !== undefined)?.[key];
+  const [id, term] = [noted('member_id'), noted('raft_term')];
+  return {
+    member_id: id === undefined ? member_id : String(id),
+    cluster_id,
+    ...(term === undefined ? {} : { raft_term: Number(term) }),
+  };
 };
 
 /** The action of a step. Its result is written to the journal with the end of the step. */

@@ -11,7 +11,14 @@ import { AppError } from '../../../core/problem.ts';
 import { goTags, hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
 import type { Host } from '../../../platform/host.ts';
 import { argvOf } from '../../../core/shell.ts';
-import type { ClusterFile, HostFacts, MemberSpec, MemberStatus, Observation } from '../../engine/model.ts';
+import type {
+  ChangedFile,
+  ClusterFile,
+  HostFacts,
+  MemberSpec,
+  MemberStatus,
+  Observation,
+} from '../../engine/model.ts';
 import { accessInEnvironment, accessInFile, accessInFlags, type ConfigFinding, finding } from './access.ts';
 import {
   MODE,
@@ -266,6 +273,12 @@ export const readSettings = ({ words, env, file, minor }: KnownStart): ReadSetti
 export const fileOfStart = ({ words, env, minor }: Omit<KnownStart, 'file'>): string | undefined =>
   findServerFile(flagsOf(words), env[FILE_VARIABLE], minor);
 /**
+ * The configuration file that a process reads, if it changed after the process read it: then its content is that of the
+ * next start. Pure.
+ */
+export const findChangedConfig = (host: HostFacts | undefined): ChangedFile | undefined =>
+  host?.changed_files?.find(({ is_config }) => is_config === true);
+/**
  * The start of a running member: its process, or the cluster file if the process could not be inspected. A process
  * that names no file reads no file, even if the cluster file contains `config_file`.
  */
@@ -274,7 +287,8 @@ export const runningStart = (
   seen: Pick<MemberStatus, 'host' | 'server_version'>,
 ): KnownStart => {
   const { command, environment, running_config, replaced_config, config } = seen.host ?? {};
-  const file = running_config ?? replaced_config ?? config;
+  const isChanged = findChangedConfig(seen.host) !== undefined;
+  const file = isChanged ? undefined : (running_config ?? replaced_config ?? config);
   const minor = minorOf(seen.server_version);
   if (command === undefined && environment === undefined)
     return { words: argvOf(spec?.old_command, spec?.old_binary) ?? [], env: spec?.env ?? {}, file, minor };

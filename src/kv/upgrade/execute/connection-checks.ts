@@ -2,7 +2,7 @@ import { cutText, AppError } from '../../../core/problem.ts';
 import type { Exit } from '../../../platform/host.ts';
 import { hexId } from '../../client/messages.ts';
 import { type Status, type Store, probeKey } from '../../client/etcd-client.ts';
-import type { GateCheck, MemberSpec, Step } from '../../engine/model.ts';
+import type { AccessProbe, AccessSeen, GateCheck, MemberSpec, Step } from '../../engine/model.ts';
 import { stepId } from '../../engine/steps.ts';
 import { v2BytesOf } from '../guards/store.ts';
 import {
@@ -13,6 +13,7 @@ import {
   type PeerMetrics,
   readPeerMetrics,
 } from '../observe/see-member.ts';
+import { peerUrlOf, seeAccess } from '../observe/see-connections.ts';
 import { kindOf } from '../plan-kind.ts';
 import {
   type Checking,
@@ -161,70 +162,26 @@ export const keyOf = ({ run, member }: Gate): string => probeKey(run.id, member.
  */
 export const electionGraceMs = 10_000;
 
-/** How a member treats a connection without credentials; absent if unknown. */
-type Answer = 'accepted' | 'rejected';
-const probes = {
+const probes: Readonly<Record<AccessProbe, string>> = {
   certificate: 'clients without a certificate',
   plain: 'clients without TLS',
   user: 'clients without a user',
   'host-name': 'requests for another host name',
   'peer-certificate': 'peers without a certificate',
   'peer-plain': 'peers without TLS',
-} as const;
-type Probe = keyof typeof probes;
-type AccessSeen = Readonly<Partial<Record<Probe, Answer>>>;
-const names = Object.keys(probes) as Probe[];
-const probeMs = 2000;
-const plainOf = (url: string): string => url.replace(/^https:/, 'http:');
-type Asking = Pick<Checking, 'host' | 'access' | 'cluster' | 'plan'>;
-const answerAt = async ({ host }: Asking, url: string, hostName?: string): Promise<Answer | undefined> =>
-  (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs, hostName)).answer;
-/**
- * A name that no list of hosts contains (RFC 2606). The servers compare the name only without TLS: 421 on real
- * 3.4 and 3.5. With listen-client-http-urls the client address serves no HTTP, and the answer is absent.
- */
-const foreignName = 'opsctl.invalid';
-/** CERTIFICATE_NAME: with authentication the gateway of 3.4 and later versions rejects a certificate with a Common Name. */
-const rejections = ['USER_NEEDED', 'PERMISSION_DENIED', 'UNAUTHENTICATED', 'CERTIFICATE_NAME'];
-/** Reads a key without a user, with only the client certificate. */
-const userAnswer = async ({ access }: Asking, url: string): Promise<Answer | undefined> => {
-  try {
-    await access.anonymous(url).range('opsctl/access', { limit: 1, isSerializable: true });
-    return 'accepted';
-  } catch (error) {
-    if (!(error instanceof AppError)) return undefined;
-    return error.category === 'auth' || rejections.includes(error.detail.code ?? '') ? 'rejected' : undefined;
-  }
 };
-const peerUrlOf = ({ cluster, plan }: Asking, name: string): string | undefined => {
+const names = Object.keys(probes) as AccessProbe[];
+/** Checks how this member treats clients and peers without credentials. */
+const seeAccessOf = ({ host, access, cluster, plan }: Checking, name: string): Promise<AccessSeen> => {
+  const spec = memberOf({ cluster }, name);
   const { members, listed } = plan.observation;
   const id = members.find((one) => one.name === name)?.member_id;
-  return (
-    listed.find((one) => one.id === id)?.peer_urls[0] ??
-    cluster.members.find((one) => one.name === name)?.peer_url
-  );
-};
-/** Checks how this member treats clients and peers without credentials. Read-only, sends no secrets. */
-const seeAccess = async (asking: Asking, name: string): Promise<AccessSeen> => {
-  const { client_url } = memberOf(asking, name);
-  const peer = peerUrlOf(asking, name);
-  const isTls = client_url.startsWith('https:');
-  const isPeerTls = peer?.startsWith('https:') === true;
-  const answers: Readonly<Record<Probe, Promise<Answer | undefined> | undefined>> = {
-    certificate: isTls ? answerAt(asking, client_url) : undefined,
-    plain: isTls ? answerAt(asking, plainOf(client_url)) : undefined,
-    user: userAnswer(asking, client_url),
-    'host-name': isTls ? undefined : answerAt(asking, client_url, foreignName),
-    'peer-certificate': isPeerTls ? answerAt(asking, peer) : undefined,
-    'peer-plain': isPeerTls ? answerAt(asking, plainOf(peer)) : undefined,
-  };
-  const seen = await Promise.all(names.map(async (name_) => [name_, await answers[name_]] as const));
-  return Object.fromEntries(seen.filter(([, answer]) => answer !== undefined)) as AccessSeen;
+  return seeAccess({ host, access }, spec.client_url, peerUrlOf(listed, id, spec));
 };
 /** Before the stop: the successor must reject what the running member rejects. */
 export const recordAccess = async (run: Run, step: Step): Promise<void> => {
   const name = step.member as string;
-  const access = await seeAccess(run, name);
+  const access = await seeAccessOf(run, name);
   if (access.certificate === undefined && memberOf(run, name).client_url.startsWith('https:'))
     run.emit({
       event: 'note',
@@ -258,7 +215,7 @@ export const accessIsKept: Check = async ({ run, member }) => {
   const before = recordedAccess(run, member.name);
   const rejected = names.filter((name) => before?.[name] === 'rejected');
   if (rejected.length === 0) return skip('the old version was not observed to reject anonymous connections');
-  const now = await seeAccess(run, member.name);
+  const now = await seeAccessOf(run, member.name);
   const open = rejected.filter((name) => now[name] === 'accepted').map((name) => probes[name]);
   if (open.length > 0 && isIntended(run))
     return passVerdict(`accepts ${open.join(', ')} now, as the operator accepted`);

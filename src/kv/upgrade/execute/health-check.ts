@@ -196,6 +196,20 @@ const versionIsRight: Check = async ({ store, minor, exact }) => {
     ? passVerdict(`runs ${server}`)
     : failCheck(`runs ${server}, expected ${minor}: the started program has the wrong minor version`);
 };
+/**
+ * The IDs of a cluster derive from its first settings, so a single member that starts in an empty directory gets
+ * the same IDs, and no other member has its data. Each start of a single member raises the term of its data by an
+ * election, and an empty directory begins with the lowest term.
+ */
+const checkTerm = (before: number | undefined, { raft_term, leader_id }: Status): Verdict | undefined => {
+  if (before === undefined) return undefined;
+  if (leader_id === undefined) return failVerdict('has not elected itself yet');
+  return raft_term > before
+    ? undefined
+    : failCheck(
+        `is at raft term ${raft_term}, and its data was at term ${before}: it uses a different data directory`,
+      );
+};
 /** spec/store#measured-upgrade: a member with a different data directory joins empty, with a new ID. */
 const identityIsKept: Check = async ({ run, member, store }) => {
   const [before, status] = [identityOf(run, member.name), await store.status()];
@@ -205,7 +219,10 @@ const identityIsKept: Check = async ({ run, member, store }) => {
     );
   if (before.cluster_id !== undefined && status.cluster_id !== before.cluster_id)
     return failCheck(`is in cluster ${hexId(status.cluster_id)}, but was in ${hexId(before.cluster_id)}`);
-  return passVerdict(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`);
+  return (
+    checkTerm(before.raft_term, status) ??
+    passVerdict(`member ${hexId(status.member_id)} of cluster ${hexId(status.cluster_id)}, as before`)
+  );
 };
 export const healthIsTrue: Check = async ({ store }) => {
   const health = await store.health();

@@ -215,6 +215,11 @@ const noteIdentity = (run: Run, step: Step, { name, member_id, cluster_id }: Mem
   });
   run.journal.write({ kind: 'begin', step: step.id, note: { member_id } });
 };
+/** A member without peers gets its data from its own directory only, and its IDs do not show which directory that is. */
+const noteTerm = ({ cluster, journal }: Run, step: Step, { raft_term }: MemberStatus): void => {
+  if (cluster.members.length === 1 && raft_term !== undefined)
+    journal.write({ kind: 'begin', step: step.id, note: { raft_term } });
+};
 /** The member did not respond when this stop was decided, and responds now: the run saves it first. */
 const refuseUnsaved = ({ journal, plan }: Run, { name, is_reachable }: MemberStatus): void => {
   const wasDown = plan.observation.members.some((one) => one.name === name && !one.is_reachable);
@@ -237,6 +242,7 @@ const lastLook = async (run: Run, step: Step, placement: Placement): Promise<Mem
   const seen = look.value;
   refuseUnsaved(run, seen);
   noteIdentity(run, step, seen);
+  noteTerm(run, step, seen);
   await recordPlacement(run, placement);
   return seen;
 };

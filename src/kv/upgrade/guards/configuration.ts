@@ -7,10 +7,11 @@ import {
   settingNames,
   settingNamesOf,
 } from '../../../api-specs/etcd/server-settings.ts';
-import { type Minor, minorOf, previousMinor } from '../../../api-specs/etcd/versions.ts';
+import { type Minor, minorOf, previousMinor, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { argvOf, shellLine } from '../../../core/shell.ts';
 import {
   fileOfStart,
+  findChangedConfig,
   flagsOf,
   isServer,
   lintEnvironment,
@@ -23,7 +24,7 @@ import {
 } from '../configuration/configuration.ts';
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
 import { configPath } from '../supervisors/host-facts.ts';
-import type { ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
+import type { ChangedFile, ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { droppedAccess, type NextStart } from '../configuration/access.ts';
 import { changedDefaults, normalizeKeys } from '../configuration/values.ts';
 import { guard, type GuardInput, memberFacts, type Log } from './guard.ts';
@@ -101,6 +102,8 @@ const startOf = (
       };
 };
 
+/** A container may have the same directory at another path. */
+const isContainedStart = (one: StartCase): boolean => inheritingStart(one)?.isContained === true;
 /** The start with the variables that it inherits from the running process. */
 const inheritingStart = (one: StartCase): Start | undefined => startOf(one, one.host?.environment);
 
@@ -195,6 +198,8 @@ const isSamePath = (host: MemberHost, a: string, b: string): boolean => {
   const [one, other] = [a, b].map((path) => resolve(host?.working_directory ?? '/', path));
   return one === other;
 };
+const changedText = ({ path, changed_at, started_at }: ChangedFile): string =>
+  `its process started at ${started_at} and read ${path}, which changed at ${changed_at}`;
 /**
  * The settings of the running process, or the reason why they are unknown. A service manager starts the member
  * with the same path, which may belong to another file system than the path in the cluster file.
@@ -215,10 +220,13 @@ const readRunning = (
     (other) => other !== undefined && isSamePath(host, other, path),
   );
   const current = replacesFile(one) ? host?.replaced_config : host?.config;
-  const file = host?.running_config ?? (isSame || isServiceStart(one) ? current : undefined);
+  const content = host?.running_config ?? (isSame || isServiceStart(one) ? current : undefined);
+  const file = findChangedConfig(host) === undefined ? content : undefined;
   const read = file === undefined ? undefined : readSettings({ ...start, file });
   if (read !== undefined) return { read };
   const other = configPath(member) ?? nextPath;
+  const changed = findChangedConfig(host);
+  if (changed !== undefined) return { unknown: changedText(changed) };
   return {
     unknown:
       isSame || other === undefined
@@ -227,6 +235,61 @@ const readRunning = (
   };
 };
 const nothingRead: NextStart = { read: () => undefined, isKnown: () => false };
+type SeenCase = Case & { readonly seen: MemberStatus };
+/**
+ * The limits of access of a running process whose settings are unknown: those that the member showed, or with
+ * `isAssumed` also those that it may have. Signed tokens are left out, because another guard warns about tokens.
+ */
+const observedSettings =
+  ({ seen, member, host }: SeenCase, isAssumed: boolean): ReadSetting =>
+  (flag) => {
+    const { access = {}, client_url } = seen;
+    const isPeer = flag.startsWith('peer-');
+    const url = isPeer ? (member.peer_url ?? 'https:') : client_url;
+    const answer = access[isPeer ? 'peer-certificate' : 'certificate'];
+    const isRejected =
+      answer === 'rejected' || (isAssumed && answer === undefined && url.startsWith('https:'));
+    if (flag === 'listen-client-urls') return client_url;
+    if (flag === 'listen-peer-urls')
+      return access['peer-certificate'] === undefined ? member.peer_url : 'https://peer';
+    if (flag === 'host-whitelist') {
+      const name = access['host-name'];
+      return name === 'rejected' || (isAssumed && name === undefined && !client_url.startsWith('https:'));
+    }
+    if (/client-cert-auth$|trusted-ca-file$/.test(flag)) return isRejected;
+    const from = rowOf(minorOf(seen.server_version));
+    const isInFile = flag.includes('allowed-') && from?.access.section.includes('allowed-cn') === true;
+    return isAssumed && isInFile && isRejected && host !== undefined ? true : undefined;
+  };
+/**
+ * A configuration file that changed after the process read it is that of the next start only. What the member
+ * rejects shows its settings: a limit that it has and that the file does not contain is lost. A setting that no
+ * connection shows is unknown, if the file does not contain it either.
+ */
+const checkChangedAccess = (one: SeenCase, changed: ChangedFile, log: Log): void => {
+  const { seen, to, kind, member } = one;
+  const start = readNextStart(one) ?? nothingRead;
+  const versions = { from: minorOf(seen.server_version), to };
+  const keysOf = (isAssumed: boolean): string[] =>
+    droppedAccess(observedSettings(one, isAssumed), start, versions)
+      .map(({ finding }) => finding.key)
+      // The running process may have the same addresses.
+      .filter((key) => !key.startsWith('listen-'));
+  const lost = keysOf(false);
+  for (const key of lost)
+    log.fail({
+      member: member.name,
+      message: `${member.name}: ${key} is not in its next start, and its process rejects connections because of it: ${changedText(changed)}`,
+      hint: `write the settings of the running process into ${changed.path}`,
+    });
+  const open = keysOf(true).filter((key) => !lost.includes(key));
+  if (open.length > 0 && kind !== 'restart')
+    log.noteUnknown({
+      member: member.name,
+      message: `${member.name}: cannot determine whether its next start drops ${open.join(', ')}: ${changedText(changed)}`,
+      hint: next(['kv', 'restart'], 'applies the change first, without a new version'),
+    });
+};
 /**
  * Who may connect must not change with the start of a member. The version reads its settings as before, but the
  * command, the variables or the file of the next start may not contain them.
@@ -234,7 +297,9 @@ const nothingRead: NextStart = { read: () => undefined, isKnown: () => false };
 const checkKeptAccess = (one: Case & { readonly seen: MemberStatus }, log: Log): void => {
   const { seen, to } = one;
   const { name } = one.member;
-  if (keepsStart(one)) return;
+  const changed = findChangedConfig(one.host);
+  if (changed !== undefined && seen.access !== undefined) return checkChangedAccess(one, changed, log);
+  if (keepsStart(one) && changed === undefined) return;
   const running = readRunning(one);
   if ('unknown' in running) {
     // Without a process there is nothing to compare, and another check reports an unreadable file.
@@ -270,7 +335,8 @@ const checkKeptAccess = (one: Case & { readonly seen: MemberStatus }, log: Log):
  * settings of the process. A restart is the way to apply such a change.
  */
 const checkChangedFiles = ({ member, host, kind }: Case, log: Log): void => {
-  for (const path of kind === 'restart' ? [] : (host?.changed_files ?? []))
+  const files = (host?.changed_files ?? []).filter(({ is_config }) => is_config !== true);
+  for (const { path } of kind === 'restart' ? [] : files)
     log.noteUnknown({
       member: member.name,
       message: `${member.name}: ${path} changed after its process started, so the settings of its next start are unknown`,
@@ -286,6 +352,40 @@ const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => 
     });
 };
 
+/** The directories that the running process uses for a setting, as far as they are known. */
+const directoriesOf = (one: SeenCase, key: 'data-dir' | 'wal-dir'): readonly unknown[] => {
+  const { member, host } = one;
+  const running = readRunning(one);
+  const set = 'read' in running ? running.read(key) : undefined;
+  if (key === 'data-dir')
+    return [set, host?.open_data_dir, member.data_dir, host?.real_data_dir, host?.data_place?.real];
+  const inside = [member.data_dir, host?.data_place?.real, host?.open_data_dir].flatMap((path) =>
+    path === undefined ? [] : [resolve(path, 'member/wal')],
+  );
+  return [set, member.wal_dir, host?.wal_place?.path, host?.wal_place?.real, ...inside];
+};
+/**
+ * A start in another directory begins without the data. A single member would even have the same IDs, and accept
+ * writes into an empty store (seen on 3.4 and 3.5).
+ */
+const checkNextDirectories = (one: SeenCase, log: Log): void => {
+  const { member, host } = one;
+  const start = readNextStart(one);
+  const changed = findChangedConfig(host);
+  for (const key of ['data-dir', 'wal-dir'] as const) {
+    const given = start?.read(key);
+    if (typeof given !== 'string' || given === '' || start?.isKnown(key) !== true) continue;
+    if (!given.startsWith('/') && host?.working_directory === undefined) continue;
+    const known = directoriesOf(one, key).filter((path) => typeof path === 'string');
+    if (known.length === 0 || known.some((path) => isSamePath(host, path, given))) continue;
+    const current = key === 'wal-dir' && host?.wal_place === undefined ? known.at(-1) : known[0];
+    log[isContainedStart(one) ? 'noteUnknown' : 'fail']({
+      member: member.name,
+      message: `${member.name}: ${key} is ${given} in its next start, and its process uses ${current}${changed === undefined ? '' : `: ${changedText(changed)}`}`,
+      hint: `write ${key} ${current} there: in another directory it would start without its data`,
+    });
+  }
+};
 /**
  * A relative directory depends on the working directory of the process, which its successor keeps. In any
  * other directory the successor would find an empty directory.
@@ -526,6 +626,7 @@ export const configurationFits = guard(
         checkKeptAccess({ ...one, seen }, log);
         checkFileIsNamed({ ...one, seen }, log);
         checkChangedFiles(one, log);
+        checkNextDirectories({ ...one, seen }, log);
       }
       checkReadable(member, one.host, log);
       if (isLocal) checkDataDirectory(member, one.host, log);

@@ -14,7 +14,7 @@ import type {
   DirectoryStatus,
 } from '../../engine/model.ts';
 import type { Driver } from '../supervisors/driver.ts';
-import { ownCertificate, seeCertificates, seeUnreached } from './see-connections.ts';
+import { ownCertificate, seeCertificates, seeChangedAccess, seeUnreached } from './see-connections.ts';
 import { seeMember, type InspectedMember, type MemberMetrics, seeMetrics, seeV2 } from './see-member.ts';
 import { dirname, join } from 'node:path';
 
@@ -413,7 +413,7 @@ export const observe = async (look: ObserveOptions): Promise<Observation> => {
   // Logs and certificate files are read only for a plan, not before each stop.
   const looking = { host, cluster, access, driver: isDeep ? driver : undefined };
   const reached = await seeUnreached(looking, await seeWithHosts(look));
-  const seen = isDeep ? await seeCertificates(looking, reached) : reached;
+  const seen = isDeep ? await seeChangedAccess(looking, await seeCertificates(looking, reached)) : reached;
   const [auth, leases, hashes, v2] = await seeDeep(look, seen);
   // After the scan of the v2 interface: members count its requests while it runs.
   const metrics = isDeep ? await seeMetrics(host, cluster, access, seen) : new Map<string, MemberMetrics>();

@@ -2,15 +2,18 @@ import { X509Certificate } from 'node:crypto';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Access } from '../../engine/access.ts';
+import { AppError } from '../../../core/problem.ts';
 import { argvOf } from '../../../core/shell.ts';
 import type {
+  AccessProbe,
+  AccessSeen,
   CertificateStatus,
   ClusterFile,
   MemberStatus,
   MemberSpec,
   Observation,
 } from '../../engine/model.ts';
-import { fileOfStart, readSettings } from '../configuration/configuration.ts';
+import { fileOfStart, findChangedConfig, readSettings } from '../configuration/configuration.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { linksInLog, readPeerMetrics, type InspectedMember, unreachedBy } from './see-member.ts';
 
@@ -98,6 +101,12 @@ export const certificateIn = (
   }
 };
 const probeMs = 2000;
+/** The address of a member for other members: as the cluster lists it, otherwise from the cluster file. */
+export const peerUrlOf = (
+  listed: Observation['listed'],
+  member_id: string | undefined,
+  spec: MemberSpec | undefined,
+): string | undefined => listed.find(({ id }) => id === member_id)?.peer_urls[0] ?? spec?.peer_url;
 const presentedAt = async (
   { host }: Looking,
   role: CertificateStatus['role'],
@@ -160,9 +169,7 @@ export const seeCertificates = async (
   const listed = seen.flatMap((member) => member.listed ?? []);
   return Promise.all(
     seen.map(async (member) => {
-      const peer =
-        listed.find(({ id }) => id === member.member_id)?.peer_urls[0] ??
-        specOf(looking, member.name)?.peer_url;
+      const peer = peerUrlOf(listed, member.member_id, specOf(looking, member.name));
       const presented = await Promise.all([
         presentedAt(looking, 'server', member.client_url),
         presentedAt(looking, 'peer', peer),
@@ -176,4 +183,70 @@ export const seeCertificates = async (
 export const ownCertificate = ({ tls }: Access): Pick<Observation, 'client_certificate'> => {
   const found = certificateIn('client', tls?.named.cert ?? 'tls.cert_file', tls?.cert);
   return found === undefined ? {} : { client_certificate: found };
+};
+
+type Asking = Pick<Looking, 'host' | 'access'>;
+type Answer = AccessSeen[AccessProbe];
+const plainOf = (url: string): string => url.replace(/^https:/, 'http:');
+const answerAt = async ({ host }: Asking, url: string, hostName?: string): Promise<Answer> =>
+  (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs, hostName)).answer;
+/**
+ * A name that no list of hosts contains (RFC 2606). The servers compare the name only without TLS: 421 on real
+ * 3.4 and 3.5. With listen-client-http-urls, client_url is one of these addresses, because opsctl uses HTTP.
+ */
+const foreignName = 'opsctl.invalid';
+/** CERTIFICATE_NAME: with authentication the gateway of 3.4 and later versions rejects a certificate with a Common Name. */
+const rejections = ['USER_NEEDED', 'PERMISSION_DENIED', 'UNAUTHENTICATED', 'CERTIFICATE_NAME'];
+/** Reads a key without a user, with only the client certificate. */
+const userAnswer = async ({ access }: Asking, url: string): Promise<Answer> => {
+  try {
+    await access.anonymous(url).range('opsctl/access', { limit: 1, isSerializable: true });
+    return 'accepted';
+  } catch (error) {
+    if (!(error instanceof AppError)) return undefined;
+    return error.category === 'auth' || rejections.includes(error.detail.code ?? '') ? 'rejected' : undefined;
+  }
+};
+/** Checks how a member treats clients and peers without credentials. Read-only, sends no secrets. */
+export const seeAccess = async (
+  asking: Asking,
+  client: string,
+  peer: string | undefined,
+): Promise<AccessSeen> => {
+  const isTls = client.startsWith('https:');
+  const isPeerTls = peer?.startsWith('https:') === true;
+  const answers: Readonly<Record<AccessProbe, Promise<Answer> | undefined>> = {
+    certificate: isTls ? answerAt(asking, client) : undefined,
+    plain: isTls ? answerAt(asking, plainOf(client)) : undefined,
+    user: userAnswer(asking, client),
+    'host-name': isTls ? undefined : answerAt(asking, client, foreignName),
+    'peer-certificate': isPeerTls ? answerAt(asking, peer) : undefined,
+    'peer-plain': isPeerTls ? answerAt(asking, plainOf(peer)) : undefined,
+  };
+  const seen = await Promise.all(Object.entries(answers).map(async ([name, answer]) => [name, await answer]));
+  return Object.fromEntries(seen.filter(([, answer]) => answer !== undefined)) as AccessSeen;
+};
+/**
+ * Adds how members treat connections without credentials, if their processes read a configuration file that has
+ * changed since: what they reject can only be seen at the members.
+ */
+export const seeChangedAccess = (
+  looking: Looking,
+  seen: readonly InspectedMember[],
+): Promise<InspectedMember[]> => {
+  const listed = seen.flatMap((member) => member.listed ?? []);
+  return Promise.all(
+    seen.map(async (member) =>
+      member.is_reachable && findChangedConfig(member.host) !== undefined
+        ? {
+            ...member,
+            access: await seeAccess(
+              looking,
+              member.client_url,
+              peerUrlOf(listed, member.member_id, specOf(looking, member.name)),
+            ),
+          }
+        : member,
+    ),
+  );
 };

@@ -4,9 +4,10 @@ import { childPath, pathPart } from '../../../core/file-name.ts';
 import { messageOf } from '../../../core/problem.ts';
 import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { Files as AllFiles, FileInfo, Files } from '../../../platform/host.ts';
-import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
+import type { ChangedFile, HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
 import { connectionsFrom, portHex } from '../cluster/listening-sockets.ts';
-import { flagsOf, parseConfig } from '../configuration/configuration.ts';
+import { flagsOf, parseConfig, settingsOf } from '../configuration/configuration.ts';
+import type { SourceFormat } from '../configuration/sources.ts';
 import {
   goInText,
   hasProcess,
@@ -16,6 +17,7 @@ import {
   versionInText,
   type Which,
   placeFrom,
+  type ScriptRunner,
   placeScript,
   seePlace,
 } from './driver.ts';
@@ -145,13 +147,14 @@ export const configFacts = async (
     : { ...(await readConfig(files, path)), ...(isOfVariable ? { is_config_of_variable: true } : {}) };
 
 /**
- * The configuration file of a process whose next start reads another file. The process may have a separate file
- * system. Empty if the file cannot be read.
+ * The configuration file of a process: whether it changed since the process read it, and its content if the next
+ * start reads another file. The process may have a separate file system. Empty if the file cannot be read.
  */
 export const runningConfigFacts = async (
   files: Pick<Files, 'read'>,
   member: MemberSpec,
   server: Pick<ProcessInfo, 'pid' | 'words' | 'env' | 'cwd'> | undefined,
+  ask: ScriptRunner,
 ): Promise<HostFacts> => {
   const named =
     server === undefined
@@ -159,9 +162,11 @@ export const runningConfigFacts = async (
       : findServerFile(flagsOf(server.words), server.env.get(FILE_VARIABLE), undefined);
   if (server === undefined || named === undefined) return {};
   const path = resolve(server.cwd ?? '/', named);
-  if (path === configPath(member) || (server.cwd === undefined && !isAbsolute(named))) return {};
+  if (server.cwd === undefined && !isAbsolute(named)) return {};
+  const age = configAgeFrom(await ask(configAgeScript(server.pid, path)));
+  if (path === configPath(member)) return age;
   const { config } = await readConfig(files, `/proc/${server.pid}/root${path}`);
-  return config === undefined ? {} : { running_config: config };
+  return { ...age, ...(config === undefined ? {} : { running_config: config }) };
 };
 
 const directoryScript = (path: string, wantsSizes: boolean): ShellScript => sh`${placeScript(path)}
@@ -187,24 +192,51 @@ const programPattern = (member: MemberSpec): ShellScript =>
  * separate file system: /proc/PID/root.
  */
 /**
- * Prints the files that changed after the server (`$p`) started: its next start uses settings that the process
- * does not have. The clock of the files has whole seconds. A path may contain wildcards, and spaces.
+ * `newest FILE` prints the time of the last change of a file and of the links in its path: the time of its content,
+ * or of its permissions and its name, because a package or a copy may give new content an old time. `$t` is the
+ * start of the server `$p`. Both have whole seconds.
+ */
+const changeFunctions = sh`newest() { n=$(stat -Lc '%Y %Z' -- "$1" 2>/dev/null) || return 1; l=$1
+while case "$l" in ''|/proc/*/root|/proc/*/cwd) false;; */*) true;; *) false;; esac; do [ ! -L "$l" ] || n="$n $(stat -c '%Y %Z' -- "$l" 2>/dev/null)"; l=\${l%/*}; done
+printf '%s\\n' "$n" | tr ' ' '\\n' | sort -n | tail -n 1; }
+t=$(awk '/^btime/ {print $2}' /proc/stat); t=$((t + $(awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*[)] /, ""); print int($20 / hz) }' "/proc/$p/stat")))
+changed() { m=$(newest "$2") && [ "$m" -gt $((t + 1)) ] && echo "$1=$m $t $3"; }`;
+/**
+ * Prints the files of the service manager that changed after the server (`$p`) started: its next start uses settings
+ * that the process does not have. A path may contain wildcards, and spaces. If a file changed, the content of all
+ * files follows.
  */
 const changedScript = (service: Service, member: MemberSpec): ShellScript => {
   const files = service.startFiles?.(member);
   return files === undefined
     ? sh`:`
-    : sh`b=$(awk '/^btime/ {print $2}' /proc/stat); s=$(awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*[)] /, ""); print int($20 / hz) }' "/proc/$p/stat")
-  { ${files}; } 2>/dev/null | { IFS=; while read -r g; do for c in $g; do m=$(stat -Lc %Y -- "$c" 2>/dev/null) && [ "$m" -gt $((b + s + 1)) ] && echo "changed=$c"; done; done; }`;
+    : sh`each() { { ${files}; } 2>/dev/null | { IFS=; while read -r g; do for c in $g; do [ ! -r "$c" ] || "$@"; done; done; }; }
+report() { changed changed "$c" "$c"; }
+show() { echo "start_file=$(printf %s "$c" | base64 | tr -d '\\n') $(base64 < "$c" | tr -d '\\n')"; }
+w=$(each report); [ -z "$w" ] || { printf '%s\\n' "$w"; each show; }`;
 };
+/**
+ * Prints whether the configuration file `$r` changed after the server (`$p`) read it, and if so, the data directory
+ * in which the server has opened its database.
+ */
+const configChangeScript = sh`if [ -n "$f" ] && changed changed_config "$r" "$f"; then
+  for d in "/proc/$p/fd"/*; do d=$(readlink "$d" 2>/dev/null); case "$d" in */member/snap/db) echo "open_data_dir=\${d%/member/snap/db}"; break;; esac; done
+fi`;
+/** Prints the change of a configuration file that a process reads. `path` is the path as the process sees it. */
+export const configAgeScript = (
+  pid: number,
+  path: string,
+): ShellScript => sh`p=${pid}; f=${path}; r=/proc/$p/root$f
+${changeFunctions}
+${configChangeScript}
+exit 0`;
 const processScript = (service: Service, member: MemberSpec): ShellScript => {
   const pid = service.pid?.(member);
   if (pid === undefined) return sh``;
   const isOwn = configPath(member) !== undefined;
   const config = isOwn
     ? sh`:`
-    : sh`if [ -n "$f" ]; then case "$f" in /*) r=/proc/$p/root$f;; *) r=/proc/$p/cwd/$f;; esac
-  if [ -r "$r" ]; then echo "config=$(base64 < "$r" | tr -d '\\n')"; else echo "config_unread=$f"; fi; fi`;
+    : sh`if [ -n "$f" ]; then if [ -r "$r" ]; then echo "config=$(base64 < "$r" | tr -d '\\n')"; else echo "config_unread=$f"; fi; fi`;
   return sh`isserver() { n=$(tr '\\0' '\\n' < "/proc/$1/cmdline" 2>/dev/null | head -n 1); case "\${n##*/}" in ${programPattern(member)}) ;; *) return 1;; esac; }
 p=$( { ${pid}; } 2>/dev/null | head -n 1 | tr -cd 0-9); first=$p
 if [ "\${p:-0}" -gt 1 ]; then
@@ -220,7 +252,10 @@ if [ "\${p:-0}" -gt 1 ]; then
   echo "environment=$(printf '%s\\n' "$e" | grep '^ETCD_' | base64 | tr -d '\\n')"
   f=$(tr '\\0' '\\n' < "/proc/$p/cmdline" | sed -n 's/^--\\{0,1\\}config-file=//p; /^--\\{0,1\\}config-file$/{n;p;}' | tail -n 1)
   if [ -z "$f" ]; then f=$(printf '%s\\n' "$e" | sed -n 's/^ETCD_CONFIG_FILE=//p' | tail -n 1); [ -z "$f" ] || ${isOwn ? sh`:` : sh`echo is_config_of_variable=true`}; fi
+  case "$f" in '') r=;; /*) r=/proc/$p/root$f;; *) r=/proc/$p/cwd/$f;; esac
   ${config}
+  ${changeFunctions}
+  ${configChangeScript}
   ${changedScript(service, member)}
   fi
 else echo 'command_error=its process was not found'; fi`;
@@ -335,12 +370,69 @@ const programError = (
 /** The path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isTrustRefusal(text) ? undefined : versionInText(text));
 /** Lines with the same key: `valuesIn` keeps only the last of them. */
-const listIn = (text: string, key: 'untrusted' | 'changed'): string[] =>
+const listIn = (text: string, key: 'untrusted' | 'changed' | 'changed_config' | 'start_file'): string[] =>
   text.split('\n').flatMap((line) => (line.startsWith(`${key}=`) ? [line.slice(key.length + 1)] : []));
-const listFacts = (text: string): HostFacts => {
-  const [problems, changed_files] = [listIn(text, 'untrusted'), listIn(text, 'changed')];
+const timeText = (seconds: string): string => new Date(Number(seconds) * 1000).toISOString();
+const changesIn = (text: string, key: 'changed' | 'changed_config'): ChangedFile[] =>
+  listIn(text, key).flatMap((line) => {
+    const [, changed, started, path] = /^(\d+) (\d+) (.+)$/.exec(line) ?? [];
+    if (changed === undefined || started === undefined || path === undefined) return [];
+    const times = { changed_at: timeText(changed), started_at: timeText(started) };
+    return [{ path, ...times, ...(key === 'changed_config' ? ({ is_config: true } as const) : {}) }];
+  });
+/** Facts from the output of `configAgeScript`. Pure. */
+export const configAgeFrom = (text: string): HostFacts => {
+  const [changed_files, open] = [changesIn(text, 'changed_config'), valuesIn(text).get('open_data_dir')];
+  return {
+    ...(changed_files.length === 0 ? {} : { changed_files }),
+    ...(open === undefined ? {} : { open_data_dir: open }),
+  };
+};
+const isEqualMap = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean =>
+  one.size === other.size && [...one].every(([key, value]) => other.get(key) === value);
+/**
+ * Returns whether the files of the service manager start the server with the flags and variables that its process
+ * has: their time alone changed, or a part that no server reads. The program may differ.
+ */
+const startsAlike = async (
+  text: string,
+  { command, environment }: HostFacts,
+  format: SourceFormat | undefined,
+): Promise<boolean> => {
+  const files = new Map(
+    listIn(text, 'start_file').map((line) => {
+      const [path = '', content = ''] = line.split(' ').map(decodeBase64);
+      return [path, content];
+    }),
+  );
+  const [main] = files;
+  if (main === undefined || command === undefined || environment === undefined) return false;
+  const list = async (directory: string): Promise<string[]> =>
+    [...files.keys()].flatMap((path) => (dirname(path) === directory ? [basename(path)] : []));
+  const reader = { read: async (path: string) => files.get(path), list };
+  const { readSource } = await import('../configuration/sources.ts');
+  const found = await readSource(main[1], main[0], reader, format).catch(() => undefined);
+  const [start, ...others] = found?.starts ?? [];
+  return (
+    start !== undefined &&
+    others.length === 0 &&
+    // The content of the configuration file is another check.
+    start.unread.length === 0 &&
+    isEqualMap(flagsOf(start.words), flagsOf(command)) &&
+    isEqualMap(settingsOf(start.env), settingsOf(environment))
+  );
+};
+const listFacts = async (
+  text: string,
+  facts: HostFacts,
+  format: SourceFormat | undefined,
+): Promise<HostFacts> => {
+  const [problems, units, age] = [listIn(text, 'untrusted'), changesIn(text, 'changed'), configAgeFrom(text)];
+  const open = units.length === 0 || (await startsAlike(text, facts, format)) ? [] : units;
+  const changed_files = [...(age.changed_files ?? []), ...open];
   return {
     ...(problems.length === 0 ? {} : { problems }),
+    ...age,
     ...(changed_files.length === 0 ? {} : { changed_files }),
   };
 };
@@ -350,6 +442,7 @@ export const factsFrom = async (
   member: MemberSpec,
   asked: QueryPeriod,
   state: ProcessState,
+  format?: SourceFormat,
 ): Promise<HostFacts> => {
   const found = valuesIn(text);
   const flag = (key: string) => (found.has(key) ? { [key]: found.get(key) === 'true' } : {});
@@ -380,7 +473,7 @@ export const factsFrom = async (
     ...commandFacts(found),
     ...connectedFacts(found),
     ...(await configFrom(found, configPath(member))),
-    ...listFacts(text),
+    ...(await listFacts(text, commandFacts(found), format)),
     ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),
   };
 };

@@ -19,6 +19,7 @@ import {
   localShell,
   versionInText,
   type FactsRequest,
+  type ScriptRunner,
   type Which,
   failureReason,
   killWithinMs,
@@ -211,14 +212,16 @@ const copyData = async (
   });
 };
 const configOf = async (
-  { files }: Host,
+  host: Host,
   member: MemberSpec,
   server: ProcessInfo | undefined,
 ): Promise<HostFacts> => {
+  const { files } = host;
+  const ask: ScriptRunner = async (script) => (await localShell(host).run(script)).stdout;
   const file = findVariableFile(member, server);
   return {
     ...(await configFacts(files, configPath(member) ?? file, file !== undefined)),
-    ...(await runningConfigFacts(files, member, server)),
+    ...(await runningConfigFacts(files, member, server, ask)),
   };
 };
 const facts = async (

@@ -301,7 +301,7 @@ const facts = async (member: MemberSpec, ask: ScriptRunner, { minor }: FactsRequ
     ...(await placeFacts(table, member, first)),
     ...commandFacts(server),
     ...(file === undefined ? {} : await configFacts(there, file, true)),
-    ...(await runningConfigFacts(there, member, server)),
+    ...(await runningConfigFacts(there, member, server, ask)),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };

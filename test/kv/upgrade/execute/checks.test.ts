@@ -96,6 +96,17 @@ describe('the checks of a member', () => {
     };
     expect(await check('identity')({ ...gate, run: unknown })).toMatchObject({ ok: true });
   });
+  it('the term of a single member shows another data directory', async () => {
+    const termAfter = async (raft_term: number) => {
+      const { run, gate } = await gateOn();
+      run.journal.write({ kind: 'begin', step: 'n2.stop', note: { raft_term } });
+      return check('identity')(gate);
+    };
+    const { gate } = await gateOn();
+    const { raft_term } = await gate.store.status();
+    expect(await termAfter(raft_term - 1)).toMatchObject({ ok: true });
+    expect(await termAfter(raft_term)).toMatchObject({ ok: false, isFinal: true });
+  });
   it('a member may lag by a thousand entries', async () => {
     const { small, gate } = await gateOn();
     const lag = (entriesBehind: number) => {

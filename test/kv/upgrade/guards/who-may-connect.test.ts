@@ -1,6 +1,6 @@
 /** An unread configuration is never a pass, and a change of access is always a failure. */
 import { describe, expect, it } from 'vitest';
-import type { ClusterFile, HostFacts, MemberSpec } from '../../../../src/kv/engine/model.ts';
+import type { ClusterFile, HostFacts, MemberSpec, MemberStatus } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, seen } from '../../../support/observations.ts';
 import { hints, said, second } from './said.ts';
 import { naming } from '../../../support/facts.ts';
@@ -18,6 +18,9 @@ const cluster = (patch: Partial<ClusterFile>, spec: Partial<MemberSpec> = {}): C
   };
 };
 const section = { 'client-transport-security': { 'ca-file': '/ca' }, 'enable-grpc-gateway': true };
+
+const times = { changed_at: '2026-01-02T00:00:00.000Z', started_at: '2026-01-01T00:00:00.000Z' };
+const changedFile = (path: string) => ({ path, ...times });
 
 describe('access by other users', () => {
   it('an access finding is a failure, whether the plan would rewrite the file or not', () => {
@@ -317,9 +320,66 @@ describe('a next start that drops a setting about access', () => {
     expect(from('/old.yml')[0]).toEqual(naming('n2', '/old.yml', '/new.yml'));
     expect(levels(from('/old.yml'))).toEqual(['unknown']);
   });
+  const changedConfig = { ...changedFile('/etc/n2.yml'), is_config: true } as const;
+  const fromChanged = (
+    config: NonNullable<HostFacts['config']>,
+    patch: Partial<MemberStatus>,
+    driver: 'systemd' | undefined = 'systemd',
+  ): string[] => {
+    const host = {
+      ...{ ...seen('n2').host, command: ['/usr/bin/etcd', '--config-file=/etc/n2.yml'], environment: {} },
+      ...{ config, changed_files: [changedConfig], ...patch.host },
+    };
+    const spec = { new_command: ['/opt/etcd', '--config-file=/etc/n2.yml'] };
+    const given = driver === undefined ? cluster({}, spec) : cluster({ driver });
+    const members = second({ server_version: '3.4.23', ...patch, host });
+    const found = said('configuration-fits', { members, cluster: given }, { from: '3.4', to: '3.5' });
+    return only(found).filter((one) => !one.includes('cors') && !one.includes('would not start'));
+  };
+  it.each(['systemd', undefined] as const)(
+    'a file that changed after the process read it is compared with the member (driver %s)',
+    (driver) => {
+      const look = (config: NonNullable<HostFacts['config']>, patch: Partial<MemberStatus>) =>
+        fromChanged(config, patch, driver);
+      const https = { 'listen-client-urls': 'https://h:1,http://127.0.0.1:1' };
+      const rejects = { client_url: 'https://h:1', access: { certificate: 'rejected' } } as const;
+      expect(look(https, rejects)).toEqual([naming('fail n2', 'client-cert-auth', '/etc/n2.yml')]);
+      const kept = { ...https, 'client-transport-security': { 'client-cert-auth': true } };
+      expect(look(kept, rejects)).toEqual([]);
+      expect(look({}, { access: { 'host-name': 'rejected' } })).toEqual([
+        naming('fail n2', 'host-whitelist'),
+      ]);
+      // A file that has only another time, on a member that accepts everybody.
+      expect(look({ 'data-dir': '/data/n2' }, { access: { 'host-name': 'accepted' } })).toEqual([]);
+      expect(look(https, { client_url: 'https://h:1', access: {} })).toEqual([
+        naming('unknown n2', 'client-cert-auth', times.changed_at, times.started_at),
+      ]);
+      expect(look(kept, {})).toEqual([naming('unknown n2', '/etc/n2.yml', times.changed_at)]);
+    },
+  );
+  it('a next start in another directory is a failure', () => {
+    const access = { 'host-name': 'accepted' } as const;
+    const look = (config: NonNullable<HostFacts['config']>, host: HostFacts = {}) =>
+      fromChanged(config, { access, host });
+    expect(look({ 'data-dir': '/data/other' })).toEqual([
+      naming('fail n2', 'data-dir', '/data/other', '/data/n2'),
+    ]);
+    expect(look({ 'data-dir': '/data/n2/' })).toEqual([]);
+    expect(look({ 'data-dir': '/mnt/n2' }, { open_data_dir: '/mnt/n2' })).toEqual([]);
+    expect(look({ 'wal-dir': '/wal' })).toEqual([
+      naming('fail n2', 'wal-dir', '/wal', '/data/n2/member/wal'),
+    ]);
+    expect(look({ 'wal-dir': '/data/n2/member/wal' })).toEqual([]);
+    const moved = looked(['--data-dir=/data/n2'], start('--data-dir=/data/other'));
+    expect(moved).toEqual([naming('fail n2', 'data-dir', '/data/other')]);
+  });
   it('a unit that changed after its process started has an unknown next start', () => {
     const members = facts({
-      ...{ command: ['/usr/bin/etcd', '--name=n2'], environment: {}, changed_files: ['/etc/etcd.env'] },
+      ...{
+        command: ['/usr/bin/etcd', '--name=n2'],
+        environment: {},
+        changed_files: [changedFile('/etc/etcd.env')],
+      },
     });
     const unit = { members, cluster: cluster({ driver: 'systemd' }) };
     expect(only(said('configuration-fits', unit))).toContainEqual(naming('unknown n2', '/etc/etcd.env'));

@@ -50,6 +50,7 @@ const facts = async (
     { ...member, ...spec },
     { fromMs: Date.now(), untilMs: Date.now() },
     { state: 'unknown', reason: '' },
+    more.startFormat,
   );
 };
 
@@ -73,8 +74,35 @@ describe('the process of a service', () => {
     const hour = Date.now() / 1000 + 3600;
     utimesSync(changed, hour, hour);
     const startFiles = () => sh`printf '%s\\n' ${old} ${join(directory, '*changed.env')} /missing`;
-    expect((await facts(child?.pid, {}, { startFiles })).changed_files).toEqual([changed]);
+    const found = (await facts(child?.pid, {}, { startFiles })).changed_files;
+    expect(found?.map(({ path }) => path)).toEqual([changed]);
     expect((await facts(child?.pid)).changed_files).toBeUndefined();
+  });
+  it('files of the service manager that set what the process has are no change', async () => {
+    const [unit, env] = [join(directory, 'n1.service'), join(directory, 'n1.env')];
+    const later = (path: string, text: string): void => {
+      writeFileSync(path, text);
+      utimesSync(path, Date.now() / 1000 + 3600, Date.now() / 1000 + 3600);
+    };
+    await started(join(directory, 'etcd-test'), ['wait.mjs', '--name=n1'], { ETCD_CORS: 'https://c:443' });
+    const service = { startFiles: () => sh`printf '%s\\n' ${unit} ${env}`, startFormat: 'unit' } as const;
+    later(unit, `[Service]\nEnvironmentFile=${env}\nExecStart=/usr/bin/etcd \\\n --name=n1\n`);
+    later(env, 'ETCD_CORS="https://c:443"\n');
+    expect((await facts(child?.pid, {}, service)).changed_files).toBeUndefined();
+    later(env, 'ETCD_CORS="https://d:443"\n');
+    expect((await facts(child?.pid, {}, service)).changed_files).toHaveLength(2);
+  });
+  it('a configuration file that changed after its process read it is a fact with both times', async () => {
+    const path = join(directory, 'c.yml');
+    writeFileSync(path, 'name: n1\n');
+    await started(join(directory, 'etcd-test'), ['wait.mjs', '--config-file', 'c.yml']);
+    expect((await facts(child?.pid)).changed_files).toBeUndefined();
+    utimesSync(path, Date.now() / 1000 + 3600, Date.now() / 1000 + 3600);
+    const [found] = (await facts(child?.pid)).changed_files ?? [];
+    expect(found).toMatchObject({ path: 'c.yml', is_config: true });
+    expect(Date.parse(found?.changed_at ?? '') - Date.parse(found?.started_at ?? '')).toBeGreaterThan(
+      3_000_000,
+    );
   });
   it('a file of the cluster file counts before the one of the command line', async () => {
     writeFileSync(join(directory, 'd.yml'), 'name: d\n');
