@@ -223,7 +223,7 @@ const configChangeScript = sh`if [ -n "$f" ] && changed changed_config "$r" "$f"
   for d in "/proc/$p/fd"/*; do d=$(readlink "$d" 2>/dev/null); case "$d" in */member/snap/db) echo "open_data_dir=\${d%/member/snap/db}"; break;; esac; done
 fi`;
 /** Prints the change of a configuration file that a process reads. `path` is the path as the process sees it. */
-export const configAgeScript = (
+const configAgeScript = (
   pid: number,
   path: string,
 ): ShellScript => sh`p=${pid}; f=${path}; r=/proc/$p/root$f
@@ -381,7 +381,7 @@ const changesIn = (text: string, key: 'changed' | 'changed_config'): ChangedFile
     return [{ path, ...times, ...(key === 'changed_config' ? ({ is_config: true } as const) : {}) }];
   });
 /** Facts from the output of `configAgeScript`. Pure. */
-export const configAgeFrom = (text: string): HostFacts => {
+const configAgeFrom = (text: string): HostFacts => {
   const [changed_files, open] = [changesIn(text, 'changed_config'), valuesIn(text).get('open_data_dir')];
   return {
     ...(changed_files.length === 0 ? {} : { changed_files }),
