@@ -1,4 +1,4 @@
-import { cutText, AppError } from '../../../core/problem.ts';
+import { cutText } from '../../../core/problem.ts';
 import type { Exit } from '../../../platform/host.ts';
 import { hexId } from '../../client/messages.ts';
 import { type Status, type Store, probeKey } from '../../client/etcd-client.ts';

@@ -240,27 +240,29 @@ type SeenCase = Case & { readonly seen: MemberStatus };
  * The limits of access of a running process whose settings are unknown: those that the member showed, or with
  * `isAssumed` also those that it may have. Signed tokens are left out, because another guard warns about tokens.
  */
-const observedSettings =
-  ({ seen, member, host }: SeenCase, isAssumed: boolean): ReadSetting =>
-  (flag) => {
-    const { access = {}, client_url } = seen;
-    const isPeer = flag.startsWith('peer-');
-    const url = isPeer ? (member.peer_url ?? 'https:') : client_url;
-    const answer = access[isPeer ? 'peer-certificate' : 'certificate'];
-    const isRejected =
-      answer === 'rejected' || (isAssumed && answer === undefined && url.startsWith('https:'));
-    if (flag === 'listen-client-urls') return client_url;
-    if (flag === 'listen-peer-urls')
-      return access['peer-certificate'] === undefined ? member.peer_url : 'https://peer';
-    if (flag === 'host-whitelist') {
-      const name = access['host-name'];
-      return name === 'rejected' || (isAssumed && name === undefined && !client_url.startsWith('https:'));
-    }
-    if (/client-cert-auth$|trusted-ca-file$/.test(flag)) return isRejected;
-    const from = rowOf(minorOf(seen.server_version));
-    const isInFile = flag.includes('allowed-') && from?.access.section.includes('allowed-cn') === true;
-    return isAssumed && isInFile && isRejected && host !== undefined ? true : undefined;
+const observedSettings = ({ seen, member }: SeenCase, isAssumed: boolean): ReadSetting => {
+  const { access = {}, client_url } = seen;
+  const isRejected = (answer: 'accepted' | 'rejected' | undefined, isPossible: boolean): boolean =>
+    answer === 'rejected' || (isAssumed && answer === undefined && isPossible);
+  const isTls = client_url.startsWith('https:');
+  const [peer, peerAnswer] = [member.peer_url ?? 'https:', access['peer-certificate']];
+  const clients = isRejected(access.certificate, isTls);
+  const peers = isRejected(peerAnswer, peer.startsWith('https:'));
+  const hasNames = rowOf(seen.server_version)?.access.section.includes('allowed-cn') === true;
+  const settings: Readonly<Record<string, unknown>> = {
+    'listen-client-urls': client_url,
+    'listen-peer-urls': peerAnswer === undefined ? member.peer_url : 'https://peer',
+    'host-whitelist': isRejected(access['host-name'], !isTls),
+    'client-cert-auth': clients,
+    'trusted-ca-file': clients,
+    'peer-client-cert-auth': peers,
+    'peer-trusted-ca-file': peers,
+    'client-cert-allowed-hostname': isAssumed && hasNames && clients,
+    'peer-cert-allowed-hostname': isAssumed && hasNames && peers,
+    'peer-cert-allowed-cn': isAssumed && hasNames && peers,
   };
+  return (flag) => settings[flag];
+};
 /**
  * A configuration file that changed after the process read it is that of the next start only. What the member
  * rejects shows its settings: a limit that it has and that the file does not contain is lost. A setting that no
@@ -298,7 +300,10 @@ const checkKeptAccess = (one: Case & { readonly seen: MemberStatus }, log: Log):
   const { seen, to } = one;
   const { name } = one.member;
   const changed = findChangedConfig(one.host);
-  if (changed !== undefined && seen.access !== undefined) return checkChangedAccess(one, changed, log);
+  if (changed !== undefined && seen.access !== undefined) {
+    checkChangedAccess(one, changed, log);
+    return;
+  }
   if (keepsStart(one) && changed === undefined) return;
   const running = readRunning(one);
   if ('unknown' in running) {
@@ -369,22 +374,27 @@ const directoriesOf = (one: SeenCase, key: 'data-dir' | 'wal-dir'): readonly unk
  * writes into an empty store (seen on 3.4 and 3.5).
  */
 const checkNextDirectories = (one: SeenCase, log: Log): void => {
-  const { member, host } = one;
-  const start = readNextStart(one);
-  const changed = findChangedConfig(host);
   for (const key of ['data-dir', 'wal-dir'] as const) {
-    const given = start?.read(key);
-    if (typeof given !== 'string' || given === '' || start?.isKnown(key) !== true) continue;
-    if (!given.startsWith('/') && host?.working_directory === undefined) continue;
+    const given = nextDirectory(one, key);
     const known = directoriesOf(one, key).filter((path) => typeof path === 'string');
-    if (known.length === 0 || known.some((path) => isSamePath(host, path, given))) continue;
-    const current = key === 'wal-dir' && host?.wal_place === undefined ? known.at(-1) : known[0];
+    if (given === undefined || known.length === 0 || known.some((path) => isSamePath(one.host, path, given)))
+      continue;
+    const current = key === 'wal-dir' && one.host?.wal_place === undefined ? known.at(-1) : known[0];
+    const changed = findChangedConfig(one.host);
+    const why = changed === undefined ? '' : `: ${changedText(changed)}`;
     log[isContainedStart(one) ? 'noteUnknown' : 'fail']({
-      member: member.name,
-      message: `${member.name}: ${key} is ${given} in its next start, and its process uses ${current}${changed === undefined ? '' : `: ${changedText(changed)}`}`,
+      member: one.member.name,
+      message: `${one.member.name}: ${key} is ${given} in its next start, and its process uses ${current}${why}`,
       hint: `write ${key} ${current} there: in another directory it would start without its data`,
     });
   }
+};
+/** The directory of the next start, if its start contains one and it does not depend on an unknown working directory. */
+const nextDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir'): string | undefined => {
+  const start = readNextStart(one);
+  const given = start?.isKnown(key) === true ? start.read(key) : undefined;
+  if (typeof given !== 'string' || given === '') return undefined;
+  return given.startsWith('/') || one.host?.working_directory !== undefined ? given : undefined;
 };
 /**
  * A relative directory depends on the working directory of the process, which its successor keeps. In any

@@ -223,10 +223,7 @@ const configChangeScript = sh`if [ -n "$f" ] && changed changed_config "$r" "$f"
   for d in "/proc/$p/fd"/*; do d=$(readlink "$d" 2>/dev/null); case "$d" in */member/snap/db) echo "open_data_dir=\${d%/member/snap/db}"; break;; esac; done
 fi`;
 /** Prints the change of a configuration file that a process reads. `path` is the path as the process sees it. */
-const configAgeScript = (
-  pid: number,
-  path: string,
-): ShellScript => sh`p=${pid}; f=${path}; r=/proc/$p/root$f
+const configAgeScript = (pid: number, path: string): ShellScript => sh`p=${pid}; f=${path}; r=/proc/$p/root$f
 ${changeFunctions}
 ${configChangeScript}
 exit 0`;
