@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { opsctl } from '../support/program.ts';
+import { testInTurn } from '../support/slice.ts';
 import { makeDirectory } from '../support/directory.ts';
 
 let home: string;
@@ -53,47 +54,50 @@ describe('a hold that is stored in the cluster', () => {
 });
 
 describe('keys of a snapshot', () => {
-  it('keys of a snapshot are compared with the cluster, and keys below a prefix are restored while it runs', async () => {
-    await kv('put', '/app/a', '1');
-    await kv('put', '/app/b', '1');
-    await kv('put', '/other', '1');
-    const file = join(home, 's.db');
-    expect((await kv('snapshot', 'save', file)).code).toBe(0);
-    const { revision } = (await kv('put', '/other', '2')).json();
-    await kv('put', '/app/a', '2');
-    await kv('del', '/app/b');
-    await kv('put', '/app/c', '2');
-    const diff = (await kv('snapshot', 'diff', file, '--prefix', '/app/')).json();
-    expect(diff.map((row: any) => [row.change, row.key, row.before, row.after])).toEqual([
-      ['changed', '/app/a', '1', '2'],
-      ['removed', '/app/b', '1', null],
-      ['added', '/app/c', null, '2'],
-    ]);
-    const plan = (await kv('restore', '--prefix', '/app/', '--at', file, '--dry-run')).json();
-    expect(plan).toMatchObject({ added: 1, changed: 1, removed: 1 });
-    expect((await kv('get', '/app/a')).json().value).toBe('2');
-    // The same keys at a revision, without a file.
-    const byRevision = (
-      await kv('restore', '--prefix', '/app/', '--at', String(revision), '--dry-run')
-    ).json();
-    expect(byRevision.changes).toEqual(plan.changes);
-    expect((await kv('restore', '--prefix', '/app/', '--at', file, '--yes')).code).toBe(0);
-    const after = await opsctl(
-      ['kv', 'snapshot', 'diff', file, '--cluster', join(dir, 'cluster.yaml'), '-o', 'json'],
-      {
-        home,
-      },
-    );
-    expect(after.json().map((row: any) => row.key)).toEqual(['/other']);
-    const half = await kv('restore', '--prefix', '/app/');
-    expect([half.code, JSON.parse(half.stderr).problems[0].path]).toEqual([2, '--at']);
-    const named = await kv('snapshot', 'diff', file, 'cluster');
-    expect([named.code, JSON.parse(named.stderr).code]).toEqual([6, 'NO_SNAPSHOT']);
-    const clusterFile = join(dir, 'cluster.yaml');
-    const byFile = await kv('snapshot', 'diff', file, clusterFile);
-    for (const { stderr } of [named, byFile])
-      expect(JSON.parse(stderr).hint).toContain(`--cluster ${clusterFile}`);
-  });
+  testInTurn(0, 2)(
+    'keys of a snapshot are compared with the cluster, and keys below a prefix are restored while it runs',
+    async () => {
+      await kv('put', '/app/a', '1');
+      await kv('put', '/app/b', '1');
+      await kv('put', '/other', '1');
+      const file = join(home, 's.db');
+      expect((await kv('snapshot', 'save', file)).code).toBe(0);
+      const { revision } = (await kv('put', '/other', '2')).json();
+      await kv('put', '/app/a', '2');
+      await kv('del', '/app/b');
+      await kv('put', '/app/c', '2');
+      const diff = (await kv('snapshot', 'diff', file, '--prefix', '/app/')).json();
+      expect(diff.map((row: any) => [row.change, row.key, row.before, row.after])).toEqual([
+        ['changed', '/app/a', '1', '2'],
+        ['removed', '/app/b', '1', null],
+        ['added', '/app/c', null, '2'],
+      ]);
+      const plan = (await kv('restore', '--prefix', '/app/', '--at', file, '--dry-run')).json();
+      expect(plan).toMatchObject({ added: 1, changed: 1, removed: 1 });
+      expect((await kv('get', '/app/a')).json().value).toBe('2');
+      // The same keys at a revision, without a file.
+      const byRevision = (
+        await kv('restore', '--prefix', '/app/', '--at', String(revision), '--dry-run')
+      ).json();
+      expect(byRevision.changes).toEqual(plan.changes);
+      expect((await kv('restore', '--prefix', '/app/', '--at', file, '--yes')).code).toBe(0);
+      const after = await opsctl(
+        ['kv', 'snapshot', 'diff', file, '--cluster', join(dir, 'cluster.yaml'), '-o', 'json'],
+        {
+          home,
+        },
+      );
+      expect(after.json().map((row: any) => row.key)).toEqual(['/other']);
+      const half = await kv('restore', '--prefix', '/app/');
+      expect([half.code, JSON.parse(half.stderr).problems[0].path]).toEqual([2, '--at']);
+      const named = await kv('snapshot', 'diff', file, 'cluster');
+      expect([named.code, JSON.parse(named.stderr).code]).toEqual([6, 'NO_SNAPSHOT']);
+      const clusterFile = join(dir, 'cluster.yaml');
+      const byFile = await kv('snapshot', 'diff', file, clusterFile);
+      for (const { stderr } of [named, byFile])
+        expect(JSON.parse(stderr).hint).toContain(`--cluster ${clusterFile}`);
+    },
+  );
 });
 
 /** A member ID as a decimal number: the API has it, and no output does. */
@@ -111,7 +115,7 @@ describe('the IDs of members in JSON', () => {
       expect([line, stdout.includes(`"${members[0].member_id}"`)]).toEqual([line, true]);
     }
   });
-  it('kv plan --out and the events of an upgrade contain them in hexadecimal', async () => {
+  testInTurn(1, 2)('kv plan --out and the events of an upgrade contain them in hexadecimal', async () => {
     const file = join(dir, 'plan.json');
     expect((await kv('plan', '--out', file)).code).toBe(0);
     const { members } = (await kv('status')).json();
@@ -127,17 +131,20 @@ describe('the IDs of members in JSON', () => {
 });
 
 describe('a run that is held', () => {
-  it('kv status prints the IDs of kv endpoint status, and the question of a resume names a rollback', async () => {
-    const ids = (rows: any[], key: string) => rows.map((row) => row[key]).sort();
-    const { members } = (await kv('status')).json();
-    expect(ids(members, 'member_id')).toEqual(ids((await kv('endpoint', 'status')).json(), 'id'));
-    expect((await kv('upgrade', '--stable-for', '0', '--hold-after', '1', '--yes')).code).toBe(8);
-    const asked = async () => (await kv('resume', '--past-hold')).stderr;
-    expect(await asked()).not.toContain('returns to');
-    const upgraded = (await kv('status'))
-      .json()
-      .members.find(({ server_version }: any) => server_version.startsWith('3.3')).name;
-    await opsctl(['mock', 'kv', 'stop', '--dir', dir, '--member', upgraded, '--kill'], { home });
-    expect(await asked()).toContain(`First, ${upgraded} returns to 3.2`);
-  });
+  testInTurn(0, 2)(
+    'kv status prints the IDs of kv endpoint status, and the question of a resume names a rollback',
+    async () => {
+      const ids = (rows: any[], key: string) => rows.map((row) => row[key]).sort();
+      const { members } = (await kv('status')).json();
+      expect(ids(members, 'member_id')).toEqual(ids((await kv('endpoint', 'status')).json(), 'id'));
+      expect((await kv('upgrade', '--stable-for', '0', '--hold-after', '1', '--yes')).code).toBe(8);
+      const asked = async () => (await kv('resume', '--past-hold')).stderr;
+      expect(await asked()).not.toContain('returns to');
+      const upgraded = (await kv('status'))
+        .json()
+        .members.find(({ server_version }: any) => server_version.startsWith('3.3')).name;
+      await opsctl(['mock', 'kv', 'stop', '--dir', dir, '--member', upgraded, '--kill'], { home });
+      expect(await asked()).toContain(`First, ${upgraded} returns to 3.2`);
+    },
+  );
 });

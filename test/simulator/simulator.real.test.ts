@@ -23,8 +23,8 @@ const slices: readonly Slice[] = [
   { operation: 'tracker apply', ...taken(12_000, 30, 8) },
   { operation: 'labels apply', ...taken(12_000, 30, 6) },
   { operation: 'kv members', ...taken(3000, 3, 1) },
-  { operation: 'kv upgrade', ...taken(3000, 3, 1200) },
-  { operation: 'kv restore', ...taken(1000, 3, 120) },
+  { operation: 'kv upgrade', ...taken(3000, 1, 3000) },
+  { operation: 'kv restore', ...taken(1000, 1, 120) },
 ];
 
 const faultOf = (operation: string): string =>

@@ -262,7 +262,7 @@ export const rows = [
     'equal',
     'gh, restish: checksums; provenance requires a published package',
     'test/stories/packed.real.test.ts',
-    'two builds in two directories give the same bytes',
+    'action.yml without a package builds the same archive in another directory and runs it, without a registry',
   ],
   [
     'No telemetry',
