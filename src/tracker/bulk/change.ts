@@ -490,14 +490,37 @@ const same = (given: unknown, found: unknown): boolean => {
   if (given === null || given === undefined) return true;
   if (typeof given === 'string' && typeof found === 'string' && given !== found)
     return Date.parse(given) === Date.parse(found);
-  return typeof given === 'object' || given === found;
+  return typeof given === 'object' ? isSameList(given, found) : given === found;
 };
-/** Whether a record is the one that a create asked for: every plain field that was given is the same. */
+/** The service may write a name in another case, and adds members of its own to an item of a list. */
+const isSameItem = (given: unknown, found: unknown): boolean => {
+  if (isRecord(given) && isRecord(found))
+    return Object.entries(given).every(([name, value]) => !(name in found) || isSameItem(value, found[name]));
+  return String(given).toLowerCase() === String(found).toLowerCase();
+};
+/** The service adds followers of its own to those of a request. */
+const GROWS: ReadonlySet<string> = new Set(['follower_ids']);
+/** Rows of one file often differ only in a list, such as their labels. A list has no order. */
+const isSameList = (given: unknown, found: unknown, canGrow = false): boolean => {
+  if (!Array.isArray(given) || !Array.isArray(found)) return true;
+  const isPart = (some: readonly unknown[], all: readonly unknown[], match: typeof isSameItem): boolean =>
+    some.every((one) => all.some((other) => match(one, other)));
+  return (
+    isPart(given, found, isSameItem) &&
+    (canGrow || isPart(found, given, (one, other) => isSameItem(other, one)))
+  );
+};
+/** Whether a record is the one that a create asked for: every field that was given is the same. */
 export const isMadeBy = (body: Row, found: Row, startedAt: number): boolean => {
   const made = typeof found.created_at === 'string' ? Date.parse(found.created_at) : startedAt;
   const isRecent = body.created_at !== undefined || made >= Math.floor(startedAt / 1000) * 1000 - 1000;
   return (
-    isRecent && Object.entries(body).every(([name, value]) => !(name in found) || same(value, found[name]))
+    isRecent &&
+    Object.entries(body).every(
+      ([name, value]) =>
+        !(name in found) ||
+        (GROWS.has(name) ? isSameList(value, found[name], true) : same(value, found[name])),
+    )
   );
 };
 /** A journal has IDs as texts. A run may have millions of them, and a number costs no text. */

@@ -76,7 +76,26 @@ test.each<[string, Record<string, unknown>, Record<string, unknown>, boolean]>([
   ['words are no moments', { name: 'a' }, { name: 'b' }, false],
   ['a number is no text', { estimate: 3 }, { estimate: '3' }, false],
   ['what was not set may be anything', { color: null }, { color: '#112233' }, true],
-  ['lists come back in other forms', { labels: [{ name: 'x' }] }, { labels: [] }, true],
+  [
+    'items of a list come back in another form and order',
+    { labels: [{ name: 'x' }, { name: 'Y' }], owner_ids: ['a', 'b'] },
+    {
+      labels: [
+        { id: 2, name: 'y' },
+        { id: 1, name: 'x' },
+      ],
+      owner_ids: ['b', 'a'],
+    },
+    true,
+  ],
+  ['a record without the given label is another one', { labels: [{ name: 'x' }] }, { labels: [] }, false],
+  [
+    'a record with one more label is another one',
+    { labels: [{ name: 'x' }] },
+    { labels: [{ name: 'x' }, { name: 'y' }] },
+    false,
+  ],
+  ['the service adds followers', { follower_ids: ['a'] }, { follower_ids: ['a', 'b'] }, true],
   ['a field that the answer lacks tells nothing', { secret: 'x' }, {}, true],
   [
     'a moment of creation that was given may be old',
