@@ -50,7 +50,6 @@ test('no source casts a text to a program or its arguments', () => {
  */
 const trusting: Readonly<Record<string, string>> = {
   'auth/machine/identity-token.ts fromCommand': 'the command of the user, for a shell',
-  'auth/programs/setup.ts setUpKubectl': 'this program behind --exec-command= and --exec-arg=',
   'cli/aliases.ts completeExtension *': 'a program for completion, with the words of the line',
   'cli/aliases.ts extensionCode': 'the command of the user',
   'cli/approved-files.ts withCopies': 'the call of its caller, with the paths of copies',

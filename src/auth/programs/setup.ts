@@ -1,4 +1,4 @@
-import { args as positional, call, type ProgramCall, trustCall } from '../../core/program-call.ts';
+import { args as positional, call, type ProgramCall } from '../../core/program-call.ts';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { readJsonText } from '../../core/json.ts';
 import { AppError, problem } from '../../core/problem.ts';
@@ -266,16 +266,10 @@ const setUpKubectl = async (host: Host, request: SetupRequest): Promise<Setup> =
     throw foreign(file, `the user ${request.user}`, ['choose another name: --user NAME']);
   const isSame = isOurs && wordsOf(found).join('\0') === [command, ...args].join('\0');
   const isDone = request.removes ? !isOurs : isSame;
+  const execArgs = args.reduce((all, arg) => positional`${all} --exec-arg=${arg}`, positional``);
   const line = request.removes
     ? call`kubectl config delete-user -- ${request.user}`
-    : trustCall(
-        [
-          ...['kubectl', 'config', 'set-credentials', '--exec-api-version=client.authentication.k8s.io/v1'],
-          ...['--exec-interactive-mode=IfAvailable', `--exec-command=${command}`],
-          ...args.map((arg) => `--exec-arg=${arg}`),
-        ],
-        positional`-- ${request.user}`,
-      );
+    : call`kubectl config set-credentials --exec-api-version=client.authentication.k8s.io/v1 --exec-interactive-mode=IfAvailable --exec-command=${command} ${execArgs} -- ${request.user}`;
   if (!isDone && !request.isDryRun) await runProgram(host, line);
   const change = changeOf(isDone, request.removes);
   const entry = `users["${request.user}"].exec = ${shellLine([command, ...args])}`;

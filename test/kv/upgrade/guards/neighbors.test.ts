@@ -149,7 +149,11 @@ describe('a configuration', () => {
     const cluster = clusterFile();
     const members = cluster.members.map((one) => (one.name === 'n2' ? { ...one, ...spec } : one));
     const given = { members: onHost({ config }), cluster: { ...cluster, members } };
-    return [said('configuration-fits', given, { to }), hints('configuration-fits', given, { to })];
+    const from = ({ '3.4': '3.3', '3.5': '3.4', '3.6': '3.5' } as const)[to];
+    return [
+      said('configuration-fits', given, { from, to }),
+      hints('configuration-fits', given, { from, to }),
+    ];
   };
   it('a configuration that the plan rewrites is a warning with its line', () => {
     const [found, told] = withFile({ config_file: '/c' }, { 'auto-compaction-retention': 7 }, '3.5');
