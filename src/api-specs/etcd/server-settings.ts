@@ -21,7 +21,7 @@ const experimental = (now: string, kind?: 'duration'): RenamedSetting => ({
   isLater: true,
   ...(kind === undefined ? {} : { kind }),
 });
-const gated = (name: string, gate: string): RenamedSetting & { readonly gate: string } => ({
+const gateRow = (name: string, gate: string): RenamedSetting & { readonly gate: string } => ({
   old: `experimental-${name}`,
   now: 'feature-gates',
   since: '3.6',
@@ -50,12 +50,12 @@ export const renamedIn36: readonly RenamedSetting[] = [
 ];
 /** Switches that become feature gates. */
 export const gatedIn36: readonly (RenamedSetting & { readonly gate: string })[] = [
-  gated('initial-corrupt-check', 'InitialCorruptCheck'),
-  gated('compact-hash-check-enabled', 'CompactHashCheck'),
-  gated('enable-lease-checkpoint', 'LeaseCheckpoint'),
-  gated('enable-lease-checkpoint-persist', 'LeaseCheckpointPersist'),
-  gated('stop-grpc-service-on-defrag', 'StopGRPCServiceOnDefrag'),
-  gated('txn-mode-write-with-shared-buffer', 'TxnModeWriteWithSharedBuffer'),
+  gateRow('initial-corrupt-check', 'InitialCorruptCheck'),
+  gateRow('compact-hash-check-enabled', 'CompactHashCheck'),
+  gateRow('enable-lease-checkpoint', 'LeaseCheckpoint'),
+  gateRow('enable-lease-checkpoint-persist', 'LeaseCheckpointPersist'),
+  gateRow('stop-grpc-service-on-defrag', 'StopGRPCServiceOnDefrag'),
+  gateRow('txn-mode-write-with-shared-buffer', 'TxnModeWriteWithSharedBuffer'),
 ];
 export const renamedSettings: readonly RenamedSetting[] = [
   { old: 'ca-file', now: 'trusted-ca-file', since: '3.4', includes: 'client-cert-auth' },

@@ -42,7 +42,7 @@ export type ChangedFile = {
 };
 /** How a member treats a connection without credentials. A connection without a result is absent. */
 export type AccessProbe = 'certificate' | 'plain' | 'user' | 'host-name' | 'peer-certificate' | 'peer-plain';
-export type AccessSeen = Readonly<Partial<Record<AccessProbe, 'accepted' | 'rejected'>>>;
+export type AccessResults = Readonly<Partial<Record<AccessProbe, 'accepted' | 'rejected'>>>;
 export type HostFacts = {
   readonly is_running?: boolean;
   /**
@@ -173,7 +173,7 @@ export type MemberStatus = {
   readonly unreached?: readonly string[];
   readonly certificates?: readonly CertificateStatus[];
   /** How the member treats connections without credentials. Present only if the settings of its process are unknown. */
-  readonly access?: AccessSeen;
+  readonly access?: AccessResults;
   /** Absent if the metrics of the member could not be read. */
   readonly clients?: ClientRequests;
   readonly host?: HostFacts;

@@ -161,8 +161,8 @@ export const identityOf = (
       ? [entry.note]
       : [],
   );
-  const noted = (key: string): unknown => notes.findLast((note) => note[key] !== undefined)?.[key];
-  const [id, term] = [noted('member_id'), noted('raft_term')];
+  const lastNote = (key: string): unknown => notes.findLast((note) => note[key] !== undefined)?.[key];
+  const [id, term] = [lastNote('member_id'), lastNote('raft_term')];
   return {
     member_id: id === undefined ? member_id : String(id),
     cluster_id,

@@ -265,14 +265,19 @@ const planGroup = (
     : planRestore(group, record, options.force);
 };
 /** What an undo would do with each record, and the age of this knowledge. */
-type Plan = Reading & { readonly actions: ReadonlyMap<Group, UndoAction> };
+type Plan = Reading & {
+  readonly actions: ReadonlyMap<Group, UndoAction>;
+  readonly records: ReadonlyMap<Group, RecordRow>;
+};
+/** Decisions of an earlier plan that stay. */
+type Decided = ReadonlyMap<Group, UndoAction>;
+const NONE: Decided = new Map();
 /** The order in which records are judged: a record is free once every record that uses it gives it up. */
 const JUDGED_FIRST = ['stories', 'epics'];
 const judgeGroups = (
   groups: readonly Group[],
   records: ReadonlyMap<Group, RecordRow>,
-  runIds: ReadonlySet<string>,
-  options: UndoOptions,
+  { runIds, options, decided }: { runIds: ReadonlySet<string>; options: UndoOptions; decided: Decided },
 ): ReadonlyMap<Group, Draft> => {
   const rank = ({ resource }: Group): number => {
     const place = JUDGED_FIRST.indexOf(resource);
@@ -282,7 +287,7 @@ const judgeGroups = (
   const released = new Map<Group, RecordRow>();
   for (const group of groups.toSorted((a, b) => rank(a) - rank(b))) {
     const record = records.get(group);
-    const draft = planGroup(group, record, released, runIds, options);
+    const draft = decided.get(group) ?? planGroup(group, record, released, runIds, options);
     drafts.set(group, draft);
     if (record !== undefined && draft.status === 'undo') released.set(group, record);
   }
@@ -292,12 +297,13 @@ const judgeGroups = (
 const planUndo = async (
   context: EngineContext,
   groups: readonly Group[],
-  runIds: ReadonlySet<string>,
   options: UndoOptions,
+  decided: Decided = NONE,
 ): Promise<Plan> => {
   const start = context.host.now();
   const records = await readRecords(context, groups);
-  const drafts = judgeGroups(groups, records, runIds, options);
+  const runIds = new Set([...groups, ...decided.keys()].map(({ id }) => id));
+  const drafts = judgeGroups(groups, records, { runIds, options, decided });
   const actions = new Map<Group, UndoAction>();
   for (const [group, draft] of drafts) {
     const { resource, id, params, effects } = group;
@@ -311,7 +317,7 @@ const planUndo = async (
       ...draft,
     });
   }
-  return { actions, madeAt: start, tookMs: context.host.now() - start };
+  return { actions, records, madeAt: start, tookMs: context.host.now() - start };
 };
 /** Adds entries to the journal of a run, each on disk before the next request. */
 const openUndoJournal = async ({ host }: Runtime, path: string) => {
@@ -417,9 +423,16 @@ const undoOne = async (undoing: Undoing, action: UndoAction) => {
     return rowOf(action, 'failed', { reason: messageOf(error) });
   }
 };
+const hasId = (value: unknown, id: string): boolean => {
+  if (Array.isArray(value)) return value.some((one) => hasId(one, id));
+  return String(typeof value === 'object' && value !== null && 'id' in value ? value.id : value) === id;
+};
+const refersTo = (record: RecordRow | undefined, { id }: Group): boolean =>
+  Object.entries(record ?? {}).some(([field, value]) => field !== 'id' && hasId(value, id));
 /**
  * Undoes the records one after the other. A record that fails does not stop the others; a lost connection does. Other
- * users work during a long undo, so the records that are left are read again when the plan is outdated.
+ * users work during a long undo, so the records that are left are read again when the plan is outdated. The undo of
+ * one record changes the records that refer to it, so their decision stays.
  */
 async function* undoRows(
   context: EngineContext,
@@ -429,15 +442,24 @@ async function* undoRows(
 ) {
   const journal = await openUndoJournal(context, run.path);
   const undoing: Undoing = { context, journal, tally, ids: new Map(), callers: new Map() };
-  const runIds = new Set(groups.map(({ id }) => id));
+  const decided = new Map<Group, UndoAction>();
+  const keepDecisions = (plan: Plan, undone: Group, left: readonly Group[]): void => {
+    for (const group of left) {
+      const action = plan.actions.get(group);
+      if (action !== undefined && refersTo(plan.records.get(group), undone)) decided.set(group, action);
+    }
+  };
   let plan = first;
   try {
     for (const [done, group] of groups.entries()) {
       context.signal.throwIfAborted();
       if (isOutdated(plan, context.host.now()))
-        plan = await planUndo(context, groups.slice(done), runIds, options);
+        plan = await planUndo(context, groups.slice(done), options, decided);
       const action = plan.actions.get(group);
-      if (action !== undefined) yield await undoOne(undoing, action);
+      if (action === undefined) continue;
+      if (action.status === 'undo') keepDecisions(plan, group, groups.slice(done + 1));
+      yield await undoOne(undoing, action);
+      decided.set(group, action);
     }
   } finally {
     journal.close();
@@ -503,8 +525,7 @@ export const undoBulk = async (context: EngineContext & Prompts, options: UndoOp
     const run = await findRun(context, path);
     await refuseOtherTarget(context, run);
     const groups = groupsOf(run);
-    const runIds = new Set(groups.map(({ id }) => id));
-    const plan = await planUndo(context, groups, runIds, options);
+    const plan = await planUndo(context, groups, options);
     const actions = groups.flatMap((group) => plan.actions.get(group) ?? []);
     if (context.isDryRun || actions.length === 0) {
       await release();
@@ -515,7 +536,7 @@ export const undoBulk = async (context: EngineContext & Prompts, options: UndoOp
     if (!context.isConfirmed) context.log.info(planText(actions));
     await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${actionsText(actions)})?`);
     // The user may take a while to decide. Records that changed in the meantime are also rejected.
-    const latest = context.isConfirmed ? plan : await planUndo(context, groups, runIds, options);
+    const latest = context.isConfirmed ? plan : await planUndo(context, groups, options);
     const tally: Tally = { undone: 0, unchanged: 0, refused: 0, failed: 0 };
     const rows = (async function* () {
       try {

@@ -211,7 +211,7 @@ const bodyValue = async (
   if (field === 'values') return [field, await valuesOf(context, action, to as Row[])];
   return [field, to];
 };
-const outdated = (what: string): AppError => new AppError('unsafe', what, { code: 'PLAN_OUTDATED' });
+const outdatedPlan = (what: string): AppError => new AppError('unsafe', what, { code: 'PLAN_OUTDATED' });
 /** Stories keep the ID of a value: of two values with one text, none is chosen. */
 const refuseSameValues = (text: string, same: readonly Row[]): void => {
   if (same.length < 2) return;
@@ -225,7 +225,7 @@ const refuseLaterValues = (action: Action, now: readonly Row[], wanted: readonly
   const planned = [...((action.changes.values?.from ?? []) as Row[]), ...wanted].map(({ value }) => value);
   const later = now.filter(({ value }) => !planned.includes(value)).map(({ value }) => String(value));
   if (later.length > 0)
-    throw outdated(
+    throw outdatedPlan(
       `${later.join(', ')} ${later.length === 1 ? 'was' : 'were'} added after the plan was made`,
     );
 };
@@ -298,32 +298,35 @@ const act = async (context: EngineContext, lists: Lists, action: Action): Promis
 };
 
 const isRemoval = ({ action }: Action): boolean => action === 'delete' || action === 'archive';
+/** A plan, and the records that it was compared with. */
+export type LaterPlan = { readonly plan: Plan; readonly current: Current };
 /** Judges removals by the state of the workspace directly before them. */
 class Removals {
   readonly #context: EngineContext;
-  readonly #planAgain: () => Promise<Plan>;
-  #reading: (Reading & { readonly plan: Plan }) | undefined;
-  constructor(context: EngineContext, planAgain: () => Promise<Plan>) {
+  readonly #planAgain: () => Promise<LaterPlan>;
+  #reading: (Reading & LaterPlan) | undefined;
+  constructor(context: EngineContext, planAgain: () => Promise<LaterPlan>) {
     this.#context = context;
     this.#planAgain = planAgain;
   }
-  async #latest(): Promise<Plan> {
+  async #latest(): Promise<LaterPlan> {
     const { host } = this.#context;
     const madeAt = host.now();
     if (this.#reading === undefined || isOutdated(this.#reading, madeAt)) {
-      const plan = await this.#planAgain();
-      this.#reading = { plan, madeAt, tookMs: host.now() - madeAt };
+      const latest = await this.#planAgain();
+      this.#reading = { ...latest, madeAt, tookMs: host.now() - madeAt };
     }
-    return this.#reading.plan;
+    return this.#reading;
   }
-  /** Refuses to remove a record that is in use since the plan was made. Returns false if it is already gone. */
-  async isStillPlanned(removal: Action): Promise<boolean> {
-    const { actions, refused } = await this.#latest();
-    if (actions.some((one) => isRemoval(one) && one.kind === removal.kind && one.id === removal.id))
-      return true;
-    const use = refused.find(({ path }) => path === `${removal.kind}: ${removal.name}`);
-    if (use !== undefined) throw outdated(`it ${use.message}; the plan was made before that`);
-    return false;
+  /** Refuses to remove a record that changed or is in use since the plan was made. Returns false if it is already gone. */
+  async isStillPlanned({ kind, id, action }: Action): Promise<boolean> {
+    const { plan, current } = await this.#latest();
+    if (plan.actions.some((one) => isRemoval(one) && one.kind === kind && one.id === id)) return true;
+    const row = current[kind]?.find((one) => one.id === id);
+    if (row === undefined || (action === 'archive' && row.archived === true)) return false;
+    const path = `${kind}: ${row.name}`;
+    const use = plan.refused.find((one) => one.path === path && one.message.startsWith('is used by '));
+    throw outdatedPlan(`it ${use?.message ?? 'changed'}; the plan was made before that`);
   }
 }
 /** Executes the action, or returns false if it is not needed any more. */
@@ -337,7 +340,7 @@ const actIfPlanned = async (
   await act(context, lists, action);
   return true;
 };
-const stopped = (done: number, all: number): AppError =>
+const stopError = (done: number, all: number): AppError =>
   new AppError('stopped', `stopped after ${done} of ${countText(all, 'change')}`, {
     tryThis: ['run the same apply again: completed changes are skipped'],
   });
@@ -348,13 +351,13 @@ const stopped = (done: number, all: number): AppError =>
 export const applyPlan = async (
   context: EngineContext,
   plan: Plan,
-  planAgain: () => Promise<Plan>,
+  planAgain: () => Promise<LaterPlan>,
 ): Promise<Action[]> => {
   const done: Action[] = [];
   const lists: Lists = new Map();
   const removals = new Removals(context, planAgain);
   for (const action of plan.actions) {
-    if (context.signal.aborted) throw stopped(done.length, plan.actions.length);
+    if (context.signal.aborted) throw stopError(done.length, plan.actions.length);
     try {
       if (!(await actIfPlanned(context, lists, removals, action))) continue;
     } catch (error) {

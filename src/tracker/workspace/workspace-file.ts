@@ -13,9 +13,9 @@ import { nearest, refuseForeignText } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
 import { fieldProblem, findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
-import { type Current, kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
+import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
 import { type Action, type Plan, type PlanOptions, planWorkspace } from './plan.ts';
-import { readCurrent } from './read.ts';
+import { type LaterPlan, readCurrent } from './read.ts';
 
 /** Lists of members. The file may contain their names, so that one file fits several workspaces. */
 const members: Readonly<Record<string, string>> = { groups: 'member_ids', epics: 'owner_ids' };
@@ -250,13 +250,13 @@ export const readWorkspace = async (context: EngineContext, given: string): Prom
 type Planned = {
   readonly plan: Plan;
   readonly workspace: Workspace;
-  readonly planAgain: () => Promise<Plan>;
+  readonly planAgain: () => Promise<LaterPlan>;
 };
 const planNow = async (
   context: EngineContext,
   workspace: Workspace,
   options: PlanOptions,
-): Promise<{ plan: Plan; current: Current }> => {
+): Promise<LaterPlan> => {
   const { current, lookup } = await readCurrent(context, Object.keys(workspace));
   return { plan: planWorkspace(workspace, current, lookup, options), current };
 };
@@ -269,7 +269,7 @@ export const planFromFile = async (
   const workspace = await withMemberIds(context, await readWorkspace(context, file));
   const { plan, current } = await planNow(context, workspace, options);
   await warnOfArchived(context, workspace, plan, current.labels);
-  return { plan, workspace, planAgain: async () => (await planNow(context, workspace, options)).plan };
+  return { plan, workspace, planAgain: () => planNow(context, workspace, options) };
 };
 /** Names of labels that changed records of a plan get. */
 const labelsInPlan = ({ actions }: Plan): Set<string> =>
@@ -363,8 +363,8 @@ const isSamePlan = (one: readonly Action[], other: readonly Action[]): boolean =
 /** Plans again from the current state. Only the reviewed plan may be applied. */
 export const planAsSaved = async (context: EngineContext, path: string): Promise<Planned> => {
   const { workspace, options, actions, file = 'FILE' } = await readPlan(context, path);
-  const planAgain = async () => (await planNow(context, workspace, options)).plan;
-  const plan = await planAgain();
+  const planAgain = () => planNow(context, workspace, options);
+  const { plan } = await planAgain();
   if (isSamePlan(plan.actions, actions)) return { plan, workspace, planAgain };
   const flags = (['prune', 'force'] as const).flatMap((name) => (options[name] ? [`--${name}`] : []));
   throw new AppError('unsafe', `the workspace has changed since ${path} was created; no changes were made`, {
@@ -374,7 +374,7 @@ export const planAsSaved = async (context: EngineContext, path: string): Promise
 };
 /** The user may take a while to confirm a plan, and must see the one that is applied. */
 export const refuseOtherPlan = async ({ plan, planAgain }: Planned): Promise<void> => {
-  const latest = await planAgain();
+  const { plan: latest } = await planAgain();
   if (isSamePlan(latest.actions, plan.actions) && latest.refused.length === 0) return;
   throw new AppError('unsafe', 'the workspace changed before you confirmed the plan; no changes were made', {
     code: 'PLAN_OUTDATED',

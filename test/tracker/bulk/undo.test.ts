@@ -188,6 +188,32 @@ describe('tracker bulk undo', () => {
     expect(kept.labels.map(({ name }: { name: string }) => name)).toEqual(['on a kept story']);
   });
 
+  test('a long undo does not count its own changes as those of other users', async () => {
+    const at = trackerInMemory();
+    const state = stateOf(at);
+    const old = at.send('POST', '/epics', { name: 'old' });
+    const story = at.send('POST', '/stories', { name: 's', workflow_state_id: state, epic_id: old.id });
+    const resource = 'stories';
+    await at.write(
+      'rows.ndjson',
+      ndjson(
+        { op: 'create', resource: 'epics', name: 'E', external_id: 'E' },
+        { op: 'create', resource, name: 'made', workflow_state_id: state, epic_id: 'external:E' },
+        { op: 'update', resource, id: story.id, epic_id: 'external:E' },
+        { op: 'update', resource: 'epics', id: 'external:E', description: 'last' },
+      ),
+    );
+    expect((await bulk(at, '--concurrency', '1')).code).toBe(0);
+    let elapsed = 0;
+    const meanwhile: RunOptions['meanwhile'] = ({ method }) => {
+      if (['PUT', 'DELETE'].includes(method)) elapsed += 6000;
+    };
+    const change = (host: Host): Host => ({ ...host, now: () => host.now() + elapsed });
+    const undone = await undo(at, ['--yes'], { meanwhile, change });
+    expect([undone.code, at.send('GET', `/stories/${story.id}`).epic_id]).toEqual([0, old.id]);
+    expect(storiesIn(at).map(({ name }) => name)).toEqual(['s']);
+  });
+
   test('a long undo reads the remaining records again and keeps changes that others make while it runs', async () => {
     const at = trackerInMemory();
     const labels = [1, 2, 3, 4].map((n) => at.send('POST', '/labels', { name: `l${n}`, color: '#111111' }));

@@ -60,6 +60,20 @@ describe('tracker apply while other users work', () => {
     expect(story.labels).toHaveLength(1);
   });
 
+  test('does not delete a label that another user renamed and uses', async () => {
+    const at = trackerInMemory();
+    const label = at.send('POST', '/labels', { name: 'stale' });
+    await at.write('workspace.yaml', 'labels:\n  - name: new\n');
+    const state = workflowState(at);
+    const use = () => {
+      at.send('PUT', `/labels/${label.id}`, { name: 'fresh' });
+      at.send('POST', '/stories', { name: 's', workflow_state_id: state, labels: [{ name: 'fresh' }] });
+    };
+    const ran = await apply(at, ['--prune', '--yes'], { meanwhile: beforeFirst('POST', use) });
+    expect([ran.code, ran.error().code]).toEqual([9, 'PLAN_OUTDATED']);
+    expect(namesOf(at, '/labels')).toContain('fresh');
+  });
+
   test('a record that another user already removed is not an error', async () => {
     const at = trackerInMemory();
     const gone = at.send('POST', '/labels', { name: 'gone' });

@@ -2,7 +2,7 @@ import { cutText } from '../../../core/problem.ts';
 import type { Exit } from '../../../platform/host.ts';
 import { hexId } from '../../client/messages.ts';
 import { type Status, type Store, probeKey } from '../../client/etcd-client.ts';
-import type { AccessProbe, AccessSeen, GateCheck, MemberSpec, Step } from '../../engine/model.ts';
+import type { AccessProbe, AccessResults, GateCheck, MemberSpec, Step } from '../../engine/model.ts';
 import { stepId } from '../../engine/steps.ts';
 import { v2BytesOf } from '../guards/store.ts';
 import {
@@ -172,7 +172,7 @@ const probes: Readonly<Record<AccessProbe, string>> = {
 };
 const names = Object.keys(probes) as AccessProbe[];
 /** Checks how this member treats clients and peers without credentials. */
-const seeAccessOf = ({ host, access, cluster, plan }: Checking, name: string): Promise<AccessSeen> => {
+const seeAccessOf = ({ host, access, cluster, plan }: Checking, name: string): Promise<AccessResults> => {
   const spec = memberOf({ cluster }, name);
   const { members, listed } = plan.observation;
   const id = members.find((one) => one.name === name)?.member_id;
@@ -195,12 +195,12 @@ export const recordAccess = async (run: Run, step: Step): Promise<void> => {
  * How the member treated such connections before its first stop in this run. Absent if it rejected none, and
  * in journals of earlier versions.
  */
-const recordedAccess = ({ journal }: Pick<Checking, 'journal'>, name: string): AccessSeen | undefined => {
+const recordedAccess = ({ journal }: Pick<Checking, 'journal'>, name: string): AccessResults | undefined => {
   const noted = journal.entries.find(
     (entry) =>
       entry.kind === 'begin' && entry.step === stepId(name, 'stop') && entry.note?.['access'] !== undefined,
   );
-  return noted?.kind === 'begin' ? (noted.note?.['access'] as AccessSeen) : undefined;
+  return noted?.kind === 'begin' ? (noted.note?.['access'] as AccessResults) : undefined;
 };
 /** An operator may change access on purpose with a restart, and confirms this with a flag. */
 const isIntended = ({ plan }: Checking): boolean =>

@@ -6,7 +6,7 @@ import { AppError } from '../../../core/problem.ts';
 import { argvOf } from '../../../core/shell.ts';
 import type {
   AccessProbe,
-  AccessSeen,
+  AccessResults,
   CertificateStatus,
   ClusterFile,
   MemberStatus,
@@ -186,7 +186,7 @@ export const ownCertificate = ({ tls }: Access): Pick<Observation, 'client_certi
 };
 
 type Asking = Pick<Looking, 'host' | 'access'>;
-type Answer = AccessSeen[AccessProbe];
+type Answer = AccessResults[AccessProbe];
 const plainOf = (url: string): string => url.replace(/^https:/, 'http:');
 const answerAt = async ({ host }: Asking, url: string, hostName?: string): Promise<Answer> =>
   (await host.network.probe(`${url.replace(/\/+$/, '')}/version`, probeMs, hostName)).answer;
@@ -212,7 +212,7 @@ export const seeAccess = async (
   asking: Asking,
   client: string,
   peer: string | undefined,
-): Promise<AccessSeen> => {
+): Promise<AccessResults> => {
   const isTls = client.startsWith('https:');
   const isPeerTls = peer?.startsWith('https:') === true;
   const answers: Readonly<Record<AccessProbe, Promise<Answer> | undefined>> = {
@@ -224,7 +224,7 @@ export const seeAccess = async (
     'peer-plain': isPeerTls ? answerAt(asking, plainOf(peer)) : undefined,
   };
   const seen = await Promise.all(Object.entries(answers).map(async ([name, answer]) => [name, await answer]));
-  return Object.fromEntries(seen.filter(([, answer]) => answer !== undefined)) as AccessSeen;
+  return Object.fromEntries(seen.filter(([, answer]) => answer !== undefined)) as AccessResults;
 };
 /**
  * Adds how members treat connections without credentials, if their processes read a configuration file that has
