@@ -256,44 +256,76 @@ const readKeys = async (context: AuthContext, jwksUri: string): Promise<readonly
   const { keys, response } = await requestKeySet(context.host, jwksUri, context.signal).catch(
     (error: unknown) => {
       const isLate = error instanceof NetworkError && error.code === 'ABORTED' && !context.signal.aborted;
-      throw isLate ? fail('the response was not complete in time') : error;
+      if (isLate) throw fail('the response was not complete in time');
+      // The reader of JSON names the authorization server and its tokens, but this is about --jwks-url.
+      throw error instanceof AppError ? fail(error.message) : error;
     },
   );
   if (keys !== undefined) return keys as readonly Key[];
   const type = safeText(response.headers['content-type'] ?? 'no content type', 60);
   throw fail(`expected HTTP 200 and a JSON key set, got HTTP ${response.status} (${type})`);
 };
-type KeyCache = { keys: readonly Key[]; readMs?: number; reading?: Promise<void> | undefined };
+/** `old`: another process read the key set a moment ago. `failed`: no key set could be read. */
+type Refreshed = 'read' | 'old' | 'failed';
+type KeyCache = {
+  keys: readonly Key[];
+  /** The last request that returned a key set. */
+  readMs?: number;
+  /** The last request that failed. */
+  failedMs?: number;
+  reading?: Promise<Refreshed> | undefined;
+};
+/** False if no key can verify the token. */
+const hasAcceptedAlgorithm = ({ alg }: ReturnType<typeof headerOf>): boolean =>
+  typeof alg === 'string' && Object.hasOwn(digests, alg);
 /** True if the token names a key that is not in the key set; only a newer key set can verify it. */
 const isUnknown = (token: string, keys: readonly Key[]): boolean => {
   const header = headerOf(token);
-  const isAccepted = typeof header.alg === 'string' && Object.hasOwn(digests, header.alg);
-  return isAccepted && typeof header.kid === 'string' && keysFor(header, keys) === 'unknown';
+  return (
+    hasAcceptedAlgorithm(header) && typeof header.kid === 'string' && keysFor(header, keys) === 'unknown'
+  );
 };
+const isPaused = ({ host }: AuthContext, sinceMs: number | undefined): boolean =>
+  sinceMs !== undefined && host.elapsed() - sinceMs < keyPauseMs;
 /** Reads the keys again; deliveries that arrive in the meantime wait for the same request. */
 const refreshKeys = (
   context: AuthContext,
   { jwksUri }: Pick<ReceiverOptions, 'jwksUri'>,
   cache: KeyCache,
   token: string,
-): Promise<void> => {
+): Promise<Refreshed> => {
   const memory = keyMemory(context);
-  const read = async (): Promise<void> => {
+  const read = async (): Promise<Refreshed> => {
     const recalled = await memory.recall(jwksUri);
+    // The times of a recalled key set must stay, or a flood would prevent every later request.
+    if (recalled !== undefined) {
+      cache.keys = recalled as readonly Key[];
+      return 'old';
+    }
+    cache.keys = await readKeys(context, jwksUri);
     cache.readMs = context.host.elapsed();
-    cache.keys = (recalled as readonly Key[] | undefined) ?? (await readKeys(context, jwksUri));
-    // The time of a recalled key set must stay, or a flood would prevent every later request.
-    if (recalled === undefined && isUnknown(token, cache.keys)) await memory.note(jwksUri, cache.keys);
+    if (isUnknown(token, cache.keys)) await memory.note(jwksUri, cache.keys);
+    return 'read';
   };
-  cache.reading ??= read().finally(() => {
+  const readOrWarn = (): Promise<Refreshed> =>
+    read().catch((error: unknown) => {
+      if (context.signal.aborted) throw error;
+      cache.failedMs = context.host.elapsed();
+      const why = error instanceof Error ? error.message : String(error);
+      context.log.warn(
+        `the service has to deliver events again, because their keys are not available: ${why}`,
+      );
+      return 'failed';
+    });
+  cache.reading ??= readOrWarn().finally(() => {
     cache.reading = undefined;
   });
   return cache.reading;
 };
 /**
- * Keys are read again if an event names an unknown one, because services rotate keys without notice. Undefined if the
- * key of the event is unknown and the keys were read a moment ago: the service then has to deliver the event again,
- * because it gives up after an error with a code (RFC 8935 2.3).
+ * Keys are read again if an event names an unknown one, because services rotate keys without notice. Undefined if only
+ * a newer key set can decide and none can be read now: the service then has to deliver the event again, because it gives
+ * up after an error with a code (RFC 8935 2.3).
  */
 export const verifyWithFreshKeys = async (
   context: AuthContext,
@@ -312,11 +344,14 @@ export const verifyWithFreshKeys = async (
       wallMs: context.host.now(),
     });
   const first = check();
-  if (!('err' in first) || first.err !== 'invalid_key') return first;
-  const isPaused = cache.readMs !== undefined && context.host.elapsed() - cache.readMs < keyPauseMs;
-  if (cache.reading === undefined && isPaused) return isUnknown(token, cache.keys) ? undefined : first;
-  await refreshKeys(context, options, cache, token);
-  return check();
+  const isFinal = !('err' in first) || first.err !== 'invalid_key' || !hasAcceptedAlgorithm(headerOf(token));
+  if (isFinal) return first;
+  if (cache.reading === undefined && isPaused(context, cache.failedMs)) return undefined;
+  if (cache.reading === undefined && isPaused(context, cache.readMs))
+    return isUnknown(token, cache.keys) ? undefined : first;
+  const refreshed = await refreshKeys(context, options, cache, token);
+  if (refreshed === 'failed') return undefined;
+  return refreshed === 'old' && isUnknown(token, cache.keys) ? undefined : check();
 };
 const invalidRequest = (status: number, description: string): Outgoing =>
   reply(status, { err: 'invalid_request', description });

@@ -240,3 +240,23 @@ test.each<[string, ScriptedReply]>([
     detail: { code: 'EVENT_KEYS' },
   });
 });
+
+test.each([
+  ['a key that appears twice', '{"keys":[{"kid":"a","kid":"b"}]}'],
+  ['a number that is too large', '{"keys":[{"kid":"a","n":1e400}]}'],
+])('a key set with %s is an error of the address of the keys', async (_, body) => {
+  const host = fakeHost({ reply: () => ({ body, headers: { 'content-type': 'application/json' } }) });
+  const started = receiveEvents(
+    contextOn(host),
+    {
+      endpoints: { token: 'https://i.example/token', revoke: 'https://i.example/r' },
+      ...{ key: 'k', isMock: false, clientId: 'client-1' },
+    },
+    {},
+    {
+      ...{ issuer: 'https://i.example', audiences: ['client-1'], server: 'k', onEvent: () => undefined },
+      jwksUri: 'https://i.example/keys',
+    },
+  );
+  await expect(started).rejects.toMatchObject({ category: 'network', detail: { code: 'EVENT_KEYS' } });
+});
