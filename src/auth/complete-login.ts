@@ -23,8 +23,10 @@ import {
   accountFrom,
   accountNameFrom,
   freeName,
+  isKnownPerson,
   isOver,
   isSamePerson,
+  keepConfirmation,
   personOf,
   type SignInOutcome,
   type StoredCredentials,
@@ -116,10 +118,15 @@ const nameFor = (data: StoredCredentials, given: NewAccount, naming: AccountName
     ? nameForStranger(data, given)
     : nameForPerson(data, given);
 };
+/** The subject of an unconfirmed person names nobody. */
+const whoNamed = (account: Account): string =>
+  account.isUnconfirmed === true ? account.name : whoIs(account);
 const warnOfName = (context: AuthContext, account: Account, before: Account | undefined): void => {
-  if (before !== undefined && !isOver(before) && whoIs(before) !== whoIs(account))
+  if (before === undefined || isOver(before) || isKnownPerson(personOf(before), personOf(account))) return;
+  const [earlier, now] = [whoNamed(before), whoNamed(account)];
+  if (earlier !== now)
     context.log.warn(
-      `Account ${account.name} was ${whoIs(before)} and is ${whoIs(account)} now; the tokens of ${whoIs(before)} stay valid at the server.`,
+      `Account ${account.name} was ${earlier} and is ${now} now; the tokens of ${earlier} stay valid at the server.`,
     );
 };
 const warnOfDowngrade = (context: AuthContext, account: Account, before: Account | undefined): void => {
@@ -135,7 +142,7 @@ const warnOfStranger = (
   account: Account,
   { name, replaces }: AccountNameOptions,
 ): void => {
-  if (given.isUnconfirmed === true)
+  if (account.isUnconfirmed === true)
     context.log.warn(
       `The keys that the server publishes do not confirm who signed in: account ${account.name} has no email address. If the keys were replaced a moment ago, run \`opsctl auth refresh\` or sign in again in a minute.`,
     );
@@ -203,8 +210,8 @@ export const keepAccount = async (
   await prepareServerProfiles(context);
   const { outcome, account, before } = await openCredentialStore(context, given.server).swap((data) => {
     const name = nameFor(data, given, naming);
-    const made: Account = { ...given, name, signIn, generation: 0 };
     const previous = data.accounts.find((each) => each.name === name);
+    const made = keepConfirmation({ ...given, name, signIn, generation: 0 }, previous);
     return { ...swapSignedIn(data, made, base), account: made, before: previous };
   });
   if (outcome !== 'stored') await reject(context, { outcome, given, name: account.name, before });

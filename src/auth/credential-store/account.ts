@@ -194,6 +194,21 @@ export const isSamePerson = (left: Person, right: Person): boolean =>
   (['sub', 'iss'] as const).every(
     (name) => left[name] === undefined || right[name] === undefined || left[name] === right[name],
   );
+/** True if both name the same subject, of the same issuer as far as the issuers are known. */
+export const isKnownPerson = (left: Person, right: Person): boolean =>
+  left.sub !== undefined && left.sub === right.sub && isSamePerson(left, right);
+/**
+ * A new sign-in whose keys could not be read does not take the confirmation from the account of the same person. An
+ * account without a known issuer is not enough: another issuer of the server can have the same subject.
+ */
+export const keepConfirmation = (made: Account, before: Account | undefined): Account => {
+  if (made.isUnconfirmed !== true || before === undefined || before.isUnconfirmed === true) return made;
+  const [own, earlier] = [personOf(made), personOf(before)];
+  const isSame = before.server === made.server && isKnownPerson(own, earlier) && own.iss === earlier.iss;
+  if (!isSame) return made;
+  const { isUnconfirmed: _, ...rest } = made;
+  return { ...rest, email: before.email };
+};
 /** Drops the tokens and keeps who it was, so that `login` can name the account again. */
 export const endedAccount = (account: Account, why: string): Account => {
   const { accessToken, accessExpiresMs, refreshToken, refreshExpiresMs, idToken, dpopKey, ...rest } = account;

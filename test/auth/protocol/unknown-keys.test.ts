@@ -33,17 +33,27 @@ const jwt = (header: object, claims: object): string => {
 };
 
 /** A machine whose key set can change. All runs on it are processes with one home directory. */
+type World = { kid: string; reads: number; answer: { status?: number; body?: object | string } | undefined };
 const machine = (kid = 'k1') => {
-  const world = { kid, reads: 0 };
+  const world: World = { kid, reads: 0, answer: undefined };
   const host = fakeHost({
     env: { OPSCTL_KEYCHAIN: 'never' },
     reply: (request) => {
       if (request.url !== keysAt) return { body: {} };
       world.reads += 1;
-      return { body: { keys: [published(world.kid)] } };
+      return world.answer ?? { body: { keys: [published(world.kid)] } };
     },
   });
   return { host, world };
+};
+/** The warnings of a process on the machine. */
+const listening = (host: FakeHost) => {
+  const warnings: string[] = [];
+  const context = contextOn(host);
+  return {
+    warnings,
+    context: { ...context, log: { ...context.log, warn: (line: string) => void warnings.push(line) } },
+  };
 };
 const issued = async (host: FakeHost, kid: string, claims: object = {}): Promise<TokenResponse> => {
   const context = contextOn(host);
@@ -98,11 +108,17 @@ test('a clock that was set back does not make the pause longer', async () => {
   expect(world.reads).toBe(2);
 });
 
-const signIn = async (host: FakeHost, kid: string, claims: object = {}, name?: string): Promise<Account> => {
+const signIn = async (
+  host: FakeHost,
+  kid: string,
+  claims: object = {},
+  name?: string,
+  context = contextOn(host),
+): Promise<Account> => {
   const response = await issued(host, kid, claims);
   const owner = { name: name ?? accountNameFrom(response), signIn: '', server: issuer, endpoints };
   const made = accountFrom({ ...owner, clientId: 'c' }, response, ['openid'], instantNow(host));
-  return keepAccount(contextOn(host), made, { name });
+  return keepAccount(context, made, { name });
 };
 const stored = async (host: FakeHost) =>
   (await openCredentialStore(contextOn(host), issuer).read()).accounts.map(
@@ -157,15 +173,63 @@ test('a refresh with a key of the server confirms the person', async () => {
   });
 });
 
+const ada = 'ada@x.example';
+test('a sign-in of the same person keeps the account confirmed while the keys cannot be read', async () => {
+  const { host, world } = machine();
+  await signIn(host, 'k1');
+  world.answer = { status: 503, body: '' };
+  const { warnings, context } = listening(host);
+  const given = await signIn(host, 'k1', {}, ada, context);
+  expect(describeAccount(given, instantNow(host))).toMatchObject({
+    account: ada,
+    email: ada,
+    subject: 'ada',
+  });
+  expect((await openCredentialStore(contextOn(host), issuer).read()).accounts).toEqual([
+    expect.objectContaining({ email: ada, accessToken: 'at-k1' }),
+  ]);
+  expect(given).not.toHaveProperty('isUnconfirmed');
+  expect(warnings).toEqual([]);
+});
+test('an account whose issuer is not known does not confirm a person', async () => {
+  const { host } = machine();
+  await signIn(host, 'k1');
+  await openCredentialStore(contextOn(host), issuer).swap((data) => ({
+    data: {
+      ...data,
+      accounts: data.accounts.map(({ subjectIssuer: _, idToken: __, ...account }) => account),
+    },
+  }));
+  expect(await signIn(host, 'x', {}, ada)).toMatchObject({ isUnconfirmed: true });
+});
+test('a warning about a new person of an account never contains an unconfirmed subject', async () => {
+  const { host } = machine();
+  await signIn(host, 'k1', {}, 'work');
+  await openCredentialStore(contextOn(host), issuer).swap((data) => ({
+    data: { ...data, accounts: data.accounts.map((account) => ({ ...account, subject: undefined })) },
+  }));
+  const { warnings, context } = listening(host);
+  await signIn(host, 'x', { sub: 'hidden-subject' }, 'work', context);
+  expect(warnings).not.toEqual([]);
+  expect(warnings.join()).not.toContain('hidden-subject');
+});
+test('an account that a key confirms later is still of the same person', async () => {
+  const { host } = machine();
+  await signIn(host, 'x', {}, 'work');
+  const { warnings, context } = listening(host);
+  await signIn(host, 'k1', {}, 'work', context);
+  expect(warnings).toEqual([]);
+});
+
 const event = (host: FakeHost, kid: string): string =>
   jwt(
     { kid, typ: 'secevent+jwt' },
     { iss: issuer, aud: 'c', jti: kid, iat: Math.floor(host.now() / 1000), events: { 'a/b': {} } },
   );
-const receiver = (host: FakeHost, kid = 'k1') => {
+const receiver = (host: FakeHost, kid = 'k1', context = contextOn(host)) => {
   const cache = { keys: [published(kid)] };
   const options = { issuer, audiences: ['c'], server: 's', jwksUri: keysAt };
-  return (token: string) => verifyWithFreshKeys(contextOn(host), options, cache, token);
+  return (token: string) => verifyWithFreshKeys(context, options, cache, token);
 };
 test('events that name a new key wait for one request and are all accepted', async () => {
   const { host, world } = machine('k2');
@@ -201,4 +265,40 @@ test('a broken signature and an algorithm that is not accepted are rejected for 
   await verify(event(host, 'x'));
   expect(await verify(`${event(host, 'k1').slice(0, -4)}AAAA`)).toMatchObject({ err: 'invalid_key' });
   expect(await verify(jwt({ kid: 'x', alg: 'none' }, { iss: issuer }))).toMatchObject({ err: 'invalid_key' });
+});
+test('an event with a key that was published after another process read the keys is delivered again and accepted', async () => {
+  const { host, world } = machine();
+  await issued(host, 'x');
+  world.kid = 'k2';
+  host.advance(20_000);
+  const verify = receiver(host);
+  expect(await verify(event(host, 'k2'))).toBeUndefined();
+  host.advance(40_001);
+  // The pause counts from the request of the other process.
+  expect(await verify(event(host, 'k2'))).toMatchObject({ id: 'k2' });
+  expect(world.reads).toBe(2);
+});
+test('while the keys cannot be read, no event is rejected for good, and each pause has one request and one warning', async () => {
+  const { host, world } = machine();
+  world.answer = { status: 503, body: '' };
+  const { warnings, context } = listening(host);
+  const verify = receiver(host, 'k1', context);
+  const broken = `${event(host, 'k1').slice(0, -4)}AAAA`;
+  for (const token of [event(host, 'k2'), broken, event(host, 'k2')])
+    expect(await verify(token)).toBeUndefined();
+  expect([world.reads, warnings.length]).toEqual([1, 1]);
+  host.advance(60_001);
+  expect(await verify(event(host, 'k2'))).toBeUndefined();
+  expect([world.reads, warnings.length]).toEqual([2, 2]);
+  world.answer = undefined;
+  world.kid = 'k2';
+  host.advance(60_001);
+  expect(await verify(event(host, 'k2'))).toMatchObject({ id: 'k2' });
+});
+test('an event with an algorithm that is not accepted causes no request for keys', async () => {
+  const { host, world } = machine();
+  expect(await receiver(host)(jwt({ kid: 'x', alg: 'none' }, { iss: issuer }))).toMatchObject({
+    err: 'invalid_key',
+  });
+  expect(world.reads).toBe(0);
 });
