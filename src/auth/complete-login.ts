@@ -1,5 +1,6 @@
 import type { ExternalUrl } from '../core/external-url.ts';
 import { AppError } from '../core/problem.ts';
+import { redactedUrl } from '../core/redact-secrets.ts';
 import { NetworkError } from '../platform/host.ts';
 import {
   type AuthContext,
@@ -37,7 +38,7 @@ import type { ListenOptions } from './loopback/listen.ts';
 import { discover, type IssuerMetadata } from './protocol/discovery.ts';
 import { sendCode } from './protocol/send.ts';
 import type { TokenClient } from './protocol/token-client.ts';
-import { exchangeRequest, type TokenResponse } from './protocol/token-response.ts';
+import { exchangeRequest, type TokenResponse, type UnreadKeys } from './protocol/token-response.ts';
 import { issuerOf, receiveTokens, reportDeviations, revokeDiscarded } from './issued-tokens.ts';
 import { prepareServerProfiles, tokenClientOf, useServerProfile } from './server-profiles.ts';
 import type { LoginServer } from './settings.ts';
@@ -54,6 +55,8 @@ export type AccountNameOptions = {
   readonly base?: BaseAccount;
   /** True for an imported token: its account has one name, and the last import wins. */
   readonly replaces?: boolean;
+  /** Why the keys of the server confirmed nobody, if they could not be read. */
+  readonly unreadKeys?: UnreadKeys | undefined;
 };
 const whoIs = ({ email, subject, name }: Pick<Account, 'name' | 'subject' | 'email'>): string =>
   email ?? subject ?? name;
@@ -135,17 +138,19 @@ const warnOfDowngrade = (context: AuthContext, account: Account, before: Account
       `Account ${account.name} had tokens that were bound to a key (DPoP) and has Bearer tokens now; \`opsctl login --dpop\` binds them again.`,
     );
 };
+/** Waiting helps after a rotation of keys, but not if the keys cannot be read at all. */
+const unconfirmedText = (name: string, unread: UnreadKeys | undefined): string =>
+  unread === undefined
+    ? `The keys that the server publishes do not confirm who signed in: account ${name} has no email address. If the keys were replaced a moment ago, run \`opsctl auth refresh\` or sign in again in a minute.`
+    : `The keys at ${redactedUrl(unread.url)} could not be read (${unread.why}), so nothing confirms who signed in: account ${name} has no email address. Run \`opsctl auth refresh\` when the address works.`;
 /** The user cannot see from the name of the account whose it is. */
 const warnOfStranger = (
   context: AuthContext,
   given: NewAccount,
   account: Account,
-  { name, replaces }: AccountNameOptions,
+  { name, replaces, unreadKeys }: AccountNameOptions,
 ): void => {
-  if (account.isUnconfirmed === true)
-    context.log.warn(
-      `The keys that the server publishes do not confirm who signed in: account ${account.name} has no email address. If the keys were replaced a moment ago, run \`opsctl auth refresh\` or sign in again in a minute.`,
-    );
+  if (account.isUnconfirmed === true) context.log.warn(unconfirmedText(account.name, unreadKeys));
   if (!isStranger(given) || name !== undefined || replaces === true || account.name === given.name) return;
   const why = given.isUnconfirmed === true ? '' : 'The server does not report who signed in, and ';
   const text = `account ${given.name} is still signed in: this sign-in is account ${account.name}. \`opsctl login --account NAME\` sets a name.`;
@@ -331,6 +336,7 @@ export const complete = async (
   return keepAccount(context, accountOf(plan, attempt, answer, asked), {
     name: plan.account,
     base: plan.base,
+    unreadKeys: answer.unreadKeys,
   });
 };
 

@@ -316,5 +316,8 @@ export const machineLogin = async (
     method,
   };
   const made = accountFrom(owner, token.response, token.scopes, token.asked);
-  return keepAccount(context, made, { name: account, replaces: true });
+  return keepAccount(context, made, {
+    ...{ name: account, replaces: true },
+    unreadKeys: token.response.unreadKeys,
+  });
 };

@@ -191,5 +191,5 @@ export const signInWithDevice = async (context: AuthContext, plan: DevicePlan): 
   const name = plan.account ?? accountNameFrom(response);
   const owner = { name, signIn: '', server: key, endpoints, clientId, clientSecret, clientAuth, dpopKey };
   const made = accountFrom({ ...owner, issuer: metadata?.issuer }, response, scopes, asked);
-  return keepAccount(context, made, { name: plan.account });
+  return keepAccount(context, made, { name: plan.account, unreadKeys: response.unreadKeys });
 };

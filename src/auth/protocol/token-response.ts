@@ -42,6 +42,8 @@ export type Identity = {
    */
   readonly isUnconfirmed?: true;
 };
+/** Why no key set could be read, so that nobody could confirm the person of an id_token. */
+export type UnreadKeys = { readonly url: string; readonly why: string };
 export type TokenType = 'Bearer' | 'DPoP';
 /** spec/sign-in#token, after all checks. Times in seconds as sent. */
 export type TokenResponse = {
@@ -57,6 +59,8 @@ export type TokenResponse = {
   readonly scopes?: readonly string[];
   readonly idToken?: string;
   readonly identity?: Identity;
+  /** Absent if the id_token was confirmed, and if the keys were read and its key is not one of them. */
+  readonly unreadKeys?: UnreadKeys | undefined;
   /** The new location of the server after a move. */
   readonly endpoints?: Endpoints;
 };
@@ -297,8 +301,12 @@ export const processTokenResponse = async (
             wire,
             nonceCheck(tokenClient, read, checks.nonce),
           );
-    const unchecked = await checkSignature(oauth, server, wire, read, source);
-    const response = tokenResponseFrom(oauth, body, [...deviations, ...unchecked], wanted);
+    const missed = await checkSignature(oauth, server, wire, read, source);
+    const found = missed === undefined ? deviations : [...deviations, 'id-token-key' as const];
+    const response = {
+      ...tokenResponseFrom(oauth, body, found, wanted),
+      ...(missed?.unread === undefined ? {} : { unreadKeys: missed.unread }),
+    };
     checkPerson(what, response.identity, checks.kind === 'refresh' ? checks.person : undefined);
     return response;
   } catch (error) {
@@ -324,7 +332,14 @@ const skewOf = (tokenClient: TokenClient, read: HttpResponse, nowMs: number): nu
     : 0;
 };
 /** The keys of the server were not available, or not the one that the token names, so the token was not verified. */
-class NoKeys extends Error {}
+class NoKeys extends Error {
+  /** Undefined if the keys were read. */
+  readonly unread: UnreadKeys | undefined;
+  constructor(unread?: UnreadKeys) {
+    super('no key confirms the token');
+    this.unread = unread;
+  }
+}
 /**
  * Verifies the signature with one key. The library reads its key set through this function. The key is without its
  * algorithm, because `keysFor` compared it and knows both names of Ed25519.
@@ -344,7 +359,7 @@ const verifyWith = (
  * Verifies the signature of an id_token if the server publishes its keys. OpenID Connect Core 3.1.3.7, 6: a token that
  * came from the token endpoint itself needs no signature, because the connection proves where it is from. So a key set
  * that is out of order, or without the key of the token, does not cost a sign-in whose code is used up. The person of
- * the token is unconfirmed then. A key that the server made for another purpose is an error.
+ * the token is unconfirmed then, and the result tells why. A key that the server made for another purpose is an error.
  */
 const checkSignature = async (
   oauth: Oauth,
@@ -352,17 +367,17 @@ const checkSignature = async (
   response: Response,
   read: HttpResponse,
   source: KeySource,
-): Promise<readonly Tolerance[]> => {
+): Promise<NoKeys | undefined> => {
   const header = headerOf(idTokenIn(read));
-  if (server.jwks_uri === undefined || idTokenIn(read) === undefined) return [];
+  if (server.jwks_uri === undefined || idTokenIn(read) === undefined) return undefined;
   try {
     const fitting = await source(server.jwks_uri, header);
     if (fitting === 'unfit')
       throw new Error(`the key of the server is not for ${safeText(String(header.alg), 20)} signatures`);
     await Promise.any(fitting.map((key) => verifyWith(oauth, server, response, key)));
-    return [];
+    return undefined;
   } catch (error) {
-    if (error instanceof NoKeys) return ['id-token-key'];
+    if (error instanceof NoKeys) return error;
     throw error instanceof AggregateError ? error.errors[0] : error;
   }
 };
@@ -387,11 +402,14 @@ const keySetAt = async (
   url: string,
   signal: AbortSignal | undefined,
 ): Promise<readonly PublishedKey[]> => {
-  const { keys } = await requestKeySet(host, url, signal).catch((error: unknown) => {
-    throw error instanceof NetworkError && signal?.aborted !== true ? new NoKeys() : error;
+  const { keys, response } = await requestKeySet(host, url, signal).catch((error: unknown) => {
+    if (!(error instanceof NetworkError) || signal?.aborted === true) throw error;
+    const why = error.code === 'ABORTED' ? 'the response was not complete in time' : error.message;
+    throw new NoKeys({ url, why });
   });
-  if (keys === undefined) throw new NoKeys();
-  return keys;
+  if (keys !== undefined) return keys;
+  const why = response.status === 200 ? 'the response contains no key set' : `HTTP ${response.status}`;
+  throw new NoKeys({ url, why });
 };
 
 const what = 'code exchange';

@@ -118,7 +118,7 @@ const signIn = async (
   const response = await issued(host, kid, claims);
   const owner = { name: name ?? accountNameFrom(response), signIn: '', server: issuer, endpoints };
   const made = accountFrom({ ...owner, clientId: 'c' }, response, ['openid'], instantNow(host));
-  return keepAccount(context, made, { name });
+  return keepAccount(context, made, { name, unreadKeys: response.unreadKeys });
 };
 const stored = async (host: FakeHost) =>
   (await openCredentialStore(contextOn(host), issuer).read()).accounts.map(
@@ -191,6 +191,23 @@ test('a sign-in of the same person keeps the account confirmed while the keys ca
   expect(given).not.toHaveProperty('isUnconfirmed');
   expect(warnings).toEqual([]);
 });
+test.each([
+  ['an unknown key', undefined, undefined],
+  ['the status 503', { status: 503, body: '' }, 'HTTP 503'],
+  ['the status 404', { status: 404, body: { keys: [] } }, 'HTTP 404'],
+  ['a page', { body: '<html>' }, 'no key set'],
+])(
+  'the warning about %s contains the address of the keys only if they were not read',
+  async (_, answer, why) => {
+    const { host, world } = machine();
+    world.answer = answer;
+    const { warnings, context } = listening(host);
+    await signIn(host, 'x', {}, undefined, context);
+    expect(warnings).toEqual([expect.stringContaining(why ?? 'account default')]);
+    expect(warnings.join().includes(keysAt)).toBe(why !== undefined);
+    expect(warnings.join().includes('a minute')).toBe(why === undefined);
+  },
+);
 test('an account whose issuer is not known does not confirm a person', async () => {
   const { host } = machine();
   await signIn(host, 'k1');
