@@ -272,7 +272,7 @@ class Columns implements ColumnMap {
   readonly #preset: readonly (FieldRule & { readonly columns: readonly string[] })[];
   readonly #file: MapFile;
   readonly #ignores: boolean;
-  readonly #required: readonly string[];
+  readonly #op: string;
   readonly #left = new LeftOut();
   #header: readonly string[] | undefined;
   #workflows: ReturnType<typeof readWorkflows> | undefined;
@@ -283,11 +283,12 @@ class Columns implements ColumnMap {
     );
     this.#preset = options.from === undefined ? [] : presets[options.from];
     this.#file = file;
-    // Only an upsert finds its record by the key.
-    this.#required = (options.op ?? 'upsert') === 'upsert' ? ['name', 'external_id'] : ['name'];
+    this.#op = options.op ?? 'upsert';
     this.#ignores = options['ignore-unknown'] === true || options.from !== undefined;
   }
   #ruleOf(column: string): FieldRule | null | undefined {
+    // Spreadsheets write empty cells behind the header. Such a cell names no column.
+    if (column.trim() === '') return undefined;
     const own = this.#own.get(fold(column));
     if (own !== undefined) return own;
     const has = (name: string): boolean => this.#header === undefined || this.#header.includes(fold(name));
@@ -348,13 +349,26 @@ class Columns implements ColumnMap {
     const targets = columns.flatMap((column) => this.fieldOf(column) ?? []);
     return [...new Set(targets)].filter((field) => !isKnown(field));
   }
-  /** Fields that every row of the export needs and that no column has: an export in another language, or of another tool. */
+  /**
+   * Fields that a row needs to have any effect and that no column has: an export in another language, or of another
+   * tool. An upsert may find its record by the key and change it without its name. A row may state its own action.
+   */
   #lackingColumns(columns: readonly string[]): Problem[] {
-    const found = new Set(columns.map((column) => this.fieldOf(column) ?? column));
-    const isStated = columns.some((column) => fold(column) === 'op') || found.has('id');
+    const found = new Set(
+      columns.flatMap((column) => {
+        const field = this.fieldOf(column);
+        return field === null ? [] : (field ?? column);
+      }),
+    );
+    const isComplete =
+      found.has('op') ||
+      (this.#op === 'create' && found.has('name')) ||
+      (this.#op === 'upsert' && (found.has('external_id') || found.has('id'))) ||
+      !['create', 'upsert'].includes(this.#op);
+    if (isComplete) return [];
+    const needed = this.#op === 'create' ? ['name'] : ['name', 'external_id'];
     return this.#preset
-      .filter(({ field }) => this.#required.includes(field) && !found.has(field))
-      .filter(({ field }) => field === 'name' || !isStated)
+      .filter(({ field }) => needed.includes(field) && !found.has(field))
       .map(({ field, columns: names }) =>
         problem(
           '--from',

@@ -68,6 +68,8 @@ test.each([
   ['jira', 'Zusammenfassung;Vorgangsschlüssel;Status\na;K-1;Offen\n', ['name', 'external_id']],
   ['linear', 'Summary,Issue key\na,K-1\n', ['name', 'external_id']],
   ['asana', 'Name,Notes\na,b\n', ['external_id']],
+  // An empty cell behind the header is not a column.
+  ['jira', 'Zusammenfassung;Vorgang;\na;K-1;\n', ['name', 'external_id']],
   // The first line of an export without a header is not a header.
   ['github', '12\tOPEN\tFirst\tbug\n', ['name', 'external_id']],
 ])('a header without the columns of %s is one error', async (tool, file, fields) => {
@@ -77,11 +79,16 @@ test.each([
   expect([ran.code, code, ran.requests]).toEqual([2, 'MISSING_COLUMNS', []]);
   expect(problems.map((one: any) => /^reads (\S+)/.exec(one.message)?.[1])).toEqual(fields);
 });
+test.each(['jira', 'github'])('a line of delimiters before the header of %s is not a header', async (tool) => {
+  const at = trackerInMemory({ 'a.csv': ';;\nSummary;Issue key;Title\na;K-1;b\n' });
+  const ran = await at.run(['sync', '-f', 'a.csv', '--from', tool, '-o', 'json']);
+  const { code, problems } = ran.error();
+  expect([ran.code, code, problems.map(({ line }: any) => line)]).toEqual([2, 'MALFORMED_CSV', [1]]);
+});
 test('columns of another language are mapped, and a create needs no key', async () => {
   const at = trackerInMemory({
     'a.csv': 'Zusammenfassung;Vorgangsschlüssel\na;K-1\n',
     'b.csv': 'Title\nb\n',
-    'c.csv': 'op,id,Status\nupdate,external:K-1,Done\n',
   });
   const run = (...words: string[]) => at.run([...words, '-o', 'json']);
   const map = 'Zusammenfassung=name,Vorgangsschlüssel=external_id';
@@ -90,6 +97,37 @@ test('columns of another language are mapped, and a create needs no key', async 
     await run('bulk', '-f', 'b.csv', '--from', 'github', '--op', 'create'),
   ].map(({ code }) => code);
   expect([...codes, stories(at).map(({ name }) => name)]).toEqual([0, 0, ['a', 'b']]);
+});
+test('an export of a part of the columns changes the records that have its key', async () => {
+  const at = trackerInMemory({
+    'a.csv': 'Summary;Issue key\na;K-1\n',
+    'b.csv': 'Issue key;Labels\nK-1;urgent\n',
+  });
+  const run = (...words: string[]) => at.run([...words, '--from', 'jira', '-o', 'json']);
+  await run('sync', '-f', 'a.csv');
+  const ran = await run('sync', '-f', 'b.csv');
+  expect([ran.code, ran.json().map((row: any) => row.op)]).toEqual([0, ['update']]);
+  expect(stories(at).map((one) => [one.name, labelsOf(one)])).toEqual([['a', ['urgent']]]);
+});
+test('only a new record needs a column for its name', async () => {
+  const at = trackerInMemory();
+  const [{ states }] = at.send('GET', '/workflows');
+  const { id } = at.send('POST', '/stories', { name: 'a', workflow_state_id: states[0].id });
+  const files: [text: string, ...flags: string[]][] = [
+    ['op,id,Description\nupdate,ID,text\n'],
+    ['id,Description\nID,more\n', '--op', 'update'],
+    ['op,id\ndelete,ID\n', '--dry-run'],
+    ['id,Status\nID,Done\n', '--op', 'delete', '--dry-run'],
+  ];
+  for (const [text, ...flags] of files) {
+    await at.write('c.csv', text.replace('ID', String(id)));
+    const words = ['bulk', '-f', 'c.csv', '--from', 'jira', '--map', 'id=id', '-o', 'json', ...flags];
+    expect([text, (await at.run(words)).code]).toEqual([text, 0]);
+  }
+  expect(stories(at).map(({ name, description }) => [name, description])).toEqual([['a', 'more']]);
+  await at.write('c.csv', 'Zusammenfassung;Issue key;\na;K-1;\n');
+  const create = await at.run(['bulk', '-f', 'c.csv', '--from', 'jira', '--op', 'create', '-o', 'json']);
+  expect([create.code, create.error().code]).toEqual([2, 'MISSING_COLUMNS']);
 });
 test.each([
   ['Urgent, now (red_dark)', ['Urgent, now']],
