@@ -393,18 +393,18 @@ const hiddenProblem = (name: string, column: number): Problem | undefined => {
   const what = `column ${column} has an invisible character in its name; got ${showHidden(name)}`;
   return isHidden ? problem('', 'format', what, 'remove the character from the header') : undefined;
 };
+/** A line of delimiters has no column that could be unknown or missing: the header is in a later line. */
+const noNames = (line: number): Problem => ({
+  ...problem('', 'format', 'the header has no names', 'remove the lines before the header'),
+  line,
+  column: 1,
+});
 /** Names of the columns. A column that may not repeat is an error that names both columns. */
 const headerFrom = (cells: readonly string[], line: number, isList: (column: string) => boolean) => {
   const names = cells.map((cell) => cell.trim());
   const first = new Map<string, number>();
   const repeated = new Set<string>();
   const problems: Problem[] = [];
-  if (names.every((name) => name === ''))
-    problems.push({
-      ...problem('', 'format', 'the header has no names', 'remove the lines before the header'),
-      line,
-      column: 1,
-    });
   for (const [i, name] of names.entries()) {
     const hidden = hiddenProblem(name, i + 1);
     if (hidden !== undefined) problems.push({ ...hidden, line });
@@ -538,11 +538,9 @@ class CsvReader implements Reader {
 
   #begin(cells: readonly string[]): undefined {
     const { isList = () => false, onDelimiter, checkHeader } = this.#options;
-    const unknown =
-      checkHeader?.(
-        cells.map((cell) => cell.trim()),
-        this.#start,
-      ) ?? [];
+    const names = cells.map((cell) => cell.trim());
+    if (names.every((name) => name === '')) throw makeMalformedError(this.#name, [noNames(this.#start)]);
+    const unknown = checkHeader?.(names, this.#start) ?? [];
     if (unknown.length > 0) throw makeColumnsError(this.#name, this.#start, unknown);
     const { header, problems } = headerFrom(cells, this.#start, isList);
     if (problems.length > 0) throw makeMalformedError(this.#name, problems);

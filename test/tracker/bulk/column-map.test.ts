@@ -79,12 +79,15 @@ test.each([
   expect([ran.code, code, ran.requests]).toEqual([2, 'MISSING_COLUMNS', []]);
   expect(problems.map((one: any) => /^reads (\S+)/.exec(one.message)?.[1])).toEqual(fields);
 });
-test.each(['jira', 'github'])('a line of delimiters before the header of %s is not a header', async (tool) => {
-  const at = trackerInMemory({ 'a.csv': ';;\nSummary;Issue key;Title\na;K-1;b\n' });
-  const ran = await at.run(['sync', '-f', 'a.csv', '--from', tool, '-o', 'json']);
-  const { code, problems } = ran.error();
-  expect([ran.code, code, problems.map(({ line }: any) => line)]).toEqual([2, 'MALFORMED_CSV', [1]]);
-});
+test.each(['jira', 'github'])(
+  'a line of delimiters before the header of %s is not a header',
+  async (tool) => {
+    const at = trackerInMemory({ 'a.csv': ';;\nSummary;Issue key;Title\na;K-1;b\n' });
+    const ran = await at.run(['sync', '-f', 'a.csv', '--from', tool, '-o', 'json']);
+    const { code, problems } = ran.error();
+    expect([ran.code, code, problems.map(({ line }: any) => line)]).toEqual([2, 'MALFORMED_CSV', [1]]);
+  },
+);
 test('columns of another language are mapped, and a create needs no key', async () => {
   const at = trackerInMemory({
     'a.csv': 'Zusammenfassung;Vorgangsschlüssel\na;K-1\n',
