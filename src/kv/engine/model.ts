@@ -95,6 +95,8 @@ export type HostFacts = {
   readonly changed_files?: readonly ChangedFile[];
   /** The data directory in which the process has opened its database. Absent: not checked, or not found. */
   readonly open_data_dir?: string;
+  /** The directory in which the process has opened its write-ahead log. Absent: not checked, or not found. */
+  readonly open_wal_dir?: string;
   /** Why the command line or the environment could not be read. */
   readonly command_error?: string;
   /** Content of the configuration file that the new version will read. */

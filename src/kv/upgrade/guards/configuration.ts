@@ -1,5 +1,5 @@
 import { after, next } from '../../../core/next.ts';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import {
   FILE_VARIABLE,
   findSetting,
@@ -357,44 +357,77 @@ const checkReadable = (member: MemberSpec, host: MemberHost, log: Log): void => 
     });
 };
 
-/** The directories that the running process uses for a setting, as far as they are known. */
-const directoriesOf = (one: SeenCase, key: 'data-dir' | 'wal-dir'): readonly unknown[] => {
-  const { member, host } = one;
+/** The directory that the running process uses for a setting; undefined if it is not known. */
+const runningDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir'): string | undefined => {
+  const { host } = one;
+  if (findChangedConfig(host) !== undefined)
+    return key === 'data-dir' ? host?.open_data_dir : host?.open_wal_dir;
   const running = readRunning(one);
   const set = 'read' in running ? running.read(key) : undefined;
-  if (key === 'data-dir')
-    return [set, host?.open_data_dir, member.data_dir, host?.real_data_dir, host?.data_place?.real];
-  const inside = [member.data_dir, host?.data_place?.real, host?.open_data_dir].flatMap((path) =>
-    path === undefined ? [] : [resolve(path, 'member/wal')],
-  );
-  return [set, member.wal_dir, host?.wal_place?.path, host?.wal_place?.real, ...inside];
+  return typeof set === 'string' && set !== '' ? set : undefined;
+};
+/** The directory of the next start, and whether it is the default of the server, which depends on two settings. */
+type NextDirectory = { readonly path: string; readonly isDefault: boolean };
+const nextDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir'): NextDirectory | undefined => {
+  const start = readNextStart(one);
+  if (start?.isKnown(key) !== true) return undefined;
+  const given = start.read(key);
+  if (typeof given === 'string' && given !== '')
+    return given.startsWith('/') || one.host?.working_directory !== undefined
+      ? { path: given, isDefault: false }
+      : undefined;
+  if (key === 'wal-dir' || findChangedConfig(one.host) === undefined) return undefined;
+  const name = start.read('name');
+  return { path: `${typeof name === 'string' && name !== '' ? name : 'default'}.etcd`, isDefault: true };
+};
+const isRunningDirectory = (
+  { host }: SeenCase,
+  key: string,
+  current: string,
+  { path, isDefault }: NextDirectory,
+): boolean => {
+  if (isDefault && host?.working_directory === undefined) return basename(current) === path;
+  const links = key === 'data-dir' ? [host?.real_data_dir, host?.data_place?.real] : [host?.wal_place?.real];
+  // The places come from the settings, which changed.
+  const known = findChangedConfig(host) === undefined ? [current, ...links] : [current];
+  return known.some((one) => one !== undefined && isSamePath(host, one, path));
+};
+/** Without the directory of the process, only the cluster file shows where its data is. */
+const isExpectedDirectory = ({ member, host }: SeenCase, key: string, given: string): boolean => {
+  const data = [member.data_dir, host?.real_data_dir].flatMap((path) => (path === undefined ? [] : [path]));
+  const known = key === 'data-dir' ? data : [member.wal_dir, ...data.map((path) => `${path}/member/wal`)];
+  return known.some((path) => path !== undefined && isSamePath(host, path, given));
 };
 /**
  * A start in another directory begins without the data. A single member would even have the same IDs, and accept
  * writes into an empty store (seen on 3.4 and 3.5).
  */
-const checkNextDirectories = (one: SeenCase, log: Log): void => {
-  for (const key of ['data-dir', 'wal-dir'] as const) {
-    const given = nextDirectory(one, key);
-    const known = directoriesOf(one, key).filter((path) => typeof path === 'string');
-    if (given === undefined || known.length === 0 || known.some((path) => isSamePath(one.host, path, given)))
-      continue;
-    const current = key === 'wal-dir' && one.host?.wal_place === undefined ? known.at(-1) : known[0];
-    const changed = findChangedConfig(one.host);
-    const why = changed === undefined ? '' : `: ${changedText(changed)}`;
-    log[isContainedStart(one) ? 'noteUnknown' : 'fail']({
-      member: one.member.name,
-      message: `${one.member.name}: ${key} is ${given} in its next start, and its process uses ${current}${why}`,
+const checkNextDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir', log: Log): void => {
+  const [next, current] = [nextDirectory(one, key), runningDirectory(one, key)];
+  const { name } = one.member;
+  if (next === undefined) return;
+  const changed = findChangedConfig(one.host);
+  const why = changed === undefined ? '' : `: ${changedText(changed)}`;
+  if (current !== undefined) {
+    if (isRunningDirectory(one, key, current, next)) return;
+    log.fail({
+      member: name,
+      message: `${name}: ${key} is ${next.path} in its next start, and its process uses ${current}${why}`,
       hint: `write ${key} ${current} there: in another directory it would start without its data`,
     });
-  }
+  } else if (changed !== undefined && !next.isDefault && !isExpectedDirectory(one, key, next.path))
+    log.noteUnknown({
+      member: name,
+      message: `${name}: ${key} is ${next.path} in its next start, and the directory of its process could not be read${why}`,
+      hint: 'compare the file with a backup: in another directory the member would start without its data',
+    });
 };
-/** The directory of the next start, if its start contains one and it does not depend on an unknown working directory. */
-const nextDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir'): string | undefined => {
-  const start = readNextStart(one);
-  const given = start?.isKnown(key) === true ? start.read(key) : undefined;
-  if (typeof given !== 'string' || given === '') return undefined;
-  return given.startsWith('/') || one.host?.working_directory !== undefined ? given : undefined;
+/** The process of a container shows the paths of its own file system. */
+const checkNextDirectories = (one: SeenCase, log: Log): void => {
+  const { container, manifest } = one.member;
+  if (container !== undefined || manifest !== undefined || isContainedStart(one)) return;
+  checkNextDirectory(one, 'data-dir', log);
+  checkNextDirectory(one, 'wal-dir', log);
 };
 /**
  * A relative directory depends on the working directory of the process, which its successor keeps. In any
@@ -563,8 +596,9 @@ const checkFileIsNamed = (one: Case & { readonly seen: MemberStatus }, log: Log)
     return;
   }
   // Another check reports a file that was not read.
-  const lost =
-    running.file === undefined ? [] : listLost(running.file, readNextStart(one) ?? nothingRead, to);
+  // The file may have changed since the process read it. Its content is still the best knowledge of what would be lost.
+  const file = running.file ?? host?.running_config ?? host?.config;
+  const lost = file === undefined ? [] : listLost(file, readNextStart(one) ?? nothingRead, to);
   const report = (level: 'fail' | 'warn', flags: readonly string[]): void => {
     if (flags.length === 0) return;
     const more = flags.length > mostNamed ? ` and ${flags.length - mostNamed} more` : '';

@@ -16,7 +16,6 @@ import type {
   DirectoryStatus,
   PathStatus,
 } from '../../engine/model.ts';
-import type { SourceFormat } from '../configuration/sources.ts';
 import { dirname, join } from 'node:path';
 
 export type Which = 'old' | 'new';
@@ -143,8 +142,6 @@ export type Service = {
   readonly pid?: (member: MemberSpec) => ShellScript;
   /** Prints the paths of the files from which the service manager takes the next start, one per line. */
   readonly startFiles?: (member: MemberSpec) => ShellScript;
-  /** The format of the first of these files. */
-  readonly startFormat?: SourceFormat;
   /**
    * Requests a stop and waits. Exits with code 0 if the process has exited within the grace period, or 1 if
    * it still runs.

@@ -6,8 +6,7 @@ import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts
 import type { Files as AllFiles, FileInfo, Files } from '../../../platform/host.ts';
 import type { ChangedFile, HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
 import { connectionsFrom, portHex } from '../cluster/listening-sockets.ts';
-import { flagsOf, parseConfig, settingsOf } from '../configuration/configuration.ts';
-import type { SourceFormat } from '../configuration/sources.ts';
+import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import {
   goInText,
   hasProcess,
@@ -199,28 +198,24 @@ const programPattern = (member: MemberSpec): ShellScript =>
 const changeFunctions = sh`newest() { n=$(stat -Lc '%Y %Z' -- "$1" 2>/dev/null) || return 1; l=$1
 while case "$l" in ''|/proc/*/root|/proc/*/cwd) false;; */*) true;; *) false;; esac; do [ ! -L "$l" ] || n="$n $(stat -c '%Y %Z' -- "$l" 2>/dev/null)"; l=\${l%/*}; done
 printf '%s\\n' "$n" | tr ' ' '\\n' | sort -n | tail -n 1; }
-t=$(awk '/^btime/ {print $2}' /proc/stat); t=$((t + $(awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*[)] /, ""); print int($20 / hz) }' "/proc/$p/stat")))
-changed() { m=$(newest "$2") && [ "$m" -gt $((t + 1)) ] && echo "$1=$m $t $3"; }`;
+b=$(awk '/^btime/ {print $2}' /proc/stat); s=$(awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*[)] /, ""); print int($20 / hz) }' "/proc/$p/stat" 2>/dev/null); t=$((b + s))
+later() { [ "$1" -gt $((t + 1)) ] && echo "$2=$1 $t $3"; }`;
 /**
  * Prints the files of the service manager that changed after the server (`$p`) started: its next start uses settings
- * that the process does not have. A path may contain wildcards, and spaces. If a file changed, the content of all
- * files follows.
+ * that the process does not have. A path may contain wildcards, and spaces.
  */
 const changedScript = (service: Service, member: MemberSpec): ShellScript => {
   const files = service.startFiles?.(member);
   return files === undefined
     ? sh`:`
-    : sh`each() { { ${files}; } 2>/dev/null | { IFS=; while read -r g; do for c in $g; do [ ! -r "$c" ] || "$@"; done; done; }; }
-report() { changed changed "$c" "$c"; }
-show() { echo "start_file=$(printf %s "$c" | base64 | tr -d '\\n') $(base64 < "$c" | tr -d '\\n')"; }
-w=$(each report); [ -z "$w" ] || { printf '%s\\n' "$w"; each show; }`;
+    : sh`{ ${files}; } 2>/dev/null | { IFS=; while read -r g; do for c in $g; do m=$(stat -Lc %Y -- "$c" 2>/dev/null) && later "$m" changed "$c"; done; done; }`;
 };
 /**
- * Prints whether the configuration file `$r` changed after the server (`$p`) read it, and if so, the data directory
- * in which the server has opened its database.
+ * Prints whether the configuration file `$r` changed after the server (`$p`) read it, and if so, the directories in
+ * which the server has opened its database and its write-ahead log.
  */
-const configChangeScript = sh`if [ -n "$f" ] && changed changed_config "$r" "$f"; then
-  for d in "/proc/$p/fd"/*; do d=$(readlink "$d" 2>/dev/null); case "$d" in */member/snap/db) echo "open_data_dir=\${d%/member/snap/db}"; break;; esac; done
+const configChangeScript = sh`if [ -n "$f" ] && m=$(newest "$r") && later "$m" changed_config "$f"; then
+  for d in "/proc/$p/fd"/*; do d=$(readlink "$d" 2>/dev/null); case "$d" in */member/snap/db) echo "open_data_dir=\${d%/member/snap/db}";; *.wal) echo "open_wal_dir=\${d%/*}";; esac; done
 fi`;
 /** Prints the change of a configuration file that a process reads. `path` is the path as the process sees it. */
 const configAgeScript = (pid: number, path: string): ShellScript => sh`p=${pid}; f=${path}; r=/proc/$p/root$f
@@ -367,7 +362,7 @@ const programError = (
 /** The path in a refusal may contain a version. */
 const versionOf = (text = ''): string | undefined => (isTrustRefusal(text) ? undefined : versionInText(text));
 /** Lines with the same key: `valuesIn` keeps only the last of them. */
-const listIn = (text: string, key: 'untrusted' | 'changed' | 'changed_config' | 'start_file'): string[] =>
+const listIn = (text: string, key: 'untrusted' | 'changed' | 'changed_config'): string[] =>
   text.split('\n').flatMap((line) => (line.startsWith(`${key}=`) ? [line.slice(key.length + 1)] : []));
 const timeText = (seconds: string): string => new Date(Number(seconds) * 1000).toISOString();
 const changesIn = (text: string, key: 'changed' | 'changed_config'): ChangedFile[] =>
@@ -379,54 +374,18 @@ const changesIn = (text: string, key: 'changed' | 'changed_config'): ChangedFile
   });
 /** Facts from the output of `configAgeScript`. Pure. */
 const configAgeFrom = (text: string): HostFacts => {
-  const [changed_files, open] = [changesIn(text, 'changed_config'), valuesIn(text).get('open_data_dir')];
+  const found = valuesIn(text);
+  const changed_files = changesIn(text, 'changed_config');
+  const [open_data_dir, open_wal_dir] = [found.get('open_data_dir'), found.get('open_wal_dir')];
   return {
     ...(changed_files.length === 0 ? {} : { changed_files }),
-    ...(open === undefined ? {} : { open_data_dir: open }),
+    ...(open_data_dir === undefined ? {} : { open_data_dir }),
+    ...(open_wal_dir === undefined ? {} : { open_wal_dir }),
   };
 };
-const isEqualMap = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean =>
-  one.size === other.size && [...one].every(([key, value]) => other.get(key) === value);
-/**
- * Returns whether the files of the service manager start the server with the flags and variables that its process
- * has: their time alone changed, or a part that no server reads. The program may differ.
- */
-const startsAlike = async (
-  text: string,
-  { command, environment }: HostFacts,
-  format: SourceFormat | undefined,
-): Promise<boolean> => {
-  const files = new Map(
-    listIn(text, 'start_file').map((line) => {
-      const [path = '', content = ''] = line.split(' ').map(decodeBase64);
-      return [path, content];
-    }),
-  );
-  const [main] = files;
-  if (main === undefined || command === undefined || environment === undefined) return false;
-  const list = async (directory: string): Promise<string[]> =>
-    [...files.keys()].flatMap((path) => (dirname(path) === directory ? [basename(path)] : []));
-  const reader = { read: async (path: string) => files.get(path), list };
-  const { readSource } = await import('../configuration/sources.ts');
-  const found = await readSource(main[1], main[0], reader, format).catch(() => undefined);
-  const [start, ...others] = found?.starts ?? [];
-  return (
-    start !== undefined &&
-    others.length === 0 &&
-    // The content of the configuration file is another check.
-    start.unread.length === 0 &&
-    isEqualMap(flagsOf(start.words), flagsOf(command)) &&
-    isEqualMap(settingsOf(start.env), settingsOf(environment))
-  );
-};
-const listFacts = async (
-  text: string,
-  facts: HostFacts,
-  format: SourceFormat | undefined,
-): Promise<HostFacts> => {
-  const [problems, units, age] = [listIn(text, 'untrusted'), changesIn(text, 'changed'), configAgeFrom(text)];
-  const open = units.length === 0 || (await startsAlike(text, facts, format)) ? [] : units;
-  const changed_files = [...(age.changed_files ?? []), ...open];
+const listFacts = (text: string): HostFacts => {
+  const [problems, age] = [listIn(text, 'untrusted'), configAgeFrom(text)];
+  const changed_files = [...(age.changed_files ?? []), ...changesIn(text, 'changed')];
   return {
     ...(problems.length === 0 ? {} : { problems }),
     ...age,
@@ -439,7 +398,6 @@ export const factsFrom = async (
   member: MemberSpec,
   asked: QueryPeriod,
   state: ProcessState,
-  format?: SourceFormat,
 ): Promise<HostFacts> => {
   const found = valuesIn(text);
   const flag = (key: string) => (found.has(key) ? { [key]: found.get(key) === 'true' } : {});
@@ -470,7 +428,7 @@ export const factsFrom = async (
     ...commandFacts(found),
     ...connectedFacts(found),
     ...(await configFrom(found, configPath(member))),
-    ...(await listFacts(text, commandFacts(found), format)),
+    ...listFacts(text),
     ...(Number.isFinite(skew) ? { clock_skew_ms: skew } : {}),
   };
 };

@@ -234,7 +234,7 @@ const lookAt = async (
     const asked = { fromMs, untilMs: host.now() };
     const state: ProcessState =
       own === undefined ? await work.process(member) : { state: 'unknown', reason: '' };
-    const facts = await factsFrom(done.stdout, member, asked, state, service.startFormat);
+    const facts = await factsFrom(done.stdout, member, asked, state);
     const problems = [...(facts.problems ?? []), ...(own?.problems ?? []), ...(lost ?? [])];
     const seen = { ...facts, ...own, ...(problems.length === 0 ? {} : { problems }) };
     return { ...seen, ...(await startedFacts(member, seen, want, ask)) };

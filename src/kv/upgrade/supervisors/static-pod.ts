@@ -135,8 +135,6 @@ pids=$(${pidsOf(member)})
 }
 exit 0`,
   pid: (member) => pidsOf(member),
-  startFormat: 'pod',
-  startFiles: ({ manifest }) => sh`printf '%s\\n' ${manifest}`,
   stateFrom,
   stop: (member, graceMs) => sh`set -e
 if [ -e ${member.manifest} ]; then mv -f ${member.manifest} ${parkScript(member)}; fi

@@ -219,7 +219,6 @@ const describe = (kind: StepKind, member: MemberSpec): string[] => {
 export const systemdService: MakeService = () => ({
   look: show,
   pid: ({ unit }) => sh`systemctl show -p MainPID --value -- ${unit}`,
-  startFormat: 'unit',
   startFiles: ({ unit }) => sh`systemctl show -p FragmentPath -- ${unit} | sed 's/^[A-Za-z]*=//'
 systemctl show -p DropInPaths -- ${unit} | sed 's/^[A-Za-z]*=//' | tr ' ' '\\n'
 systemctl show -p EnvironmentFiles -- ${unit} | sed 's/^[A-Za-z]*=//; s/ (ignore_errors=[a-z]*)$//'`,

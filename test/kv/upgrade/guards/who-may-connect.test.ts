@@ -361,15 +361,21 @@ describe('a next start that drops a setting about access', () => {
     const access = { 'host-name': 'accepted' } as const;
     const look = (config: NonNullable<HostFacts['config']>, host: HostFacts = {}) =>
       fromChanged(config, { access, host });
-    expect(look({ 'data-dir': '/data/other' })).toEqual([
+    const open = { open_data_dir: '/data/n2', open_wal_dir: '/data/n2/member/wal' };
+    expect(look({ 'data-dir': '/data/other' }, open)).toEqual([
       naming('fail n2', 'data-dir', '/data/other', '/data/n2'),
     ]);
+    expect(look({ 'data-dir': '/data/other' })).toEqual([naming('unknown n2', 'data-dir', '/data/other')]);
+    expect(look({ 'data-dir': '/data/n2/' }, open)).toEqual([]);
     expect(look({ 'data-dir': '/data/n2/' })).toEqual([]);
     expect(look({ 'data-dir': '/mnt/n2' }, { open_data_dir: '/mnt/n2' })).toEqual([]);
-    expect(look({ 'wal-dir': '/wal' })).toEqual([
+    // The file lost the setting, so the default of the server counts.
+    expect(look({}, open)).toEqual([naming('fail n2', 'data-dir', '/data/n2')]);
+    const kept = { 'data-dir': '/data/n2' };
+    expect(look({ ...kept, 'wal-dir': '/wal' }, open)).toEqual([
       naming('fail n2', 'wal-dir', '/wal', '/data/n2/member/wal'),
     ]);
-    expect(look({ 'wal-dir': '/data/n2/member/wal' })).toEqual([]);
+    expect(look({ ...kept, 'wal-dir': '/data/n2/member/wal' }, open)).toEqual([]);
     const moved = looked(['--data-dir=/data/n2'], start('--data-dir=/data/other'));
     expect(moved).toEqual([naming('fail n2', 'data-dir', '/data/other')]);
   });

@@ -50,7 +50,6 @@ const facts = async (
     { ...member, ...spec },
     { fromMs: Date.now(), untilMs: Date.now() },
     { state: 'unknown', reason: '' },
-    more.startFormat,
   );
 };
 
@@ -77,20 +76,6 @@ describe('the process of a service', () => {
     const found = (await facts(child?.pid, {}, { startFiles })).changed_files;
     expect(found?.map(({ path }) => path)).toEqual([changed]);
     expect((await facts(child?.pid)).changed_files).toBeUndefined();
-  });
-  it('files of the service manager that set what the process has are no change', async () => {
-    const [unit, env] = [join(directory, 'n1.service'), join(directory, 'n1.env')];
-    const later = (path: string, text: string): void => {
-      writeFileSync(path, text);
-      utimesSync(path, Date.now() / 1000 + 3600, Date.now() / 1000 + 3600);
-    };
-    await started(join(directory, 'etcd-test'), ['wait.mjs', '--name=n1'], { ETCD_CORS: 'https://c:443' });
-    const service = { startFiles: () => sh`printf '%s\\n' ${unit} ${env}`, startFormat: 'unit' } as const;
-    later(unit, `[Service]\nEnvironmentFile=${env}\nExecStart=/usr/bin/etcd \\\n --name=n1\n`);
-    later(env, 'ETCD_CORS="https://c:443"\n');
-    expect((await facts(child?.pid, {}, service)).changed_files).toBeUndefined();
-    later(env, 'ETCD_CORS="https://d:443"\n');
-    expect((await facts(child?.pid, {}, service)).changed_files).toHaveLength(2);
   });
   it('a configuration file that changed after its process read it is a fact with both times', async () => {
     const path = join(directory, 'c.yml');
