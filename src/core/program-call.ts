@@ -16,20 +16,20 @@ const makeArguments = (words: readonly string[], program?: string): ProgramArgum
 };
 /** Arguments of programs that the source names, not the person who runs opsctl. */
 const named = new WeakSet<readonly string[]>();
+type Env = Readonly<Record<string, string | undefined>>;
 /**
  * Removes the relative and empty entries of PATH for a program that the source names: with them, a file of the current
  * directory that is called `git` or `ssh` would run. A program that a person names keeps the PATH of that person.
  */
-export const lookupEnv = <Env extends Readonly<Record<string, string | undefined>>>(
-  args: readonly string[],
-  env: Env,
-  platform: string,
-): Env => {
-  if (!named.has(args) || env.PATH === undefined || platform === 'win32') return env;
+export const absoluteEnv = <Given extends Env>(env: Given, platform: string): Given => {
+  if (env.PATH === undefined || platform === 'win32') return env;
   const absolute = env.PATH.split(':').filter((entry) => entry.startsWith('/'));
   // An empty PATH means the current directory. Without PATH, the default of the system counts.
   return { ...env, PATH: absolute.length === 0 ? undefined : absolute.join(':') };
 };
+/** The environment of a call: see `absoluteEnv`. */
+export const lookupEnv = <Given extends Env>(args: readonly string[], env: Given, platform: string): Given =>
+  named.has(args) ? absoluteEnv(env, platform) : env;
 const makeCall = ([program = '', ...args]: readonly string[]): ProgramCall => [
   program as ProgramName,
   makeArguments(args, program),

@@ -1,7 +1,7 @@
 import { call, type ProgramCall, trustCall } from '../../src/core/program-call.ts';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { join, relative } from 'node:path';
+import { beforeEach, expect, test, vi } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
@@ -259,3 +259,31 @@ test.each(['', '.', 'bin', './bin', 'bin/..'])(
     expect((await run(...call`cat /dev/null`, options)).code).toBe(0);
   },
 );
+
+test('ps and the shell of a pager are not found through a relative entry of PATH; the pager is', async () => {
+  const { page } = await import('../../src/platform/node/programs.ts');
+  const [ran, shown] = [join(real.directory, 'ran'), join(real.directory, 'shown')];
+  for (const name of ['ps', 'sh'])
+    writeFileSync(join(real.directory, name), `#!/bin/sh\necho ${name} >> '${ran}'\n`, { mode: 0o755 });
+  writeFileSync(join(real.directory, 'opsctl-pager'), `#!/bin/sh\ncat > '${shown}'\n`, { mode: 0o755 });
+  const path = `${relative(process.cwd(), real.directory)}:/usr/bin:/bin`;
+  expect(await page('opsctl-pager', 'text', { PATH: path })).toBe(true);
+  expect(readFileSync(shown, 'utf8')).toBe('text');
+  vi.stubEnv('PATH', path);
+  const platform = vi.spyOn(process, 'platform', 'get').mockReturnValue('darwin');
+  try {
+    host.processes.startMark(process.pid);
+  } finally {
+    platform.mockRestore();
+    vi.unstubAllEnvs();
+  }
+  expect(existsSync(ran)).toBe(false);
+});
+
+test('without PATH, a program of the current directory is not found', async () => {
+  writeFileSync(join(real.directory, 'opsctl-planted'), '#!/bin/sh\necho planted\n', { mode: 0o755 });
+  const options = { cwd: real.directory, env: { PATH: undefined }, keepsRunningOnCtrlC: true };
+  // A shell would report only exit code 127.
+  const done = await host.processes.run(...call`opsctl-planted`, options);
+  expect(done).toMatchObject({ code: null, stdout: '' });
+});

@@ -65,7 +65,7 @@ const canStart = (path: string): boolean => {
 const isFound = (command: string, { cwd = '.', env = {} }: RunOptions): boolean =>
   command.includes('/')
     ? canStart(resolve(cwd, command))
-    : (env.PATH ?? '').split(delimiter).some((directory) => canStart(resolve(cwd, directory, command)));
+    : (env.PATH?.split(delimiter).some((directory) => canStart(resolve(cwd, directory, command))) ?? false);
 /**
  * An ignored signal stays ignored in the program that replaces the shell, and in its children. A separate session would
  * have the same effect, but a proxy command of ssh and sudo would lose their terminal.
@@ -224,7 +224,9 @@ const feed = async (stdin: Writable, text: string | AsyncIterable<string>): Prom
 /** Shows text in a pager and waits for its reader. False when no pager could be started, so that the text is still to be written. */
 export const page = (command: string, text: string | AsyncIterable<string>, env: Env): Promise<boolean> =>
   new Promise((resolve) => {
-    const child = builtin.childProcess.spawn('sh', ['-c', command], {
+    // The pager keeps the PATH of the user. The shell is found without it: a relative entry could name another `sh`.
+    const shell = process.platform === 'win32' ? 'sh' : '/bin/sh';
+    const child = builtin.childProcess.spawn(shell, ['-c', command], {
       stdio: ['pipe', 'inherit', 'inherit'],
       env: { ...process.env, ...defaults, ...env },
     });
