@@ -212,7 +212,9 @@ const profileIn = async (context: Context, path: string): Promise<unknown> => {
   ]);
   const text = await textFile(context, path, '<file>');
   const { value, lineOf, shown } = await readYaml(path, text, { mayHaveNul: true });
-  const problems = inWordsOfFile(check(faultProfile, value, ''), shown);
+  const found = check(faultProfile, value, '');
+  // The text of a file that is not a list may be a secret: the user named the wrong file.
+  const problems = Array.isArray(value) ? inWordsOfFile(found, shown) : found;
   if (problems.length > 0)
     throw usageError(
       `${path} is not a list of faults`,
