@@ -6,6 +6,7 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
 import { headerProblem } from '../../core/operation.ts';
 import { invalidArguments, problem, usageError } from '../../core/problem.ts';
+import { isRecord } from '../../core/shape.ts';
 import { inWordsOfFile } from '../../core/yaml-shown.ts';
 import { nothing, recordResult, rowsResult } from '../../core/result.ts';
 import { faultInput, faultProfile } from '../../mock-server/faults.ts';
@@ -212,9 +213,10 @@ const profileIn = async (context: Context, path: string): Promise<unknown> => {
   ]);
   const text = await textFile(context, path, '<file>');
   const { value, lineOf, shown } = await readYaml(path, text, { mayHaveNul: true });
-  const found = check(faultProfile, value, '');
   // The text of a file that is not a list may be a secret: the user named the wrong file.
-  const problems = Array.isArray(value) ? inWordsOfFile(found, shown) : found;
+  const problems = Array.isArray(value)
+    ? inWordsOfFile(check(faultProfile, value, ''), shown)
+    : [problem('', 'type', `must be a list; got ${isRecord(value) ? 'a mapping' : 'another value'}`)];
   if (problems.length > 0)
     throw usageError(
       `${path} is not a list of faults`,
