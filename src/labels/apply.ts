@@ -202,7 +202,7 @@ const rewritten = (file: string, text: string, prepared: readonly PlannedLabel[]
       throw usageError(`${file} is a list of definitions: --take theirs needs one definition a document`);
     settleDrift(document, one);
   }
-  if (/\.json$/i.test(file)) return `${JSON.stringify(documents[0]?.toJS(), undefined, 2)}\n`;
+  if (/\.json$/i.test(file)) return `${JSON.stringify(documents[0]?.toJS() as unknown, undefined, 2)}\n`;
   const flowCollectionPadding = /\{ /.test(text);
   return documents
     .map((one) => one.toString({ lineWidth: 0, flowCollectionPadding }))

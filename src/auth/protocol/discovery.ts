@@ -1,6 +1,6 @@
 import { parseUrl } from '../../core/external-url.ts';
 import type { PublishedKey } from '../../core/json.ts';
-import { AppError } from '../../core/problem.ts';
+import { AppError, firstReason } from '../../core/problem.ts';
 import { type ClientAuthentication, isRecord } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
@@ -113,7 +113,7 @@ export const readIssuer = async ({ host, signal }: AuthContext, issuer: string):
     );
     return issuerMetadata(issuer, body);
   } catch (error) {
-    const [first] = error instanceof AggregateError ? error.errors : [error];
+    const first = firstReason(error);
     const known = networkFailure(`metadata of ${issuer}`, first);
     throw known instanceof AppError ? known : fail(issuer, 'its metadata is not JSON', first);
   }

@@ -6,7 +6,7 @@ import {
   keysFor,
   type PublishedKey,
 } from '../../core/json.ts';
-import { cutText, AppError } from '../../core/problem.ts';
+import { cutText, AppError, firstReason } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
@@ -378,7 +378,7 @@ const checkSignature = async (
     return undefined;
   } catch (error) {
     if (error instanceof NoKeys) return error;
-    throw error instanceof AggregateError ? error.errors[0] : error;
+    throw firstReason(error);
   }
 };
 type Header = ReturnType<typeof headerOf>;

@@ -1,6 +1,6 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
-import { AppError, messageOf } from '../../core/problem.ts';
+import { AppError, firstReason, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type Store, firstAnswer } from '../client/etcd-client.ts';
 import { type FoundRun, findRuns, isRunId, runDirectory, asEntry } from './journal.ts';
@@ -174,7 +174,7 @@ export const sharedRun = async (
 ): Promise<(FoundRun & { readonly owner?: Owner }) | undefined> => {
   const kept = await Promise.any(
     stores.map((store) => store.range(progressKey, { isSerializable: true })),
-  ).catch((error: AggregateError) => unread(cluster.name, error.errors[0]));
+  ).catch((error: unknown) => unread(cluster.name, firstReason(error)));
   const file =
     cluster.snapshot_dir === undefined
       ? undefined

@@ -77,7 +77,7 @@ const partCapabilities = (
 };
 /** What a user sees of a part, without who touched it when. */
 const essence = (record: FieldRecord | ChoiceRecord): string =>
-  JSON.stringify(record, (key, value) =>
+  JSON.stringify(record, (key, value: unknown) =>
     /^(create|update|publish|disable)Time$|^(creator|updater|publisher|disabler)$/.test(key)
       ? undefined
       : value,

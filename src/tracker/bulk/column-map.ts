@@ -190,8 +190,10 @@ const dayOf = (
 };
 /** A date of another tool as ISO 8601 in UTC; text that is not a date is returned unchanged. Pure. */
 export const readMoment = (text: string, order?: DateOrder): string => {
-  const dashed = text.replace(/^(\d{4})\/(\d{1,2})\/(\d{1,2})(?![\d/])/, (_, year, month, day) =>
-    [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-'),
+  const dashed = text.replace(
+    /^(\d{4})\/(\d{1,2})\/(\d{1,2})(?![\d/])/,
+    (_, year: string, month: string, day: string) =>
+      [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-'),
   );
   const iso = momentOf(dashed.replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, '$1T').replace(/ ?(UTC|GMT)$/, 'Z'));
   if (formats.datetime?.holds(iso) === true) return iso;
