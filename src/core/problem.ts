@@ -164,10 +164,10 @@ export const usageError = (
   tryThis: readonly Advice[] = [],
 ): AppError => new AppError('usage', message, { problems, tryThis });
 
-/** Returns the message of a thrown value. */
 /** The first reason of a `Promise.any` that failed; every other value is its own reason. Pure. */
 export const firstReason = (failure: unknown): unknown =>
   failure instanceof AggregateError ? (failure.errors as readonly unknown[])[0] : failure;
+/** Returns the message of a thrown value. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const reasons: Readonly<Record<string, string>> = {
