@@ -31,7 +31,7 @@ import { dpopProver } from './sign-jwt.ts';
 import { serviceFailure, sendWithRetry } from './protocol/send.ts';
 import { authorizationEndpoint, type LoginServer } from './settings.ts';
 import { tokenClientOf } from './server-profiles.ts';
-import { discover } from './protocol/discovery.ts';
+import { discover, isTrue } from './protocol/discovery.ts';
 import { bodyOf } from './protocol/read-response.ts';
 import { clientRequest, type FormFields } from './protocol/token-client.ts';
 import { refusalOf } from './protocol/token-response.ts';
@@ -95,7 +95,7 @@ type Push = { readonly endpoint: string | undefined; readonly isRequired: boolea
  */
 const pushAtEmbedded = async ({ host, signal }: AuthContext, server: LoginServer): Promise<Push> => {
   const { raw = {} } = (await discover(host, server.endpoints, signal)) ?? {};
-  const isRequired = raw.require_pushed_authorization_requests === true;
+  const isRequired = isTrue(raw.require_pushed_authorization_requests);
   const endpoint = raw.pushed_authorization_request_endpoint;
   return { isRequired, endpoint: isRequired && typeof endpoint === 'string' ? endpoint : undefined };
 };

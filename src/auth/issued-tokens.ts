@@ -5,7 +5,7 @@ import { AppError } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
 import type { AuthContext } from './auth-context.ts';
 import { type Account, findAccount, swapEnded, swapRemoved } from './credential-store/account.ts';
-import { makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
+import { acquire, makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import type { HttpRequest } from '../platform/host.ts';
 import { isRevokeGuessed } from './endpoints.ts';
@@ -273,13 +273,38 @@ const rememberedIn = (text: string | undefined, nowMs: number): readonly Remembe
     return [];
   }
 };
-export const keyMemory = ({ host, settings }: Pick<AuthContext, 'host' | 'settings'>): KeyMemory => {
+/** A request for keys ends within this time, so a lock that is held longer does not protect one. */
+const longestKeyRequestMs = 12_000;
+export const keyMemory = ({
+  host,
+  settings,
+  signal,
+}: Pick<AuthContext, 'host' | 'settings' | 'signal'>): KeyMemory => {
   const path = join(settings.directories.state, 'unknown-keys.json');
   const read = async (): Promise<readonly Remembered[]> =>
     rememberedIn(await readGuarded(host, path).catch(() => undefined), host.now());
   const nameOf = (url: string): string => hash('sha256', url);
+  const recall: KeyMemory['recall'] = async (url) =>
+    (await read()).find((each) => each.url === nameOf(url))?.keys;
   return {
-    recall: async (url) => (await read()).find((each) => each.url === nameOf(url))?.keys,
+    recall,
+    alone: async (url, work) => {
+      // The lock saves requests only: without it, processes that start in the same moment each send one.
+      const lock = await makePrivateDirectory(host, settings.directories.state)
+        .then(() =>
+          acquire(host, `${path}.lock`, {
+            waitMs: longestKeyRequestMs,
+            signal,
+            isDone: async () => (await recall(url)) !== undefined,
+          }),
+        )
+        .catch(() => undefined);
+      try {
+        return await work();
+      } finally {
+        await lock?.release();
+      }
+    },
     note: async (url, keys) => {
       const others = (await read()).filter((each) => each.url !== nameOf(url));
       const next = [...others, { url: nameOf(url), atMs: host.now(), keys }].slice(-mostRemembered);

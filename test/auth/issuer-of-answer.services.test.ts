@@ -19,7 +19,7 @@ type Vendor = {
   readonly exchanges: { readonly form: URLSearchParams; readonly authorization: string | undefined }[];
 };
 /** Starts a server with metadata. `announces` is the metadata entry about `iss` in its responses. */
-const vendor = async (announces: boolean | undefined, more: object = {}): Promise<Vendor> => {
+const vendor = async (announces: boolean | string | undefined, more: object = {}): Promise<Vendor> => {
   const exchanges: Vendor['exchanges'] = [];
   let issuer = '';
   const server: Server = createServer(async (request, response) => {
@@ -74,6 +74,8 @@ const addressIn = async (context: TestAuthContext): Promise<URL> => {
 
 test.each([
   ['announced and missing', true, undefined, 'does not contain iss'],
+  ['announced as text and missing', 'true', undefined, 'does not contain iss'],
+  ['denied as text and missing', 'false', undefined, undefined],
   ['announced and another', true, 'https://evil.example', 'mix-up'],
   ['announced and right', true, 'right', undefined],
   ['denied and missing', false, undefined, undefined],

@@ -1,5 +1,6 @@
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { keepAccount } from '../../src/auth/complete-login.ts';
 import { openCredentialStore } from '../../src/auth/credential-store/store.ts';
@@ -7,7 +8,10 @@ import { signOut } from '../../src/auth/issued-tokens.ts';
 import { makeAuthContext } from './auth-context.ts';
 
 /** Starts a server that publishes its revocation endpoint only if `hasRevocation` is set. It revokes only access tokens. */
-const vendor = async (hasRevocation: boolean) => {
+const vendor = async (
+  hasRevocation: boolean,
+  confirm: (response: ServerResponse) => unknown = (response) => response.end('{}'),
+) => {
   const revoked: string[] = [];
   const server = createServer((request, response) => {
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -23,7 +27,9 @@ const vendor = async (hasRevocation: boolean) => {
       if (request.url !== '/revocation') response.statusCode = 404;
       else if (token.startsWith('rt')) response.statusCode = 400;
       else revoked.push(token);
-      return response.end(response.statusCode === 400 ? '{"error":"unsupported_token_type"}' : '{}');
+      return response.statusCode === 400
+        ? response.end('{"error":"unsupported_token_type"}')
+        : confirm(response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -60,6 +66,23 @@ test('a server without revocation: the account is forgotten, and what stays vali
 test('RFC 7009 2.2.1: a server that revokes no refresh tokens revokes the access token', async () => {
   const { context, account, revoked, close } = await vendor(true);
   expect(await signOut(context, account, false)).toMatchObject({ revoked: true, removed: true });
+  expect(revoked).toEqual(['at-1']);
+  await close();
+});
+
+const gzip = { 'content-encoding': 'gzip' };
+test.each<[string, (response: ServerResponse) => unknown]>([
+  ['is too large', (response) => response.writeHead(200, gzip).end(gzipSync(Buffer.alloc(5 << 20, ' ')))],
+  [
+    'is cut off',
+    (response) => response.writeHead(200, { 'content-length': 9 }).write('{', () => response.destroy()),
+  ],
+  ['is damaged gzip', (response) => response.writeHead(200, gzip).end('{}')],
+  ['is not JSON', (response) => response.end('<html>')],
+  ['contains a key twice', (response) => response.end('{"a":1,"a":2}')],
+])('RFC 7009 2.2: the status 200 confirms a revocation if its body %s', async (_, confirm) => {
+  const { context, account, revoked, close } = await vendor(true, confirm);
+  expect(await signOut(context, account, false)).toEqual({ account: 'a', revoked: true, removed: true });
   expect(revoked).toEqual(['at-1']);
   await close();
 });

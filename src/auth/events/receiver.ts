@@ -308,7 +308,7 @@ const refreshKeys = (
     return 'read';
   };
   const readOrWarn = (): Promise<Refreshed> =>
-    read().catch((error: unknown) => {
+    memory.alone(jwksUri, read).catch((error: unknown) => {
       if (context.signal.aborted) throw error;
       cache.failedMs = context.host.elapsed();
       const why = error instanceof Error ? error.message : String(error);

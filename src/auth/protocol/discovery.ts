@@ -52,6 +52,12 @@ export const safeUrl = (value: unknown): string | undefined => {
   const url = parseUrl(value);
   return url !== undefined && (url.protocol === 'https:' || isLoopback(url)) ? value : undefined;
 };
+/**
+ * True if metadata sets a boolean field. Some servers publish `"true"` as text. Each of these fields makes the server
+ * stricter, so a reader that ignores the text would drop a protection that the server announces.
+ */
+export const isTrue = (value: unknown): boolean =>
+  value === true || (typeof value === 'string' && value.trim().toLowerCase() === 'true');
 const slashless = (text: string): string => text.replace(/\/$/, '');
 /** RFC 8414 3.3: metadata that name another issuer are of another server. */
 const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
@@ -79,11 +85,11 @@ const issuerMetadata = (issuer: string, body: unknown): IssuerMetadata => {
       ...(pushed === undefined ? {} : { pushed }),
     },
     ...(jwksUri === undefined ? {} : { jwksUri }),
-    announcesIss: raw.authorization_response_iss_parameter_supported === true,
+    announcesIss: isTrue(raw.authorization_response_iss_parameter_supported),
     clientAuths: Array.isArray(methods) ? methods.map(String) : ['client_secret_basic'],
     ...(Array.isArray(algorithms) ? { dpopAlgorithms: algorithms.map(String) } : {}),
     ...(Array.isArray(methodsOfPkce) ? { challengeMethods: methodsOfPkce.map(String) } : {}),
-    requiresPushedRequests: raw.require_pushed_authorization_requests === true,
+    requiresPushedRequests: isTrue(raw.require_pushed_authorization_requests),
   };
 };
 /** Metadata is never read from another address than the one below the issuer; the target shows which issuer is meant. */
@@ -149,11 +155,12 @@ export const metadataFrom = (body: unknown, endpoints: Endpoints): Metadata | un
   return {
     issuer,
     ...(jwksUri === undefined ? {} : { jwksUri }),
-    announcesIss: raw.authorization_response_iss_parameter_supported === true,
+    announcesIss: isTrue(raw.authorization_response_iss_parameter_supported),
     raw,
   };
 };
-const isUnclear = (error: unknown): boolean =>
+/** True if a reader rejected a response because it can mean two things. */
+export const isUnclear = (error: unknown): error is AppError =>
   error instanceof AppError && error.detail.code === 'BAD_TOKEN_ANSWER';
 /**
  * The metadata that the server publishes; the documents do not require it. All URLs are requested in parallel
@@ -231,4 +238,9 @@ export type KeyMemory = {
   /** The key set that was read less than a minute ago and did not contain the key of a token. */
   recall(url: string): Promise<readonly PublishedKey[] | undefined>;
   note(url: string, keys: readonly PublishedKey[]): Promise<void>;
+  /**
+   * Runs the request for a key set while no other process runs one for any address of the profile. The wait ends when
+   * another process notes a key set of this address, so `work` has to recall first.
+   */
+  alone<T>(url: string, work: () => Promise<T>): Promise<T>;
 };

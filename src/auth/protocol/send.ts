@@ -1,7 +1,7 @@
 import { retryAfterMs } from '../../api/send.ts';
 import { durationText, parseDuration, secondsText } from '../../core/format.ts';
 import { cutText, AppError, type Category } from '../../core/problem.ts';
-import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
+import { type Host, type HttpReply, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
 import type { RequestProver } from '../../api/context.ts';
 import { ruleFor, parseStep } from './hints.ts';
@@ -149,7 +149,10 @@ export const makeUnexpectedResponseError = (what: string, read: HttpResponse): A
   );
 };
 
-/** One request, read whole. */
+/** RFC 7009 2.2: the status is the complete result of a revocation, so the client ignores the body. */
+const isResultInStatus = (what: string, { status }: HttpReply): boolean =>
+  what === 'revoke' && (status === 200 || status === 204);
+/** One request, read whole. A body that cannot be read hides no result that the status contains. */
 export const send = async (
   host: Host,
   what: string,
@@ -158,7 +161,10 @@ export const send = async (
 ): Promise<HttpResponse> => {
   try {
     const reply = await host.network.request(signal === undefined ? request : { ...request, signal });
-    return await readResponse(reply);
+    return await readResponse(reply).catch((error: unknown) => {
+      if (!isResultInStatus(what, reply)) throw error;
+      return { status: reply.status, headers: reply.headers, text: '' };
+    });
   } catch (error) {
     throw networkFailure(what, error);
   }

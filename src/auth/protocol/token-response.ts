@@ -11,7 +11,7 @@ import { type Host, type HttpRequest, NetworkError } from '../../platform/host.t
 import type { CheckedCallback } from '../callback.ts';
 import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { safeText, scopesFrom } from '../auth-context.ts';
-import { type KeyMemory, requestKeySet } from './discovery.ts';
+import { isUnclear, type KeyMemory, requestKeySet } from './discovery.ts';
 import { errorRows } from './hints.ts';
 import {
   bodyOf,
@@ -390,12 +390,15 @@ type KeySource = (
 const keySource =
   (host: Host, memory: KeyMemory | undefined, signal: AbortSignal | undefined): KeySource =>
   async (url, header) => {
-    const recalled = await memory?.recall(url);
-    const keys = recalled ?? (await keySetAt(host, url, signal));
-    const fitting = keysFor(header, keys);
-    if (fitting !== 'unknown') return fitting;
-    if (recalled === undefined) await memory?.note(url, keys);
-    throw new NoKeys();
+    const read = async () => {
+      const recalled = await memory?.recall(url);
+      const keys = recalled ?? (await keySetAt(host, url, signal));
+      const fitting = keysFor(header, keys);
+      if (fitting !== 'unknown') return fitting;
+      if (recalled === undefined) await memory?.note(url, keys);
+      throw new NoKeys();
+    };
+    return memory === undefined ? read() : memory.alone(url, read);
   };
 const keySetAt = async (
   host: Host,
@@ -403,9 +406,10 @@ const keySetAt = async (
   signal: AbortSignal | undefined,
 ): Promise<readonly PublishedKey[]> => {
   const { keys, response } = await requestKeySet(host, url, signal).catch((error: unknown) => {
-    if (!(error instanceof NetworkError) || signal?.aborted === true) throw error;
-    const why = error.code === 'ABORTED' ? 'the response was not complete in time' : error.message;
-    throw new NoKeys({ url, why });
+    const isUnread = error instanceof NetworkError || isUnclear(error);
+    if (!isUnread || signal?.aborted === true) throw error;
+    const isLate = error instanceof NetworkError && error.code === 'ABORTED';
+    throw new NoKeys({ url, why: isLate ? 'the response was not complete in time' : error.message });
   });
   if (keys !== undefined) return keys;
   const why = response.status === 200 ? 'the response contains no key set' : `HTTP ${response.status}`;

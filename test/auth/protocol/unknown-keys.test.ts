@@ -55,7 +55,11 @@ const listening = (host: FakeHost) => {
     context: { ...context, log: { ...context.log, warn: (line: string) => void warnings.push(line) } },
   };
 };
-const issued = async (host: FakeHost, kid: string, claims: object = {}): Promise<TokenResponse> => {
+const issued = async (
+  host: FakeHost,
+  kid: string | undefined,
+  claims: object = {},
+): Promise<TokenResponse> => {
   const context = contextOn(host);
   // The checks of the library use the clock of this machine.
   const nowS = Math.floor(Date.now() / 1000);
@@ -81,6 +85,39 @@ test('a flood of unknown keys causes one request for keys in a minute, in all pr
   await issued(host, 'y');
   await issued(host, 'z');
   expect(world.reads).toBe(2);
+});
+test('sign-ins that name unknown keys in the same moment share one request for keys', async () => {
+  const { host, world } = machine();
+  const given = await Promise.all([...'0123456789'].map((at) => issued(host, `x${at}`)));
+  expect(given.filter(({ identity }) => identity?.isUnconfirmed === true)).toHaveLength(10);
+  expect(world.reads).toBe(1);
+});
+test('sign-ins with known keys in the same moment are all confirmed', async () => {
+  const { host } = machine();
+  const given = await Promise.all([1, 2, 3].map(() => issued(host, 'k1')));
+  expect(given.filter(({ identity }) => identity?.isUnconfirmed !== true)).toHaveLength(3);
+});
+test('a directory that accepts no lock does not cost a sign-in', async () => {
+  const { host } = machine();
+  const files = { ...host.files, create: () => Promise.reject(new Error('EROFS')) };
+  const given = await issued({ ...host, hostname: host.hostname, files }, 'k1');
+  expect(given.identity).not.toHaveProperty('isUnconfirmed');
+});
+test.each([
+  ['two keys have one ID', (own: object, other: object) => [{ ...other, kid: 'k1' }, own], false],
+  ['another type of key has the same ID', (own: object) => [{ kty: 'oct', kid: 'k1', k: 'eA' }, own], false],
+  ['the key has no ID, and the token names one', ({ kid: _, ...own }: { kid?: string }) => [own], true],
+])('a key set in which %s costs no sign-in', async (_, keysOf, isUnconfirmed) => {
+  const { host, world } = machine();
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+  world.answer = { body: { keys: keysOf(published('k1'), { ...other, alg: 'ES256', use: 'sig' }) } };
+  expect((await issued(host, 'k1')).identity?.isUnconfirmed === true).toBe(isUnconfirmed);
+});
+test('a token without a key ID is confirmed by a key set whose keys have none', async () => {
+  const { host, world } = machine();
+  const { kid: _, ...own } = published('k1');
+  world.answer = { body: { keys: [own] } };
+  expect((await issued(host, undefined)).identity).not.toHaveProperty('isUnconfirmed');
 });
 test('during the pause after an unknown key, the keys that were read still confirm tokens', async () => {
   const { host, world } = machine();
@@ -196,6 +233,7 @@ test.each([
   ['the status 503', { status: 503, body: '' }, 'HTTP 503'],
   ['the status 404', { status: 404, body: { keys: [] } }, 'HTTP 404'],
   ['a page', { body: '<html>' }, 'no key set'],
+  ['two lists of keys', { body: '{"keys":[],"keys":[]}' }, 'appears twice'],
 ])(
   'the warning about %s contains the address of the keys only if they were not read',
   async (_, answer, why) => {
@@ -264,6 +302,11 @@ test('an event with an unknown key is rejected after a request, and has to be de
   host.advance(60_001);
   expect(await verify(event(host, 'k2'))).toMatchObject({ id: 'k2' });
   expect(world.reads).toBe(2);
+});
+test('receivers that get forged events in the same moment share one request for keys', async () => {
+  const { host, world } = machine();
+  await Promise.all([1, 2, 3, 4].map((at) => receiver(host)(event(host, `x${at}`))));
+  expect(world.reads).toBe(1);
 });
 test('a flood of forged events causes one request in a minute, in all receivers', async () => {
   const { host, world } = machine();
