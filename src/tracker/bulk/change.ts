@@ -104,7 +104,7 @@ const splitItems = (cell: string): string[] => {
     );
     at = end + 1;
   }
-  return [...new Set(texts.filter((text) => text !== ''))];
+  return texts.filter((text) => text !== '');
 };
 /** Whether a column holds a list in the rows of a file: only such a column may repeat. */
 export const isListColumn = (table: Table, { resource }: Defaults, column: string): boolean => {
@@ -566,10 +566,13 @@ type LabelField = keyof typeof lists;
 /** New names of one file that are remembered. */
 const MOST_NAMES = 200_000;
 const fieldsOfRows = Object.keys(lists) as LabelField[];
-const namesIn = (value: unknown): string[] =>
-  Array.isArray(value)
-    ? value.flatMap((one) => (isRecord(one) && typeof one.name === 'string' ? [one.name] : []))
-    : [];
+/** The names in a list; a name that the list repeats is checked once. */
+const namesIn = (value: unknown): ReadonlySet<string> =>
+  new Set(
+    Array.isArray(value)
+      ? value.flatMap((one) => (isRecord(one) && typeof one.name === 'string' ? [one.name] : []))
+      : [],
+  );
 export type KnownNames = {
   /** What a row may not name: empty when all names exist, or when a row before makes them. A row without names needs no wait. */
   problems(change: Change): readonly Problem[] | Promise<readonly Problem[]>;
@@ -637,7 +640,7 @@ export const makeKnownNames = (
   };
   const unknownNames = async (field: LabelField, change: Change): Promise<Problem[]> => {
     const wanted = namesIn(change.input.body?.[field]);
-    if (wanted.length === 0 || made.isOver) return [];
+    if (wanted.size === 0 || made.isOver) return [];
     const [names, own] = [await namesOf(field), made.of(field)];
     for (const name of wanted)
       if (names.get(name) === true)
@@ -646,7 +649,7 @@ export const makeKnownNames = (
           `${field === 'labels' ? 'label' : 'category'} ${JSON.stringify(name)} is archived; rows still attach it`,
         );
     if (mayCreate.includes(field)) return [];
-    return wanted
+    return [...wanted]
       .filter((name) => !names.has(name) && !own.has(name))
       .map((name) => unknownName(field, name, [...names.keys(), ...own]));
   };

@@ -10,7 +10,7 @@ import { fieldReferences } from '../../api-specs/tracker/info.ts';
 import { readWorkflows } from '../stories.ts';
 import { readYaml } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
-import { type FieldRule, type PresetName, presets, stateTypes } from './presets.ts';
+import { type FieldRule, type PresetName, type PresetRule, presets, stateTypes } from './presets.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type DateOrder = 'day-first' | 'month-first';
@@ -263,6 +263,20 @@ const moments = new Set([
   'planned_start_date',
 ]);
 
+/** The value that the table of a rule has for a cell. */
+const mappedValue = (rule: FieldRule | null | undefined, cell: string): unknown => {
+  if (rule?.values === undefined) return undefined;
+  const table = foldKeys(rule.values);
+  return table.has(fold(cell)) ? table.get(fold(cell)) : table.get('*');
+};
+/**
+ * A value of a map file as the text of a cell. A number reads like the file, the items of a list are not split again,
+ * and null leaves the field unset.
+ */
+const cellOf = (found: unknown): unknown => {
+  if (Array.isArray(found)) return JSON.stringify(found);
+  return typeof found === 'number' ? String(found) : (found ?? undefined);
+};
 const suggest = (name: string, fields: readonly string[]): string | undefined => {
   const close = nearest(name, fields);
   return close && `did you mean ${close}?`;
@@ -271,7 +285,7 @@ const suggest = (name: string, fields: readonly string[]): string | undefined =>
 const isForeignKey = (column: string): boolean => column === 'id' || column === 'action';
 class Columns implements ColumnMap {
   readonly #own: ReadonlyMap<string, FieldRule | null>;
-  readonly #preset: readonly (FieldRule & { readonly columns: readonly string[] })[];
+  readonly #preset: readonly PresetRule[];
   readonly #file: MapFile;
   readonly #ignores: boolean;
   readonly #op: string;
@@ -292,13 +306,23 @@ class Columns implements ColumnMap {
     // Spreadsheets write empty cells behind the header. Such a cell names no column.
     if (column.trim() === '') return undefined;
     const own = this.#own.get(fold(column));
-    if (own !== undefined) return own;
+    if (own !== undefined) return own && this.#withForm(column, own);
     const has = (name: string): boolean => this.#header === undefined || this.#header.includes(fold(name));
     return this.#preset.find(
-      ({ columns, field }) =>
-        fold(columns.find(has) ?? '') === fold(column) &&
+      ({ columns, field, isOneValue }) =>
+        (isOneValue === true
+          ? columns.some((name) => fold(name) === fold(column))
+          : fold(columns.find(has) ?? '') === fold(column)) &&
         ![...this.#own.values()].some((rule) => rule?.field === field),
     );
+  }
+  /** A user maps some values of a column that the ready map has; the tool wrote the other values in its own form. */
+  #withForm(column: string, own: FieldRule): FieldRule {
+    const ready = this.#preset.find(
+      ({ field, columns }) => field === own.field && columns.some((name) => fold(name) === fold(column)),
+    );
+    const { read, meanings } = ready ?? {};
+    return { ...own, ...(read && { read }), ...(meanings && { meanings }) };
   }
   fieldOf = (column: string): string | null | undefined => {
     const rule = this.#ruleOf(column);
@@ -388,6 +412,27 @@ class Columns implements ColumnMap {
   }
   clashes = (row: Row): Problem[] => {
     if (this.#own.size + this.#preset.length === 0) return [];
+    const unclear = this.#preset.some(({ meanings }) => meanings !== undefined)
+      ? this.#unclearCells(row)
+      : [];
+    return [...this.#clashes(row), ...unclear];
+  };
+  /** Cells that mean two lists, unless a table of values decides. */
+  #unclearCells(row: Row): Problem[] {
+    return Object.entries(row).flatMap(([column, value]) => {
+      const rule = this.#ruleOf(column);
+      const cells = (Array.isArray(value) ? value : [value]).filter((cell) => typeof cell === 'string');
+      return cells.flatMap((cell) => {
+        const meanings = mappedValue(rule, cell) === undefined ? rule?.meanings?.(cell) : undefined;
+        if (meanings === undefined) return [];
+        const [one, other] = meanings.map((names) => JSON.stringify(names));
+        const what = `has a comma that may belong to a name; got ${JSON.stringify(cell)}: ${one} or ${other}`;
+        const fix = `write all labels of the cell as a list such as ${one}, or map the cell in the values of a file for --map-file`;
+        return [problem(column, 'rule', what, fix)];
+      });
+    });
+  }
+  #clashes(row: Row): Problem[] {
     const columnOf = new Map<string, string>();
     const problems: Problem[] = [];
     for (const [column, value] of Object.entries(row)) {
@@ -405,7 +450,7 @@ class Columns implements ColumnMap {
       problems.push(problem(column, 'rule', what, fix));
     }
     return problems;
-  };
+  }
   apply = (row: Row): Row => (this.#isRead(row) ? row : this.#readRow(row));
   #readRow(row: Row): Row {
     const out: Record<string, unknown> = {};
@@ -427,15 +472,11 @@ class Columns implements ColumnMap {
     if (Array.isArray(value))
       return value.map((one) => this.#read(rule, one)).filter((one) => one !== undefined);
     if (typeof value !== 'string') return value;
+    const found = mappedValue(rule, value);
+    if (found !== undefined) return cellOf(found);
     if (moments.has(rule.field)) return readMoment(value, this.#file.dateOrder);
     if (rule.read !== undefined) return rule.read(value);
     if (rule.values === undefined) return value;
-    const table = foldKeys(rule.values);
-    const key = fold(value);
-    // The value null leaves the field unset.
-    const found = table.has(key) ? table.get(key) : table.get('*');
-    // A number that reads like the file stands for the text of a cell.
-    if (found !== undefined) return typeof found === 'number' ? String(found) : (found ?? undefined);
     if (rule.isOptional !== true) return value;
     this.#left.omit(rule.field, value);
     return undefined;

@@ -1,3 +1,4 @@
+export type Meanings = readonly [readonly string[], readonly string[]];
 /** How the values of one field are read from a column of another tool. */
 export type FieldRule = {
   readonly field: string;
@@ -7,10 +8,14 @@ export type FieldRule = {
   readonly isOptional?: boolean;
   /** Reads the text of a cell that the tool wrote in its own form. */
   readonly read?: (cell: string) => string;
+  /** Two lists that one cell may mean; undefined if it has one meaning. */
+  readonly meanings?: (cell: string) => Meanings | undefined;
 };
-type PresetRule = FieldRule & {
+export type PresetRule = FieldRule & {
   /** Names of the column in exports, without case; the first that the file has is used. */
   readonly columns: readonly string[];
+  /** The columns hold one value: all that the file has are read, and different values in a row are refused. */
+  readonly isOneValue?: boolean;
 };
 export const presetNames = ['jira', 'linear', 'trello', 'asana', 'github'] as const;
 export type PresetName = (typeof presetNames)[number];
@@ -55,20 +60,38 @@ const storyTypes = {
   chore: 'chore',
 };
 const optional = { isOptional: true } as const;
+const oneValue = { isOneValue: true } as const;
+/** The color that the tool writes behind the name of a label; a label without a color has an empty word. */
 const labelColor =
-  /\((?:green|yellow|orange|red|purple|blue|sky|lime|pink|black|none)(?:_(?:dark|light))?\)\s*(?:[;,|]\s*|$)/gi;
+  /(?:\((?:green|yellow|orange|red|purple|blue|sky|lime|pink|black|none)(?:_(?:dark|light))?\)|(?<![^\s,;|])\((?:null)?\))\s*(?:[;,|]\s*|$)/gi;
 /** An item of a list cell in quotes: a comma inside it does not split it. */
 const quoteItem = (item: string): string => `"${item.replaceAll('"', '""')}"`;
-/** Items for the colors of labels: `Urgent, now (red), (blue)` has two labels. A label without a name keeps its color. */
-const withoutColors = (cell: string): string => {
-  const items: string[] = [];
+/** The texts before the colors of labels, each with its color, and the text behind the last color. */
+const partsOf = (cell: string) => {
+  const colored: { readonly name: string; readonly color: string }[] = [];
   let end = 0;
   for (const { 0: color, index } of cell.matchAll(labelColor)) {
-    const name = cell.slice(end, index).trim();
-    items.push(quoteItem(name === '' ? color.replace(/[;,|\s]+$/, '') : name));
+    colored.push({ name: cell.slice(end, index).trim(), color: color.replace(/[;,|\s]+$/, '') });
     end = index + color.length;
   }
-  return [...items, cell.slice(end)].join(';');
+  return { colored, rest: cell.slice(end).trim() };
+};
+/** Items for the colors of labels. A label without a name keeps its color. */
+const withoutColors = (cell: string): string => {
+  const { colored, rest } = partsOf(cell);
+  return [...colored.map(({ name, color }) => quoteItem(name === '' ? color : name)), rest].join(';');
+};
+/**
+ * The two meanings of a text with a comma next to a color. The tool separates labels with commas, quotes no name, and
+ * may leave out a color, so the comma belongs to a name or separates two labels.
+ */
+const labelMeanings = (cell: string): Meanings | undefined => {
+  const { colored, rest } = partsOf(cell);
+  if (colored.length === 0) return undefined;
+  const part = [...colored, { name: rest, color: '' }].find(({ name }) => name.includes(','));
+  if (part === undefined) return undefined;
+  const names = part.name.split(',').map((name) => name.trim());
+  return [[part.name], names.map((name) => name || part.color).filter((name) => name !== '')];
 };
 /** The tool writes a quote before a text that a spreadsheet reads as a formula. */
 const withoutFormulaMark = (cell: string): string => cell.replace(/^'(?=[=+\-@\t\r])/, '');
@@ -82,11 +105,17 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
     { field: 'owner_ids', columns: ['Assignee'], ...optional },
     { field: 'requested_by_id', columns: ['Reporter'], ...optional },
     { field: 'labels', columns: ['Labels'] },
-    { field: 'deadline', columns: ['Due Date', 'Due'] },
+    { field: 'deadline', columns: ['Due Date', 'Due'], ...oneValue },
     { field: 'description', columns: ['Description'] },
     {
       field: 'estimate',
-      columns: ['Custom field (Story Points)', 'Custom field (Story point estimate)', 'Story Points'],
+      columns: [
+        'Custom field (Story Points)',
+        'Custom field (Story point estimate)',
+        'Story Points',
+        'Story point estimate',
+      ],
+      ...oneValue,
     },
     { field: 'created_at', columns: ['Created'] },
   ],
@@ -109,8 +138,8 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
     { field: 'external_id', columns: ['Card ID', 'Card Id', 'Card URL', 'Card #'] },
     { field: 'workflow_state_id', columns: ['List Name', 'List'], ...optional },
     { field: 'owner_ids', columns: ['Members'], ...optional },
-    { field: 'labels', columns: ['Labels'], read: withoutColors },
-    { field: 'deadline', columns: ['Due Date', 'Due'] },
+    { field: 'labels', columns: ['Labels'], read: withoutColors, meanings: labelMeanings },
+    { field: 'deadline', columns: ['Due Date', 'Due'], ...oneValue },
     { field: 'description', columns: ['Card Description', 'Description'] },
     { field: 'archived', columns: ['Archived'] },
   ],

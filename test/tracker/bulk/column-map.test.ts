@@ -133,14 +133,81 @@ test('only a new record needs a column for its name', async () => {
   expect([create.code, create.error().code]).toEqual([2, 'MISSING_COLUMNS']);
 });
 test.each([
-  ['Urgent, now (red_dark)', ['Urgent, now']],
   ['Fix; it (red), "quoted" (sky_light), (blue)', ['"quoted"', '(blue)', 'Fix; it']],
   ['Very (important) (red);plain', ['Very (important)', 'plain']],
   ['a, b', ['a', 'b']],
+  ['a (null), b (red), c ()', ['a', 'b', 'c']],
+  ['call() (red), (null), d', ['(null)', 'call()', 'd']],
+  ['["Urgent, now", "call()"]', ['Urgent, now', 'call()']],
 ])('the labels of a board in %j keep their names', async (cell, names) => {
   const at = trackerInMemory({ 'a.csv': `Card ID,Card Name,Labels\n1,a,"${cell.replaceAll('"', '""')}"\n` });
   await at.run(['sync', '-f', 'a.csv', '--from', 'trello']);
   expect(labelsOf(stories(at)[0])).toEqual(names);
+});
+test.each([
+  ['Backend, Urgent (red)', ['Backend, Urgent'], ['Backend', 'Urgent']],
+  ['a (red), Backend, Urgent (null)', ['Backend, Urgent'], ['Backend', 'Urgent']],
+  ['Backend, (red)', ['Backend,'], ['Backend', '(red)']],
+  ['a (red), b, c', ['b, c'], ['b', 'c']],
+])('a comma next to a color is refused with both meanings: %s', async (cell, one, other) => {
+  const row = (labels: string) => `Card ID,Card Name,Labels\n1,a,"${labels.replaceAll('"', '""')}"\n`;
+  const values = JSON.stringify({ [cell]: one });
+  const at = trackerInMemory({
+    'a.csv': row(cell),
+    'm.yaml': `columns:\n  Labels: {field: labels, values: ${values}}\n`,
+  });
+  const words = ['sync', '-f', 'a.csv', '--from', 'trello', '-o', 'json'];
+  const ran = await at.run(words);
+  expect([ran.code, ran.writes]).toEqual([2, []]);
+  const [{ error }] = ran.json();
+  expect(error.problems[0]).toMatchObject({ path: 'Labels', rule: 'rule' });
+  expect(error.problems[0].message).toEqual(naming(JSON.stringify(one), JSON.stringify(other)));
+  expect((await at.run([...words, '--map-file', 'm.yaml'])).code).toBe(0);
+  expect(labelsOf(stories(at)[0])).toEqual(one);
+  await at.write('a.csv', row(JSON.stringify(other)));
+  expect((await at.run(words)).code).toBe(0);
+  expect(labelsOf(stories(at)[0])).toEqual(other.toSorted());
+});
+test('a map of some labels leaves the colors of the other labels out', async () => {
+  const at = trackerInMemory({
+    'a.csv': 'Card ID,Card Name,Labels\n1,a,old (red)\n2,b,"c (red), d (blue)"\n',
+    'm.yaml': 'columns:\n  Labels: {field: labels, values: {old (red): [new]}}\n',
+  });
+  const ran = await at.run(['sync', '-f', 'a.csv', '--from', 'trello', '--map-file', 'm.yaml']);
+  expect([ran.code, stories(at).map(labelsOf)]).toEqual([0, [['new'], ['c', 'd']]]);
+});
+test.each([
+  ['Custom field (Story Points)', 'Custom field (Story point estimate)', '3', '5', 'estimate'],
+  ['Due Date', 'Due', '2026-12-01', '2026-12-02', 'deadline'],
+])('the columns %s and %s are one value', async (one, other, value, different, field) => {
+  const rows = `1,a,${value},\n2,b,,${different}\n3,c,${value},${value}\n`;
+  const at = trackerInMemory({
+    'a.csv': `Issue key,Summary,${one},${other}\n${rows}`,
+    'b.csv': `Issue key,Summary,${one},${other}\n4,d,${value},${different}\n`,
+  });
+  const run = (file: string, ...more: string[]) =>
+    at.run(['sync', '-f', file, '--from', 'jira', '-o', 'json', ...more]);
+  expect((await run('a.csv')).code).toBe(0);
+  const shown = stories(at).map((story) => String(story[field]).slice(0, value.length));
+  expect(shown).toEqual([value, different, value]);
+  const ran = await run('b.csv');
+  expect([ran.code, ran.writes]).toEqual([2, []]);
+  expect(JSON.stringify(ran.json()[0].error)).toEqual(naming(one, other, field));
+  expect((await run('b.csv', '--map', `${other}=`)).code).toBe(0);
+});
+test('a value that the map file has for a date is used', async () => {
+  const at = trackerInMemory({
+    'a.csv': 'Issue key,Summary,Due\n1,a,someday\n',
+    'm.yaml': 'columns:\n  Due: {field: deadline, values: {someday: 2026-12-31}}\n',
+  });
+  const ran = await at.run(['sync', '-f', 'a.csv', '--from', 'jira', '--map-file', 'm.yaml']);
+  expect([ran.code, stories(at)[0]?.deadline]).toEqual([0, '2026-12-31T00:00:00Z']);
+});
+test('items that a cell of a list repeats are sent as the file has them', async () => {
+  const at = trackerInMemory({ 'a.csv': 'name,labels\nT1,a;b;a\n' });
+  const ran = await at.run('bulk -f a.csv --resource stories --op create --create-labels'.split(' '));
+  expect(ran.writes[0]?.body.labels).toEqual([{ name: 'a' }, { name: 'b' }, { name: 'a' }]);
+  expect([ran.code, labelsOf(stories(at)[0])]).toEqual([0, ['a', 'b']]);
 });
 test('a text that was escaped for spreadsheets, and the time of archiving, are read', async () => {
   const file = `ID,Title,Description,Archived\n1,'=SUM(A1),'- item,2026-05-12T10:00:00Z\n2,'quoted' name,'tis,\n`;
