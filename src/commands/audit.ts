@@ -59,7 +59,7 @@ const audit = defineCommand({
     { line: 'opsctl audit --since 1h', says: 'Show what changed in the last hour' },
     {
       line: 'opsctl audit -o json --jq \'.[] | select(.outcome == "unknown")\'',
-      says: 'Find changes of which nobody knows whether the service applied them',
+      says: 'Find changes with an unknown outcome',
     },
   ],
   run: async ({ host, settings, log, ...display }, { service, since, limit }) => {

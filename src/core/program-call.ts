@@ -92,7 +92,7 @@ export const args = (texts: TemplateStringsArray, ...values: readonly Value[]): 
   makeArguments(wordsOf(texts, values));
 /** A program that the source names, with its arguments. The value of a shell would be code: use `scriptText` and `trustCall`. */
 export const call = (texts: TemplateStringsArray, ...values: readonly Value[]): ProgramCall => {
-  if (!/^\s*[\w./-]+(?:\s|$)/.test(texts[0] ?? '')) throw new TypeError('the source names no program');
+  if (!/^\s*[\w./-]+(?:\s|$)/.test(texts[0] ?? '')) throw new TypeError('the source does not name a program');
   const words = wordsOf(texts, values);
   if (values.length > 0 && SHELL.test(words[0] ?? ''))
     throw new TypeError('a value of a shell would be code');

@@ -293,7 +293,10 @@ real('authentication', () => {
     await post('/auth/role/add', { name: 'root' });
     await post('/auth/user/grant', { user: 'root', role: 'root' });
     await post('/auth/enable', {});
-    await isRefusedUntouched('AUTH_AND_LEASES', /authentication is on and the cluster file names no user/);
+    await isRefusedUntouched(
+      'AUTH_AND_LEASES',
+      /authentication is on and the cluster file does not name a user/,
+    );
     cluster.write({ user: { name: 'root', password_env: 'SECRET_OF_STORE' } });
     const wrong = await upgrade([], { env: { SECRET_OF_STORE: 'wrong' } });
     expect(wrong.code).toBe(10);

@@ -514,7 +514,7 @@ real('certificates and authentication together', () => {
     if (!isSoak)
       expect([refused.code, error(refused).message]).toEqual([
         10,
-        expect.stringContaining('authentication is on and the cluster file names no user'),
+        expect.stringContaining('authentication is on and the cluster file does not name a user'),
       ]);
   });
 

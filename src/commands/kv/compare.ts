@@ -76,7 +76,7 @@ export const snapshotDiff = defineCommand({
   path: ['kv', 'snapshot', 'diff'],
   summary: 'Compare a snapshot with a snapshot or a cluster, by key',
   about:
-    'Prints each key that was added, removed or changed between the first snapshot and the second one, or the cluster as it is now. Keys of opsctl itself (opsctl/) are left out. Reads only, and needs no program of the store.',
+    'Prints each key that was added, removed or changed between the first snapshot and the second one, or the current state of the cluster. Keys of opsctl itself (opsctl/) are left out. Reads only, and needs no program of the store.',
   args: [
     {
       name: 'before',

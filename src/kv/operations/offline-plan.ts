@@ -187,7 +187,7 @@ const unreadHold = (one: Finding, isAccepted: boolean): Finding => ({
   ...one,
   level: isAccepted ? 'warn' : 'fail',
   message: `${one.message}${isAccepted ? ' (accepted)' : '; the cluster counts as held'}`,
-  hint: 'make sure that nobody holds the cluster, then add --accept cluster-hold',
+  hint: 'make sure that the cluster is not held, then add --accept cluster-hold',
 });
 /** Every member starts with the new version, so there is no last member before which the upgrade could hold. */
 const holdFindings = (asked: GuardInput): Finding[] =>

@@ -74,7 +74,7 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
       'The mode of the file lets every user write to it.',
       'Another user created the directory of opsctl, or a directory above it, in a directory in which every user can create files, such as /tmp or a shared volume.',
     ],
-    fix: 'Check the settings, then change the owner or the mode of the file, or set OPSCTL_HOME to a directory of your own. If you trust the owner of a directory, name the directory in OPSCTL_TRUSTED_DIRECTORIES.',
+    fix: 'Check the settings, then change the owner or the mode of the file, or set OPSCTL_HOME to a directory that you own. If you trust the owner of a directory, name the directory in OPSCTL_TRUSTED_DIRECTORIES.',
     example: 'opsctl config list --show-origin',
   },
   CONTROL_CHARACTER: {

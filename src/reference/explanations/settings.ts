@@ -161,7 +161,7 @@ export const settingExplanations: Readonly<Record<string, SettingExplanation>> =
   },
   'auth.subject_token_type': {
     effect:
-      'Tells the server which form the token to exchange has. Tokens other than jwt and id_token can have any form.',
+      'Specifies the form of the token to exchange. Tokens other than jwt and id_token can have any form.',
     example: 'OPSCTL_SUBJECT_TOKEN_TYPE=access_token opsctl auth token',
   },
   'auth.token_params': {

@@ -162,7 +162,7 @@ export const signInErrors: Readonly<Record<string, ErrorExplanation>> = {
     meaning: 'The address of the keys of security events does not return a key set.',
     causes: [
       'The server returned an error page or a sign-in page instead of JSON.',
-      'A proxy answered for the server.',
+      'A proxy responded instead of the server.',
     ],
     fix: 'Check the issuer. Its metadata contains the address of the keys.',
     example: 'opsctl auth conformance',

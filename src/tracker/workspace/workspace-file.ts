@@ -294,7 +294,7 @@ const warnOfArchived = async (
   const labels = known ?? (await readCurrent(context, ['labels'])).current.labels ?? [];
   for (const { name, archived } of labels)
     if (archived === true && names.has(String(name)) && !revived.has(name))
-      context.log.warn(`label ${JSON.stringify(name)} is archived; the plan attaches it all the same`);
+      context.log.warn(`label ${JSON.stringify(name)} is archived; the plan attaches it anyway`);
 };
 
 /** Each difference is a failure at its line of the file. */

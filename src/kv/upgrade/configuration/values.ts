@@ -380,7 +380,7 @@ const outputFindings = ({ get, display, isFile }: Named, to: Minor, logger?: str
   if (isStreamOnly && places.length > 1)
     return fail('is more than one place, and the logger is capnslog', hint);
   return places.length > 1 && places.includes('default')
-    ? fail('contains default beside another place', 'write stderr instead of default')
+    ? fail('contains default together with another place', 'write stderr instead of default')
     : [];
 };
 /** The value that takes effect, from any source of the server. Undefined: it is not known before the start. */

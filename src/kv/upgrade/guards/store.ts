@@ -383,7 +383,8 @@ const checkUser = (auth: Observation['auth'], { user, tls }: ClusterFile, log: L
   // A client certificate can also name the user; then the read succeeded.
   if (user === undefined && (tls?.cert_file === undefined || auth.problem !== undefined))
     log.fail({
-      message: 'authentication is on and the cluster file names no user: opsctl cannot check the members',
+      message:
+        'authentication is on and the cluster file does not name a user: opsctl cannot check the members',
       hint: 'add user.name and user.password_file to the cluster file (a user with the root role)',
     });
   else if (auth.problem !== undefined)

@@ -127,7 +127,7 @@ const listWords = (
 /** Returns the program that writes the data of a member. */
 const requireCtl = ({ cluster, to }: RestoreInput): string => {
   if (cluster.ctl_binary !== undefined) return cluster.ctl_binary;
-  throw new AppError('config', 'the cluster file names no ctl_binary', {
+  throw new AppError('config', 'the cluster file does not name a ctl_binary', {
     code: 'NO_CTL',
     tryThis: [`set ctl_binary: PATH of the ${to} ctl program`],
   });

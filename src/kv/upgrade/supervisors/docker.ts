@@ -209,7 +209,7 @@ const policyProblems = async (
   const able = await ask(sh`${tool} update --help 2>/dev/null | grep -e --restart || true`);
   return able.trim() === ''
     ? [
-        'its container has the restart policy always, which this version of podman cannot change: after a boot, podman would start the old container beside the new one; create the container again with --restart unless-stopped, or install a podman whose podman update has the flag --restart',
+        'its container has the restart policy always, which this version of podman cannot change: after a boot, podman would start the old container next to the new one; create the container again with --restart unless-stopped, or install a podman whose podman update has the flag --restart',
       ]
     : [];
 };

@@ -395,7 +395,9 @@ describe('the plan of a restore', () => {
   it('needs the ctl program and the address of every member', () => {
     const observation = observed([seen('n1')], { listed });
     const { ctl_binary: _, ...without } = cluster;
-    expect(() => restorePlan({ ...input, observation, cluster: without })).toThrow('names no ctl_binary');
+    expect(() => restorePlan({ ...input, observation, cluster: without })).toThrow(
+      'does not name a ctl_binary',
+    );
     expect(() => restorePlan({ ...input, observation: observed() })).toThrow('member n1 needs peer_url');
   });
 });
