@@ -84,24 +84,27 @@ const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
 /** For each minor version, the patch version whose responses were recorded from real servers. */
 const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.14'];
 
+/** A version that a simulated member can have. */
+export const simulatedVersion = str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' });
+
 const startFlags = {
   dir: dirFlag,
   members: { field: int({ min: 1, max: 9 }), summary: 'Number of members (default 3)', value: 'n' },
   version: {
-    field: str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' }),
+    field: simulatedVersion,
     summary: `Version of the members and of the old binary (default ${DEFAULT.version})`,
     value: '3.x.y',
     suggest: versions,
   },
   'new-version': {
-    field: str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' }),
+    field: simulatedVersion,
     summary: `Version of the new binary (default ${DEFAULT.newVersion})`,
     value: '3.x.y',
     suggest: versions,
   },
   'later-version': {
     effects: [],
-    field: list(str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' })),
+    field: list(simulatedVersion),
     repeat: true,
     summary: 'A version after the new binary, for an upgrade over several minor versions',
     value: '3.x.y',

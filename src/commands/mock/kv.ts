@@ -1,13 +1,13 @@
 import type { Context } from '../../api/context.ts';
 import { type Command, defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../../core/field.ts';
-import type { Argument, Flags } from '../../core/flag.ts';
+import type { Argument, Flag, Flags } from '../../core/flag.ts';
 import { nothing, rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import { lossyText } from '../../core/text.ts';
 import type { Rehearsal, RehearsalMember } from '../../etcd-sim/cluster/layout.ts';
 import type { SimulatedState } from '../../etcd-sim/disk/db-file.ts';
 import { defaultMs, type Fault, faultKinds, simulatedMinors } from '../../etcd-sim/forms.ts';
-import { chooseMembers, dirFlag, memberFlag, rehearsalIn, start } from './kv-start.ts';
+import { chooseMembers, dirFlag, memberFlag, rehearsalIn, simulatedVersion, start } from './kv-start.ts';
 
 const rowOf = async ({ host }: Context, rehearsal: Rehearsal, member: RehearsalMember) => {
   const { callMember, pidOf } = await import('../../etcd-sim/cluster/layout.ts');
@@ -156,6 +156,12 @@ const log = defineCommand({
   },
 });
 
+const binaryVersionFlag = {
+  effects: [],
+  field: simulatedVersion,
+  summary: 'Version to simulate',
+  required: true,
+} as const satisfies Flag;
 /** The process of one simulated member. The generated binaries start it; its arguments are those of a real server. */
 const member = defineCommand({
   path: ['mock', 'kv', 'member'],
@@ -174,7 +180,7 @@ const member = defineCommand({
     },
   ],
   flags: {
-    'binary-version': { effects: [], field: str(), summary: 'Version to simulate', required: true },
+    'binary-version': binaryVersionFlag,
     'field-words': { field: oneOf('kv', 'etcd'), summary: 'Product name in fields and logs' },
     'monitor-ms': { field: int({ min: 50 }), summary: 'Interval of version comparisons' },
     faults: { effects: ['reads'], field: str(), summary: 'Directory with the faults of each member' },
@@ -220,7 +226,7 @@ const ctl = defineCommand({
     },
   ],
   flags: {
-    'binary-version': { effects: [], field: str(), summary: 'Version to simulate', required: true },
+    'binary-version': binaryVersionFlag,
   },
   async run({ host }, values) {
     const [{ readCtlWords, restoreDirectory }, { stateKey }, { bucketRecords, snapshotKeys }, snapshots] =
