@@ -2,7 +2,7 @@
  * One direction of a connection between two members is cut, as by a firewall rule of one host. Raft still works through the
  * connections that the other member opens, so clients see no fault.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { call, hasBinaries, type RealCluster, startCluster } from '../support/cluster.ts';
@@ -58,6 +58,40 @@ const orderOf = (journal: string): readonly [string, string] => {
   const { order } = JSON.parse(opened).plan;
   return [order.at(0), order.at(-1)];
 };
+/**
+ * A cluster that has run for days: requests to /health have moved the lines about connections out of the end of the log, and
+ * 3.3 has no metric for connections.
+ */
+describe.runIf(hasBinaries('3.3', '3.4'))('3.3 without lines about connections', () => {
+  const forgetLines = (): void => {
+    for (const { log_file } of cluster.members) {
+      const text = readFileSync(log_file, 'utf8');
+      writeFileSync(
+        log_file,
+        text.replaceAll(/^.*rafthttp.*$/gm, '2026-01-01 00:00:00.000000 D | etcdhttp: /health OK'),
+      );
+    }
+  };
+  it('passes with all connections, and fails with one blocked direction', { timeout: 600_000 }, async () => {
+    await start('3.3', '3.4', '/v3beta');
+    forgetLines();
+    const levels = async (): Promise<unknown> => {
+      const { findings } = JSON.parse((await kv(['check'])).stdout);
+      return findings
+        .filter(({ guard }: { guard: string }) => guard === 'peer-links')
+        .map(({ level, member }: { level: string; member?: string }) => [level, member]);
+    };
+    expect(await levels()).toEqual([['pass', undefined]]);
+    network.cutOneWay('n2', 'n1', 'silent');
+    // The server notices after its read timeout of five seconds.
+    await new Promise((resolve) => setTimeout(resolve, 7000));
+    forgetLines();
+    expect(await levels()).toEqual([['fail', 'n2']]);
+    const before = cluster.members.map((member) => cluster.pid(member));
+    expect((await kv(upgrade)).code).toBe(10);
+    expect(cluster.members.map((member) => cluster.pid(member))).toEqual(before);
+  });
+});
 /** A machine that performs one action once: immediately before the run requests the first member to exit. */
 const atStopSignal =
   (act: (journal: string) => void) =>

@@ -124,6 +124,11 @@ const peerMetrics = ({ node, form }: Api): (readonly [string, number])[] =>
       ...always,
     ];
   });
+/** A member writes the bytes of heartbeats after the first one. */
+const beatMetrics = ({ node }: Api): (readonly [string, number])[] => {
+  const bytes = node.links.values().reduce((sum, link) => sum + link.beatBytes, 0);
+  return bytes === 0 ? [] : [['network_peer_received_bytes_total{From="0"}', bytes]];
+};
 const metrics = (api: Api): string => {
   const { raft, machine } = api.node;
   const keys = machine.keys.range({ key: '\0', end: '\0', countOnly: true });
@@ -135,7 +140,7 @@ const metrics = (api: Api): string => {
     ['mvcc_db_total_size_in_bytes', machine.fileBytes],
     ['debugging_mvcc_keys_total', 'count' in keys ? keys.count : 0],
   ];
-  const text = [...lines, ...peerMetrics(api), ...[...api.counters].sort()].map(
+  const text = [...lines, ...peerMetrics(api), ...beatMetrics(api), ...[...api.counters].sort()].map(
     ([name, value]) => `${api.word}_${name} ${value}\n`,
   );
   return `${printedIds(text.join(''))}${api.word}_server_version{server_version="${api.version}"} 1\n`;

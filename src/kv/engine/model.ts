@@ -173,6 +173,8 @@ export type MemberStatus = {
    * read.
    */
   readonly unreached?: readonly string[];
+  /** Members of which this member cannot connect to at least one; its version does not report which one. */
+  readonly unreached_among?: readonly string[];
   readonly certificates?: readonly CertificateStatus[];
   /** How the member treats connections without credentials. Present only if the settings of its process are unknown. */
   readonly access?: AccessResults;

@@ -13,7 +13,6 @@ import {
   type PeerMetrics,
   readPeerMetrics,
 } from '../observe/see-member.ts';
-import { peerUrlOf, seeAccess } from '../observe/see-connections.ts';
 import { kindOf } from '../plan-kind.ts';
 import {
   type Checking,
@@ -23,6 +22,14 @@ import {
   memberOf,
   getMemberStatus,
 } from '../run.ts';
+import {
+  accessProbes,
+  type BeatSample,
+  beatWindowMs,
+  openedToAll,
+  peerUrlOf,
+  seeAccess,
+} from '../observe/see-connections.ts';
 import { newLines } from '../watch/log-lines.ts';
 
 const gibibyte = 1024 ** 3;
@@ -145,6 +152,8 @@ export type Gate = {
   lookedLike?: Verdict;
   /** Time of the first check of its connections, by `elapsed`. */
   linksSeenAt?: number;
+  /** The first sample of the heartbeats of each member, by its name. */
+  beats?: Map<string, BeatSample>;
   /** Time since which the member is healthy and no check has failed, by `elapsed`. */
   goodSince?: number;
   /** How often in a row the members stored the test write at different revisions. */
@@ -171,13 +180,21 @@ const probes: Readonly<Record<AccessProbe, string>> = {
   'peer-plain': 'peers without TLS',
 };
 const names = Object.keys(probes) as AccessProbe[];
-/** Checks how this member treats clients and peers without credentials. */
-const seeAccessOf = ({ host, access, cluster, plan }: Checking, name: string): Promise<AccessResults> => {
+/** The URL for clients and the URL for peers. */
+const urlsOf = (
+  { cluster, plan }: Pick<Checking, 'cluster' | 'plan'>,
+  name: string,
+): readonly [string, string | undefined] => {
   const spec = memberOf({ cluster }, name);
   const { members, listed } = plan.observation;
   const id = members.find((one) => one.name === name)?.member_id;
-  return seeAccess({ host, access }, spec.client_url, peerUrlOf(listed, id, spec));
+  return [spec.client_url, peerUrlOf(listed, id, spec)];
 };
+/** Checks how this member treats clients and peers without credentials. */
+const seeAccessOf = ({ host, access, ...run }: Checking, name: string): Promise<AccessResults> =>
+  seeAccess({ host, access }, ...urlsOf(run, name));
+/** The probes that apply to the URLs of this member. */
+const probesFor = (run: Checking, name: string): readonly AccessProbe[] => accessProbes(...urlsOf(run, name));
 /** Before the stop: the successor must reject what the running member rejects. */
 export const recordAccess = async (run: Run, step: Step): Promise<void> => {
   const name = step.member as string;
@@ -188,12 +205,11 @@ export const recordAccess = async (run: Run, step: Step): Promise<void> => {
       level: 'warn',
       text: `${name}: cannot determine whether it rejects clients without a certificate; its health check cannot verify that the new version rejects them`,
     });
-  if (Object.values(access).includes('rejected'))
-    run.journal.write({ kind: 'begin', step: step.id, note: { access } });
+  run.journal.write({ kind: 'begin', step: step.id, note: { access } });
 };
 /**
- * How the member treated such connections before its first stop in this run. Absent if it rejected none, and
- * in journals of earlier versions.
+ * How the member treated such connections before its first stop in this run. Absent in journals of earlier
+ * versions if it rejected none.
  */
 const recordedAccess = ({ journal }: Pick<Checking, 'journal'>, name: string): AccessResults | undefined => {
   const noted = journal.entries.find(
@@ -207,6 +223,13 @@ const isIntended = ({ plan }: Checking): boolean =>
   'options' in plan &&
   kindOf(plan as Run['plan']) === 'restart' &&
   (plan as Run['plan']).options.accept.includes('configuration-fits');
+/** A member without any access control has nothing that the new version could lose. */
+const restrictedNothing = (before: AccessResults | undefined, wanted: readonly AccessProbe[]): Verdict => {
+  const unseen = wanted.filter((name) => before?.[name] === undefined).map((name) => probes[name]);
+  return unseen.length === 0
+    ? passVerdict('the old version accepted all anonymous connections')
+    : skip(`how the old version treated ${unseen.join(', ')} is unknown`);
+};
 /**
  * Clients that the old version rejected must still be rejected: a version that ignores a setting about access
  * opens the store without a message.
@@ -214,7 +237,7 @@ const isIntended = ({ plan }: Checking): boolean =>
 export const accessIsKept: Check = async ({ run, member }) => {
   const before = recordedAccess(run, member.name);
   const rejected = names.filter((name) => before?.[name] === 'rejected');
-  if (rejected.length === 0) return skip('the old version was not observed to reject anonymous connections');
+  if (rejected.length === 0) return restrictedNothing(before, probesFor(run, member.name));
   const now = await seeAccessOf(run, member.name);
   const open = rejected.filter((name) => now[name] === 'accepted').map((name) => probes[name]);
   if (open.length > 0 && isIntended(run))
@@ -311,6 +334,21 @@ const works = (gate: Gate, { from, to }: Link, pages: Pages): Works => {
   if (isNew && run.host.elapsed() - linksSeenAt < noticeMs) return 'pending';
   return isOpened ?? 'active';
 };
+/**
+ * Whether the member opened its connections to all `peers`, from the heartbeats that it received since the first
+ * check. `pending`: until there are enough of them.
+ */
+const openedByBeats = (gate: Gate, name: string, pages: Pages, peers: number): Works => {
+  const { metrics } = pages.get(name) ?? {};
+  if (metrics?.beatBytes === undefined || metrics.links !== undefined) return undefined;
+  const last = { atMs: gate.run.host.elapsed(), bytes: metrics.beatBytes };
+  gate.beats ??= new Map();
+  const first = gate.beats.get(name) ?? last;
+  gate.beats.set(name, first);
+  const isAll = openedToAll(first, last, peers);
+  if (isAll !== undefined) return isAll;
+  return last.atMs - first.atMs < 2 * beatWindowMs ? 'pending' : undefined;
+};
 const answering = async ({ member, store, others }: Gate): Promise<readonly Member[]> => {
   const seen = await Promise.all(
     [{ name: member.name, store }, ...others].map(async (one) => ({
@@ -399,9 +437,13 @@ export const peerLinksWork: Check = async (gate) => {
     { from: own, to: other },
     { from: other, to: own },
   ]);
+  const peers = Math.max(gate.others.length, gate.run.plan.observation.listed.length - 1);
   const state = links.map((link) => ({
     link,
-    ok: works(gate, link, pages),
+    // Without a response of every member, a missing connection may be to one that does not run.
+    ok:
+      works(gate, link, pages) ??
+      (others.length === peers ? openedByBeats(gate, link.from.name, pages, peers) : undefined),
     isHopeless: !mayAppear(gate, link, pages),
   }));
   const ignored = answered

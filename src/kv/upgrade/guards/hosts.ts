@@ -252,13 +252,13 @@ export const restorePossible = guard(
 const missingConnections = ({
   members,
 }: Pick<Observation, 'members'>): readonly Omit<Finding, 'guard' | 'level'>[] =>
-  members.flatMap(({ name, unreached = [] }) =>
-    unreached.length === 0
+  members.flatMap(({ name, unreached = [], unreached_among = [] }) =>
+    unreached.length + unreached_among.length === 0
       ? []
       : [
           {
             member: name,
-            message: `${name} has no connection to ${unreached.join(', ')}: the cluster loses its majority if the wrong member stops`,
+            message: `${name} has no connection to ${unreached_among.length === 0 ? unreached.join(', ') : `one of ${unreached_among.join(', ')}`}: the cluster loses its majority if the wrong member stops`,
             hint: `read the log of ${name} for errors about its peers (certificates, firewall, peer URLs)`,
           },
         ],

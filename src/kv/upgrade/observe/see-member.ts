@@ -321,11 +321,22 @@ const reachedIn = (page: string): PeerLinks => {
     else found.set(withoutZeros(remote), Number(value) > 0);
   return new Map([...found].filter(([id, isReached]) => isReached || (counts.get(id) ?? 0) > 0));
 };
-export type PeerMetrics = { readonly links: PeerLinks | undefined; readonly reached: PeerLinks };
+export type PeerMetrics = {
+  readonly links: PeerLinks | undefined;
+  readonly reached: PeerLinks;
+  /** Bytes of the heartbeats on streams (see `openedPeers`). */
+  readonly beatBytes?: number;
+};
 /** What a member reports about its peers; undefined if its metrics could not be read. */
 export const readPeerMetrics = async (store: Store): Promise<PeerMetrics | undefined> => {
   const page = await store.connection.get('/metrics').catch(() => undefined);
-  return page?.status === 200 ? { links: linksIn(page.text), reached: reachedIn(page.text) } : undefined;
+  if (page?.status !== 200) return undefined;
+  const beatBytes = countersIn(page.text, 'network_peer_received_bytes_total', 'From').get('0');
+  return {
+    links: linksIn(page.text),
+    reached: reachedIn(page.text),
+    ...(beatBytes === undefined ? {} : { beatBytes }),
+  };
 };
 const became = /peer ([0-9a-f]+) became (in)?active|\bpeer became (in)?active\b/;
 /**

@@ -327,6 +327,36 @@ describe('the connections of a member', () => {
     run.state.markLog('n2', []);
     expect(await peerLinksWork(gate)).toMatchObject({ ok: false, detail: naming(shown) });
   });
+  /** The metrics of 3.3 without a line in any log: `opened` is the number of peers to which each member opened streams. */
+  const withBeats = async (opened: Readonly<Record<string, number>>) => {
+    const { small, run, gate } = await gateOn();
+    small.state.log = [];
+    const asked = <T extends { store: object }>(one: T, name: string): T => {
+      const get = async () => {
+        const beats = Math.floor((run.host.elapsed() * 3) / 5000) * 2 * (opened[name] ?? 0);
+        return { status: 200, text: `etcd_network_peer_received_bytes_total{From="0"} ${beats * 28}` };
+      };
+      return { ...one, store: { ...one.store, connection: { get } } };
+    };
+    const others = gate.others.map((one) => asked(one, one.name));
+    return { run, small, gate: { ...asked(gate, 'n2'), others } };
+  };
+  it.each([
+    ['passes if every member opened all connections', { n1: 2, n2: 2, n3: 2 }, true, ['directions']],
+    ['fails if another member opened only one of two', { n1: 2, n2: 2, n3: 1 }, false, ['n3 to n2']],
+    ['fails if the member opened none', { n1: 2, n2: 0, n3: 2 }, false, ['n2 to n1', 'n2 to n3']],
+  ])('without lines about connections, the check counts heartbeats and %s', async (_, opened, ok, shown) => {
+    const { run, gate } = await withBeats(opened);
+    expect(await peerLinksWork(gate)).toMatchObject({ isPending: true });
+    await run.host.sleep(5050);
+    expect(await peerLinksWork(gate)).toMatchObject({ ok, detail: naming(shown.join(', ')) });
+  });
+  it('heartbeats prove nothing while a member does not respond', async () => {
+    const { run, small, gate } = await withBeats({ n1: 1, n2: 1, n3: 1 });
+    small.end('n3');
+    await run.host.sleep(5050);
+    expect(await peerLinksWork(gate)).toMatchObject({ ok: null, isUnknown: true });
+  });
   it('a member that reached no peer fails, even if an earlier step of the run started it', async () => {
     const { run, gate } = await withTrips(0, true);
     run.state.markLog('n1', []);

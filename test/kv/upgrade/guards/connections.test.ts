@@ -97,6 +97,69 @@ describe('peer-links', () => {
     expect(found.map(({ unreached }) => unreached)).toEqual(wanted);
     expect(host.elapsed() - began).toBe(reads === 3 ? 750 : 5000);
   });
+  /**
+   * Members of a version without connection metrics, whose logs contain only responses to health requests. `opened`: the number
+   * of peers to which each member has streams that it opened.
+   */
+  const heartbeats = async (opened: Readonly<Record<string, number>>, log = ['2026 I | /health OK']) => {
+    const names = Object.keys(opened);
+    const host = fakeHost({
+      reply: ({ url }) => {
+        const name = clusterFile(names.length).members.find(({ client_url }) =>
+          url.startsWith(client_url),
+        )?.name;
+        const beats = Math.floor((host.elapsed() * 3) / 5000) * 2 * (opened[name ?? ''] ?? 0);
+        return { body: `etcd_network_peer_received_bytes_total{From="0"} ${4368 + beats * 28}\n` };
+      },
+    });
+    const driver = partlyMade<Driver>({ logTail: async () => log });
+    const cluster = clusterFile(names.length);
+    const looking = { host, cluster, access: accessWith(host, undefined, undefined), driver };
+    const bare = cluster.members.map(({ name, client_url }) => {
+      const { unreached: _, ...member } = seen(name);
+      return { ...member, client_url };
+    });
+    return { found: await seeUnreached(looking, bare), ms: host.elapsed() };
+  };
+  it.each([
+    ['opened connections to all others', { n1: 2, n2: 2, n3: 2 }, [[], [], []]],
+    ['opened no connection', { n1: 2, n2: 0, n3: 2 }, [[], ['among', 'n1', 'n3'], []]],
+    ['opened one of two', { n1: 1, n2: 2, n3: 2 }, [['among', 'n2', 'n3'], [], []]],
+    ['opened its only connection', { n1: 1, n2: 0 }, [[], ['n1']]],
+    [
+      'opened three of four',
+      { n1: 4, n2: 3, n3: 4, n4: 4, n5: 4 },
+      [[], ['among', 'n1', 'n3', 'n4', 'n5'], [], [], []],
+    ],
+  ])('counts the heartbeats on the streams of a member that %s', async (_, opened, wanted) => {
+    const { found, ms } = await heartbeats(opened);
+    expect(
+      found.map(({ unreached, unreached_among: among }) =>
+        among === undefined ? unreached : ['among', ...among],
+      ),
+    ).toEqual(wanted);
+    expect(ms).toBeLessThan(6000);
+    const failed = findings('peer-links', found).filter(({ level }) => level === 'fail');
+    expect(failed.map(({ member }) => member)).toEqual(
+      found.filter((_member, at) => (wanted[at]?.length ?? 0) > 0).map(({ name }) => name),
+    );
+  });
+  it('a log without a line about the peers is unknown, not a pass', async () => {
+    const host = fakeHost({ reply: () => ({ status: 404 }) });
+    const driver = partlyMade<Driver>({
+      logTail: async ({ name }: { name: string }) =>
+        name === 'n1'
+          ? [`2026 I | rafthttp: peer ${Number(idOf('n2')).toString(16)} became active`]
+          : ['2026 I | /health OK'],
+    });
+    const looking = { host, cluster: clusterFile(), access: accessWith(host, undefined, undefined), driver };
+    const bare = ['n1', 'n2', 'n3'].map((name) => {
+      const { unreached: _, ...member } = seen(name);
+      return member;
+    });
+    const found = await seeUnreached(looking, bare);
+    expect(found.map(({ unreached }) => unreached)).toEqual([undefined, undefined, undefined]);
+  });
   it('reads the log of a version that does not count its connections', async () => {
     const host = fakeHost({ reply: () => ({ status: 404 }) });
     const hex = (name: string): string => Number(idOf(name)).toString(16);
