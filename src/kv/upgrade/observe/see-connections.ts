@@ -47,6 +47,8 @@ const streamsPerPeer = 2;
 const beatsWanted = 3;
 /** The time after which two samples show the number of streams. */
 export const beatWindowMs = Math.ceil(beatMs * beatsWanted) + 50;
+/** On a busy machine heartbeats are late. A longer time between the samples shows the number of streams nevertheless. */
+const mostWindows = 3;
 /** The bytes of heartbeats that a member had received at a time by `elapsed`. */
 export type BeatSample = { readonly atMs: number; readonly bytes: number };
 /**
@@ -116,6 +118,20 @@ const unshownTo = ({ own, reports }: Seen, answering: readonly Answering[]): rea
   own === undefined || reports === undefined || reports.isCounted
     ? []
     : answering.filter((one) => one.name !== own.name && !reports.links.has(hexId(one.member_id)));
+/** Members that do not respond to this client may still be connected. */
+const countPeers = ({ listed }: InspectedMember, answering: readonly Answering[]): number =>
+  Math.max(answering.length, listed?.length ?? 0) - 1;
+/** Whether a member opened its connections to all others. Undefined if two samples do not show it. Pure. */
+const reachesAll = (
+  { member, reports }: Seen,
+  later: Seen | undefined,
+  answering: readonly Answering[],
+): boolean | undefined => {
+  const [first, last] = [reports?.sample, later?.reports?.sample];
+  return first === undefined || last === undefined
+    ? undefined
+    : openedToAll(first, last, countPeers(member, answering));
+};
 /**
  * The members that this member does not reach. Absent if a connection is not known: a log without a line about
  * its peers is not a pass.
@@ -130,10 +146,8 @@ const unreachedOf = (
   const broken = unreachedBy({ ...own, links: reports.links }, answering);
   const unshown = unshownTo(one, answering);
   if (unshown.length === 0) return { unreached: broken };
-  const [first, last] = [reports.sample, later?.reports?.sample];
-  // Members that do not respond to this client may still be connected.
-  const peers = Math.max(answering.length, member.listed?.length ?? 0) - 1;
-  const isAll = first === undefined || last === undefined ? undefined : openedToAll(first, last, peers);
+  const peers = countPeers(member, answering);
+  const isAll = reachesAll(one, later, answering);
   if (isAll === true) return { unreached: [] };
   if (broken.length > 0) return { unreached: broken };
   if (isAll === undefined || peers >= answering.length) return {};
@@ -163,9 +177,14 @@ export const seeUnreached = async (
   const isSampled = (one: Seen): boolean =>
     one.reports?.sample !== undefined && unshownTo(one, answering).length > 0;
   // Before each stop, only the metrics are read: the run has checked the connections of every member.
-  const isPatient = looking.driver !== undefined && found.some(isSampled);
-  if (isPatient) await looking.host.sleep(beatWindowMs);
-  const later = isPatient ? await seeOnce(looking, seen, answering) : [];
+  let windows = looking.driver !== undefined && found.some(isSampled) ? mostWindows : 0;
+  let later: Seen[] = [];
+  const isOpen = (one: Seen, at: number): boolean =>
+    isSampled(one) && reachesAll(one, later[at], answering) === undefined;
+  for (; windows > 0 && found.some(isOpen); windows -= 1) {
+    await looking.host.sleep(beatWindowMs);
+    later = await seeOnce(looking, seen, answering);
+  }
   return found.map((one, at) => ({ ...one.member, ...unreachedOf(one, later[at], answering) }));
 };
 
