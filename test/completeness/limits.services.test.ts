@@ -107,6 +107,7 @@ const otherSizes: Readonly<Record<string, string>> = {
   'tracker/bulk/earlier-run.ts': 'HEAD_BYTES',
   'kv/engine/progress.ts': 'mostBytes',
   'kv/upgrade/observe/observe.ts': 'mostHashedBytes',
+  'kv/upgrade/observe/see-connections.ts': 'beatBytes',
   'kv/upgrade/observe/see-member.ts': 'mostV2Bytes',
   'kv/upgrade/supervisors/local.ts': 'tailBytes',
   'kv/upgrade/supervisors/ssh.ts': 'mostPathBytes',
