@@ -220,7 +220,7 @@ export const watch = defineCommand({
   ],
   run: async (context, values) => {
     const { cluster, access } = await openCluster(context, values);
-    const { watchKeys } = await import('../../kv/operations/watch.ts');
+    const { watchKeys } = await import('../../kv/client/watch.ts');
     const { key, end } = rangeOf(values);
     const kinds = values.only ?? [];
     const filters = [

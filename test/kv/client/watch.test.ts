@@ -1,7 +1,7 @@
 /** A watch that moves from member to member: no event is lost or repeated, and its pauses and limits. */
 import { describe, expect, it } from 'vitest';
 import { accessWith } from '../../../src/kv/engine/access.ts';
-import { watchKeys, type Watching, type WatchRow } from '../../../src/kv/operations/watch.ts';
+import { watchKeys, type Watching, type WatchRow } from '../../../src/kv/client/watch.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { type HttpRequest, NetworkError } from '../../../src/platform/host.ts';
 import { fakeHost } from '../../support/fake-host.ts';
