@@ -199,10 +199,6 @@ test('types are imported only from below as well', () => {
   expect([...new Set(wrong)]).toEqual([]);
 });
 
-/** Engine files that take the whole context of a command, with the reason. The list may only become shorter. */
-const wholeContext: Readonly<Record<string, string>> = {
-  'tracker/long-text.ts': 'it runs the command whose text was edited',
-};
 test('an engine takes the machine and the services, and names the part of the console that it uses', () => {
   const takesAll = (code: string): boolean =>
     /import (?:type )?\{[^}]*\bContext\b[^}]*\} from '[^']*\/context\.ts'/.test(code);
@@ -212,7 +208,7 @@ test('an engine takes the machine and the services, and names the part of the co
     /^(?:support|tracker|labels|auth|kv|config|output|reference)\//.test(file),
   );
   const found = engines.filter((file) => takesAll(text(file)));
-  expect(found, 'take Runtime or EngineContext, with Prompts or Display').toEqual(Object.keys(wholeContext));
+  expect(found, 'take Runtime or EngineContext, with Prompts or Display').toEqual([]);
 });
 
 type Graph = Map<string, Set<string>>;

@@ -75,7 +75,7 @@ const trusting: Readonly<Record<string, string>> = {
   'support/tour.ts serve': 'this program, with fixed words',
   'support/tour.ts stop': 'this program, with fixed words',
   'support/tour.ts tour': 'this program, with the tag args',
-  'tracker/long-text.ts editorCall': 'the editor of the user, with an absolute path',
+  'commands/tracker/extensions.ts editorCall': 'the editor of the user, with an absolute path',
 };
 /** The importers of the functions with `*`. A helper in another file is a new row. */
 const importers: Readonly<Record<string, readonly string[]>> = {

@@ -18,7 +18,7 @@ import {
 const exceptions: Readonly<Record<string, string>> = {
   'reference/completion.ts': 'the values are names of this program',
   'kv/snapshots/schedule.ts': 'the values are numbers',
-  'tracker/long-text.ts': 'EDITOR is a command of the user, as in git',
+  'commands/tracker/extensions.ts': 'EDITOR is a command of the user, as in git',
 };
 
 /** Syntax that appears only in a shell script, a unit or a crontab. */
@@ -122,7 +122,7 @@ const shells: Readonly<Record<string, string>> = {
   'kv/upgrade/supervisors/successor.ts': 'scriptText',
   'kv/upgrade/window/window.ts': 'a command of the user',
   'platform/node/programs.ts': 'a fixed text, and the pager of the user',
-  'tracker/long-text.ts': 'the editor of the user',
+  'commands/tracker/extensions.ts': 'the editor of the user',
 };
 /** Matches `'sh'`, `'/bin/bash'`, `'-c'` and their like as a whole word of a command. */
 const shellWord = /^(?:(?:\/usr)?\/bin\/)?(?:sh|bash|dash|ash|ksh|zsh|cmd|powershell|pwsh)(?:\.exe)?$|^-l?c$/;

@@ -11,7 +11,6 @@ import { parseLookupRow } from '../../api/response.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
 import { nothing, recordResult, type Result } from '../../core/result.ts';
 import { yamlText } from '../../output/formats.ts';
-import { type Edited, editText, mustBeAtTerminal } from '../../tracker/long-text.ts';
 import { trackerNames } from '../../tracker/names/name-resolution.ts';
 import { trackerView } from '../../tracker/screens.ts';
 import {
@@ -27,7 +26,7 @@ import {
   type Story,
   updateStory,
 } from '../../tracker/stories.ts';
-import { openPage } from './extensions.ts';
+import { type Edited, editText, mustBeAtTerminal, openPage } from './extensions.ts';
 import { searchCommand } from './records.ts';
 
 const storyArgument = {
