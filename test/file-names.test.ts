@@ -18,7 +18,7 @@ const exempt: Readonly<Record<string, string>> = {
   'complete.ts': 'TAB only reads, before anything else is loaded',
   'kv/upgrade/cluster/cluster-file.ts': 'paths that the cluster file of the user names',
   'kv/upgrade/fleet/fleet-file.ts': 'paths that the fleet file of the user names',
-  'kv/upgrade/guards/configuration.ts': 'the data directory of a member, for a comparison',
+  'kv/upgrade/guards/next-start.ts': 'the data directory of a member, for a comparison',
   'labels/diff.ts': 'keys of a map',
   'labels/prepare.ts': 'keys of a map',
   'cli/rate-stores.ts': 'keys of the store',

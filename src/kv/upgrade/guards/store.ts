@@ -8,7 +8,7 @@ import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
 import { compareHashes, contradictions } from '../observe/observe.ts';
 import { bytesOfQuota, quotaFor } from '../observe/see-member.ts';
-import { isStartedByPlan, isStartedHere, readNextStart } from './configuration.ts';
+import { isStartedByPlan, isStartedHere, readNextStart } from './next-start.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 import { sizeText } from '../../../core/format.ts';
 

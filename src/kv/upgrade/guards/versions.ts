@@ -15,7 +15,7 @@ import {
 import type { Finding, MemberStatus, Observation } from '../../engine/model.ts';
 import { minorsBetween, missingRows } from '../plan-kind.ts';
 import { isOn } from '../configuration/access.ts';
-import { isStartedHere, readNextStart } from './configuration.ts';
+import { isStartedHere, readNextStart } from './next-start.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 
 type Problem = Omit<Finding, 'guard' | 'level'>;
