@@ -114,6 +114,7 @@ test('no script of a workflow contains an expression, which the runner inserts a
 const shells: Readonly<Record<string, string>> = {
   'auth/machine/identity-token.ts': 'a command of the user',
   'commands/mock/serve.ts': 'scriptText',
+  'commands/tracker/extensions.ts': 'the editor of the user',
   'kv/upgrade/rehearse/private-copy.ts': 'scriptText',
   'kv/upgrade/supervisors/driver.ts': 'scriptText',
   'kv/upgrade/supervisors/local.ts': 'scriptText',
@@ -122,7 +123,6 @@ const shells: Readonly<Record<string, string>> = {
   'kv/upgrade/supervisors/successor.ts': 'scriptText',
   'kv/upgrade/window/window.ts': 'a command of the user',
   'platform/node/programs.ts': 'a fixed text, and the pager of the user',
-  'commands/tracker/extensions.ts': 'the editor of the user',
 };
 /** Matches `'sh'`, `'/bin/bash'`, `'-c'` and their like as a whole word of a command. */
 const shellWord = /^(?:(?:\/usr)?\/bin\/)?(?:sh|bash|dash|ash|ksh|zsh|cmd|powershell|pwsh)(?:\.exe)?$|^-l?c$/;

@@ -31,7 +31,7 @@ export const EQUIVALENT = [
       'The journal was synced before, and forgetting the names ignores every failure of its own, so both happen in both orders.',
   },
   {
-    file: 'src/tracker/bulk/undo.ts',
+    file: 'src/tracker/bulk/undo-plan.ts',
     kind: 'fallback',
     text: 'known?.params ?? all',
     reason: 'All effects of one record have the same parameters, whichever row they came from.',
