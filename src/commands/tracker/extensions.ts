@@ -62,7 +62,7 @@ export const withWeb = (command: Command): Command => {
 };
 
 /** The long texts that are better written in an editor than in a flag. */
-export const LONG = ['description', 'text', 'content'] as const;
+const LONG = ['description', 'text', 'content'] as const;
 /**
  * A command whose row has a long text; `read` is the row that returns the current record, if there is one.
  */
@@ -72,7 +72,7 @@ export type Editable = {
   readonly name: (typeof LONG)[number];
   readonly read: Operation | undefined;
 };
-export const givenText = async (
+const givenText = async (
   context: EngineContext,
   values: Values,
   name: string,
@@ -96,7 +96,7 @@ const currentText = async (
   const record = (await context.lookups.call(trackerInfo, read, { params })) as Record<string, unknown>;
   return typeof record[name] === 'string' ? record[name] : '';
 };
-export const openEditor = async (
+const openEditor = async (
   context: Context,
   one: Editable,
   values: Values,

@@ -1,4 +1,3 @@
-
 import { basename, resolve } from 'node:path';
 import { FILE_VARIABLE } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
