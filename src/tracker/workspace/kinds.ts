@@ -2,6 +2,7 @@ import { countText } from '../../core/format.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { bare, type Field, type Fields, list, obj, orNull, req, str } from '../../core/field.ts';
 import type { Operation } from '../../core/operation.ts';
+import { problem, usageError } from '../../core/problem.ts';
 
 type Rows = { readonly create?: Operation; readonly update: Operation };
 /**
@@ -90,8 +91,20 @@ const PLAIN = [
 ] as const;
 const nameOf = (rows: readonly Row[], id: unknown, key = 'name'): unknown =>
   rows.find((row) => row.id === id)?.[key] ?? id;
-const idOf = (rows: readonly Row[], name: unknown, key = 'name'): unknown =>
-  name === null ? null : (rows.find((row) => row[key] === name)?.id ?? name);
+/** The ID of the record that a name means; a name without a record stays. Of several records, none is chosen. */
+export const idOf = (rows: readonly Row[], name: unknown, key = 'name'): unknown => {
+  const found = rows.filter((row) => row[key] === name);
+  if (found.length > 1)
+    throw usageError(`${JSON.stringify(name)} is the name of ${found.length} records`, [
+      problem(
+        key,
+        'rule',
+        `is ${JSON.stringify(name)} in ${found.map(({ id }) => id).join(', ')}`,
+        'rename all but one of them',
+      ),
+    ]);
+  return name === null ? null : (found[0]?.id ?? name);
+};
 const taskShown = ({ description, complete, external_id: externalId, owner_ids: owners }: Given): Row => ({
   description,
   complete: complete ?? false,
@@ -129,6 +142,13 @@ export const contentsDiffer = (wanted: Given, now: Given): boolean =>
     ([key, value]) =>
       comparable(key, value ?? '') !== comparable(key, now[key] ?? (key === 'tasks' ? [] : '')),
   );
+/** The change of the keys of a template whose values differ. */
+export const contentsChange = (wanted: Given, now: Given): { readonly from: Row; readonly to: Row } => {
+  const keys = Object.keys(wanted).filter((key) => contentsDiffer({ [key]: wanted[key] }, now));
+  const pickKeys = (given: Given): Row =>
+    Object.fromEntries(keys.flatMap((key) => (given[key] === undefined ? [] : [[key, given[key]]])));
+  return { from: pickKeys(now), to: pickKeys(wanted) };
+};
 /**
  * The contents in the form of the endpoint. A create has no null, because a missing value cannot be unset.
  */

@@ -2,6 +2,7 @@ import type { Field } from '../../core/field.ts';
 import { cutText, AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { nearest } from '../../core/text.ts';
 import {
+  contentsChange,
   contentsDiffer,
   type Current,
   kindNames,
@@ -20,36 +21,84 @@ const byKey = (rows: readonly Row[], key: string): Map<unknown, Row[]> => {
     if (same === undefined) found.set(row[key], [row]);
     else same.push(row);
   }
-  // Removes from the end, which is cheap even for many equal names.
-  for (const same of found.values()) same.reverse();
   return found;
 };
+type Unclear = { readonly text: string; readonly hint: string };
+type IsKept = (entry: Row, row: Row) => boolean;
+const idsOf = (rows: readonly Row[]): string => rows.map(({ id }) => id).join(', ');
+const hasKey = ({ external_id: key }: Row): boolean => key !== undefined && key !== null && key !== '';
 /**
- * Finds the record of an entry: by external_id first, so that a changed name is a rename, and then by name.
- * Each record belongs to one entry.
+ * Finds the record of each entry: by external_id first, so that a changed name is a rename, and then by name. Of several
+ * records with one name, an entry means the one that needs no change, or the only one that no other entry means.
  */
-const matcher = (rows: readonly Row[]) => {
-  const [byId, byName] = [byKey(rows, 'external_id'), byKey(rows, 'name')];
-  const taken = new Set<Row>();
-  const next = (index: Map<unknown, Row[]>, key: unknown): Row | undefined => {
-    const same = index.get(key) ?? [];
-    for (let last = same.at(-1); last !== undefined; last = same.at(-1)) {
-      if (!taken.has(last)) return last;
-      same.pop();
-    }
-    return undefined;
-  };
-  return {
-    take(wanted: Row): Row | undefined {
-      const row =
-        (wanted.external_id === undefined ? undefined : next(byId, wanted.external_id)) ??
-        next(byName, wanted.name);
-      if (row !== undefined) taken.add(row);
-      return row;
-    },
-    rest: (): Row[] => rows.filter((row) => !taken.has(row)),
-  };
-};
+class Pairing {
+  readonly pairs = new Map<Row, Row>();
+  /** Entries that may mean several records. */
+  readonly unclear = new Map<Row, Unclear>();
+  /** Records without an entry that an entry describes as well as its own record. */
+  readonly alike = new Set<Row>();
+  readonly #taken = new Set<Row>();
+  readonly #rows: readonly Row[];
+  readonly #isKept: IsKept;
+  constructor(wanted: readonly Row[], rows: readonly Row[], isKept: IsKept) {
+    this.#rows = rows;
+    this.#isKept = isKept;
+    const byId = byKey(rows, 'external_id');
+    for (const [key, entries] of byKey(wanted.filter(hasKey), 'external_id'))
+      this.#pairGroup(entries, byId.get(key) ?? [], `the external_id ${JSON.stringify(key)}`);
+    const byName = byKey(this.rest(), 'name');
+    const open = wanted.filter((entry) => !this.pairs.has(entry) && !this.unclear.has(entry));
+    for (const [name, entries] of byKey(open, 'name')) this.#pairNamed(entries, byName.get(name) ?? []);
+  }
+  rest = (): Row[] => this.#rows.filter((row) => !this.#taken.has(row));
+  #pair(entry: Row, row: Row): void {
+    this.pairs.set(entry, row);
+    this.#taken.add(row);
+  }
+  /** A record that has another external_id is another record, or its external_id changed: only the author knows. */
+  #pairNamed(entries: readonly Row[], rows: readonly Row[]): void {
+    const keyed = entries.filter(hasKey);
+    const others = keyed.length === 0 ? [] : rows.filter(hasKey);
+    for (const entry of others.length === 0 ? [] : keyed)
+      this.unclear.set(entry, {
+        text: `has the external_id ${JSON.stringify(entry.external_id)} in the file and ${others.map((row) => JSON.stringify(row.external_id)).join(', ')} in the service (${idsOf(others)})`,
+        hint: 'change the external_id of the record first, or give the entry another name',
+      });
+    for (const row of others) this.#taken.add(row);
+    this.#pairGroup(
+      entries.filter((entry) => !this.unclear.has(entry)),
+      rows.filter((row) => !this.#taken.has(row)),
+      'this name',
+    );
+  }
+  #pairGroup(entries: readonly Row[], rows: readonly Row[], what: string): void {
+    const isOne = entries.length === 1 && rows.length === 1;
+    const open = isOne ? entries : this.#pairUnchanged(entries, rows);
+    const free = rows.filter((one) => !this.#taken.has(one));
+    const [entry, row] = [open[0], free[0]];
+    if (entry !== undefined && row !== undefined && open.length === 1 && free.length === 1)
+      this.#pair(entry, row);
+    else if (entry !== undefined && row !== undefined) this.#noteUnclear(open, free, what);
+    else for (const one of free) if (entries.some((other) => this.#isKept(other, one))) this.alike.add(one);
+  }
+  #noteUnclear(entries: readonly Row[], rows: readonly Row[], what: string): void {
+    const text = `may be any of ${rows.length} records with ${what}: ${idsOf(rows)}`;
+    const hint = 'change one record at a time by its ID, or rename it';
+    for (const entry of entries) this.unclear.set(entry, { text, hint });
+    for (const row of rows) this.#taken.add(row);
+  }
+  /** Pairs entries with records that need no change. Returns the other entries. */
+  #pairUnchanged(entries: readonly Row[], rows: readonly Row[]): Row[] {
+    const pairFirst = (entry: Row, some: readonly (Row | undefined)[]): boolean => {
+      const row = some.find((one) => one && !this.#taken.has(one) && this.#isKept(entry, one));
+      if (row !== undefined) this.#pair(entry, row);
+      return row !== undefined;
+    };
+    // A file lists the records in the order of the service unless a person moved them.
+    const moved = entries.filter((entry, i) => !pairFirst(entry, [rows[i]]));
+    return moved.filter((entry) => !pairFirst(entry, rows));
+  }
+}
 /** Lists of names in one list of the file that point into another. */
 const references: Readonly<
   Record<string, Readonly<Record<string, { readonly kind: string; readonly key: string }>>>
@@ -68,6 +117,7 @@ const references: Readonly<
     'story.iteration': { kind: 'iterations', key: 'name' },
     'story.project': { kind: 'projects', key: 'name' },
     'story.group': { kind: 'groups', key: 'mention_name' },
+    'story.state': { kind: 'workflowStates', key: 'name' },
   },
 };
 /** The value of `labels` or of `story.labels`: one name or a list of names. */
@@ -86,11 +136,13 @@ const withAt = (entry: Row, path: string, value: unknown): Row => {
 type Names = { readonly known: ReadonlySet<string>; readonly renamed: ReadonlyMap<string, string> };
 /** What the things of one list will be called, and what they were called before. */
 const namesAfter = (wanted: readonly Row[], rows: readonly Row[], key: string): Names => {
-  const records = matcher(rows);
+  const isEqual = (entry: Row, row: Row): boolean =>
+    Object.entries(entry).every(
+      ([field, value]) => !(field in row) || typeof value === 'object' || same(value, row[field]),
+    );
+  const records = new Pairing(wanted, rows, isEqual);
   const renamed = new Map<string, string>();
-  for (const entry of wanted) {
-    const row = records.take(entry);
-    if (row === undefined) continue;
+  for (const [entry, row] of records.pairs) {
     if (entry[key] !== undefined && row[key] !== entry[key])
       renamed.set(String(row[key]), String(entry[key]));
   }
@@ -204,8 +256,12 @@ const changesOf = (
   for (const [name, given] of Object.entries(wanted)) {
     if (kind.once?.includes(name) || !(name in shown)) continue;
     const to = name === 'values' ? keptValues(given, shown.values, prune) : given;
-    const isSame = isAsWanted(kind.fields[name], name, to, shown[name]);
-    if (!isSame) found[name] = { from: shown[name] ?? null, to };
+    if (isAsWanted(kind.fields[name], name, to, shown[name])) continue;
+    // A change keeps the parts of a story that the file has unchanged: their names may belong to several records.
+    found[name] =
+      name === 'story'
+        ? contentsChange(to as Row, (shown.story ?? {}) as Row)
+        : { from: shown[name] ?? null, to };
   }
   return found;
 };
@@ -221,13 +277,18 @@ type Planning = {
 const planRest = (
   kindName: string,
   kind: WorkspaceKind,
-  rest: readonly Row[],
+  records: Pairing,
   { lookup, options, part }: Planning,
 ): void => {
-  for (const row of rest) {
+  for (const row of records.rest()) {
     const name = String(row.name);
     if (!options.prune || kindName === 'custom_fields') {
       part.extra.push({ kind: kindName, name });
+      continue;
+    }
+    if (records.alike.has(row)) {
+      const text = `is not pruned: an entry of the file describes the record ${row.id} as well as another one`;
+      part.refused.push(problem(`${kindName}: ${name}`, 'rule', text, 'delete one of them by its ID'));
       continue;
     }
     const usedBy = kind.usedBy(row, lookup);
@@ -318,19 +379,21 @@ const planKind = (
   const kind = workspaceKinds[kindName];
   if (kind === undefined) return;
   const { lookup, options, names, part } = planning;
-  const records = matcher(rows);
+  const changesFor = (entry: Row, row: Row): Record<string, FieldChange> =>
+    changesOf(kind, entry, afterRenames(kindName, kind.show(row, lookup), names), options.prune);
+  const records = new Pairing(wanted, rows, (entry, row) => Object.keys(changesFor(entry, row)).length === 0);
   for (const entry of wanted) {
-    const row = records.take(entry);
+    const row = records.pairs.get(entry);
+    const unclear = records.unclear.get(entry);
+    if (unclear !== undefined) {
+      part.refused.push(problem(`${kindName}: ${entry.name}`, 'rule', unclear.text, unclear.hint));
+      continue;
+    }
     if (row === undefined) {
       planNew(kindName, kind, entry, planning);
       continue;
     }
-    const changes = changesOf(
-      kind,
-      entry,
-      afterRenames(kindName, kind.show(row, lookup), names),
-      options.prune,
-    );
+    const changes = changesFor(entry, row);
     part.refused.push(
       ...ambiguousNames(kindName, String(row.name), changes, planning),
       ...ambiguousValues(kindName, String(row.name), changes),
@@ -338,7 +401,7 @@ const planKind = (
     if (Object.keys(changes).length === 0) part.kept += 1;
     else part.actions.push({ action: 'update', kind: kindName, name: String(row.name), id: row.id, changes });
   }
-  planRest(kindName, kind, records.rest(), planning);
+  planRest(kindName, kind, records, planning);
 };
 /** A name may occur as often as in the service (two sprints with the same name), otherwise once. */
 const findDoubled = (workspace: Workspace, current: Current): Problem[] =>

@@ -10,6 +10,7 @@ import { trackerNames } from '../names/name-resolution.ts';
 import { readWorkflows } from '../stories.ts';
 import {
   contentsBody,
+  idOf,
   type Current,
   type RecordLookup,
   type Row,
@@ -179,7 +180,10 @@ const idsByName = async (
   names: readonly string[],
 ): Promise<unknown[]> => {
   const rows = await listOf(context, lists, operation);
-  return names.map((name) => rows.find((row) => keys.some((key) => row[key] === name))?.id ?? name);
+  return names.map((name) => {
+    const key = keys.find((one) => rows.some((row) => row[one] === name));
+    return key === undefined ? name : idOf(rows, name, key);
+  });
 };
 /** Names of the file as the bodies of the service want them. Groups may have been made a moment ago. */
 const bodyValue = async (

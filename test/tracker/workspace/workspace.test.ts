@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { planText, planWorkspace, refusal } from '../../../src/tracker/workspace/plan.ts';
+import { idOf } from '../../../src/tracker/workspace/kinds.ts';
 import { naming, errorWith } from '../../support/facts.ts';
 
 const lookup = {
@@ -304,4 +305,80 @@ test('a label that an epic repeats is one label', () => {
   expect(lines({ epics: [{ name: 'E', labels: ['b', 'b'] }] }, { epics: [epic] })).toEqual([
     'update epics E',
   ]);
+});
+
+const epic = (id: number, more = {}) => ({ id, name: 'E', external_id: null, description: '', ...more });
+const found = (entries: object[], rows: object[], options = {}) => {
+  const { actions, refused } = plan({ epics: entries }, { epics: rows }, options);
+  return [actions.map(({ action, id }) => [action, id]), refused.map(({ message }) => message)];
+};
+test('an entry that may mean several records is refused and names their IDs', () => {
+  const twins = [epic(1), epic(2, { description: 'b' })];
+  const refusal = [expect.stringContaining('1, 2')];
+  expect(found([{ name: 'E', description: 'c' }], twins)).toEqual([[], refusal]);
+  const both = [
+    { name: 'E', description: 'c' },
+    { name: 'E', description: 'd' },
+  ];
+  expect(found(both, twins)).toEqual([[], [...refusal, ...refusal]]);
+  // The entry that needs no change shows which record the other entry means, in any order.
+  const moved = [
+    { name: 'E', description: 'b' },
+    { name: 'E', description: 'c' },
+  ];
+  expect(found(moved, twins)).toEqual([[['update', 1]], []]);
+  expect(found([{ name: 'E', description: 'b' }], twins)).toEqual([[], []]);
+  expect(found([{ name: 'E', description: 'b' }], twins, { prune: true })).toEqual([[['delete', 1]], []]);
+  expect(found([{ name: 'E' }], twins, { prune: true, force: true })).toEqual([
+    [],
+    [expect.stringContaining('2')],
+  ]);
+  const keyed = twins.map((row) => ({ ...row, external_id: 'k' }));
+  expect(found([{ name: 'N', external_id: 'k' }], keyed)).toEqual([[], refusal]);
+});
+test('an entry does not take over a record that has another external_id', () => {
+  const rows = [epic(1, { external_id: 'old' })];
+  expect(found([{ name: 'E', external_id: 'new' }], rows)).toEqual([[], [naming('"new"', '"old"', '1')]]);
+  expect(found([{ name: 'E', external_id: 'new' }], [epic(1)])).toEqual([[['update', 1]], []]);
+  expect(found([{ name: 'E' }], rows)).toEqual([[], []]);
+});
+test('a template changes the parts that differ and refuses a state that two workflows have', () => {
+  const none = { epics: [], iterations: [], projects: [], groups: [], custom_fields: [], linked_files: [] };
+  const workflowStates = [3, 4].map((id) => ({ id, name: 'Done' }));
+  const templates = { ...none, workflowStates };
+  const row = { id: 't', name: 'T', story_contents: { name: 'a', workflow_state_id: 4 } };
+  const planned = (story: object) =>
+    plan(
+      { entity_templates: [{ name: 'T', story }] },
+      { entity_templates: [row] },
+      {},
+      {
+        ...lookup,
+        templates,
+      },
+    );
+  expect(planned({ name: 'b', state: 'Done' })).toMatchObject({
+    actions: [{ changes: { story: { from: { name: 'a' }, to: { name: 'b' } } } }],
+    refused: [],
+  });
+  expect(
+    Object.keys((planned({ name: 'b', state: 'Done' }).actions[0]?.changes.story?.to ?? {}) as object),
+  ).toEqual(['name']);
+  const other = { ...row, story_contents: { name: 'a' } };
+  const refused = plan(
+    { entity_templates: [{ name: 'T', story: { state: 'Done' } }] },
+    { entity_templates: [other] },
+    {},
+    { ...lookup, templates },
+  ).refused;
+  expect(refused).toMatchObject([{ message: naming('story.state', '3, 4') }]);
+});
+test('a group of a file is the one with this mention name', () => {
+  const groups = [
+    { id: 'g1', name: 'dev', mention_name: 'one' },
+    { id: 'g2', name: 'Two', mention_name: 'dev' },
+    { id: 'g3', name: 'Two', mention_name: 'three' },
+  ];
+  expect(idOf(groups, 'dev', 'mention_name')).toBe('g2');
+  expect(() => idOf(groups, 'Two')).toThrow(errorWith('usage', 'g2', 'g3'));
 });
