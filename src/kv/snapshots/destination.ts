@@ -42,6 +42,13 @@ const rows: readonly Row[] = [
     tryThis: ['--s3-region REGION, or AWS_REGION'],
   },
   {
+    codes: ['RegionMissing'],
+    category: 'config',
+    code: 'NO_REGION',
+    says: ({ bucket }) => `no region is set for bucket ${bucket}`,
+    tryThis: ['--s3-region REGION, or AWS_REGION', '--s3-endpoint URL, if the bucket is not at AWS'],
+  },
+  {
     codes: ['AccessDenied', 'AllAccessDisabled', '403', 'Forbidden'],
     category: 'refused',
     code: 'ACCESS_DENIED',

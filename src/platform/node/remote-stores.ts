@@ -57,6 +57,8 @@ type Failure = Error & {
 const throwFailure = (error: unknown): never => {
   const { name, code, Code, message, $metadata, $response } = error as Failure;
   const status = $metadata?.httpStatusCode ?? $response?.statusCode;
+  // The library has no code for the missing region: neither a setting, a variable nor a profile names one.
+  if (message === 'Region is missing') throw new BucketError('RegionMissing', '', status, error);
   throw new BucketError(Code ?? code ?? name, message, status, error);
 };
 const isMissing = (error: unknown): boolean =>

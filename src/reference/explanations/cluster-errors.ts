@@ -868,6 +868,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Set ctl_binary to the matching version.',
     example: 'ctl_binary: /usr/local/bin/etcdutl',
   },
+  NO_REGION: {
+    category: 'config',
+    meaning: 'The region of the bucket is unknown.',
+    causes: ['The flag --s3-region, AWS_REGION and the AWS profile do not name a region.'],
+    fix: 'Set the region of the bucket.',
+    example: 'opsctl kv snapshot list s3://BUCKET/PREFIX --s3-region REGION',
+  },
   WRONG_PASSWORD: {
     category: 'auth',
     meaning: 'The cluster rejected the user name or the password.',

@@ -235,6 +235,17 @@ describe('a machine whose clock is wrong', () => {
   );
 });
 
+it('a bucket without a region is a settings error', async () => {
+  const one = program();
+  try {
+    const env = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', AWS_EC2_METADATA_DISABLED: 'true' };
+    const failed = await one.run(['kv', 'snapshot', 'list', 's3://backups/etcd', '-o', 'json'], { env });
+    expect([failed.code, error(failed).code]).toEqual([3, 'NO_REGION']);
+  } finally {
+    await one.close();
+  }
+});
+
 describe('responses of a bucket service', () => {
   it('every error has an exit code by its cause, and one hint', async () => {
     const { bucketFailure } = await import('../../../src/kv/snapshots/destination.ts');
