@@ -35,9 +35,12 @@ export const columnTitles = (columns: readonly string[]): string[] => {
     for (const i of same) depths[i] = (depths[i] ?? 1) + 1;
   return withoutAt(columns.map((_, i) => titleOf(i)));
 };
-/** `UPDATED AT` → `UPDATED`, `ENTITY TYPE` → `TYPE`, `IS UNDONE` → `UNDONE`: one word needs no second line. Pure. */
+/** `UPDATED AT` → `UPDATED`, `ENTITY TYPE` → `TYPE`, `IS UNDONE` → `UNDONE`, `SIZE BYTES` → `SIZE`: one word needs no second line. Pure. */
 const shorten = (title: string): string =>
-  title.replace(/(?<=\w) AT$|^ENTITY (?=TYPE$)|^IS (?=\w)|(?<=^STORIES) TOTAL$|^STORIES (?=DONE$)/, '');
+  title.replace(
+    /(?<=\w) AT$|^ENTITY (?=TYPE$)|^IS (?=\w)|(?<=^STORIES) TOTAL$|(?<=^SIZE) BYTES$|^STORIES (?=DONE$)/,
+    '',
+  );
 /** A title stays long if another column has the short one, or would get it too. */
 const withoutAt = (titles: readonly string[]): string[] => {
   const short = titles.map(shorten);
@@ -60,6 +63,8 @@ type Column = {
   readonly heading: number;
   /** Places of the whole heading. */
   readonly title: number;
+  /** A name is not folded below this: its longest word, if columns can be left out instead. */
+  readonly word: number;
   readonly kind: 'key' | 'name' | 'text' | 'value';
 };
 /** How wide each column is; `block` when no table fits and each row is a list of lines. */
@@ -114,7 +119,9 @@ const fitColumns = (columns: readonly Column[], available: number): Fit => {
   );
   squeeze(
     widths,
-    columns.map(({ kind, heading }) => (kind === 'name' ? Math.max(LEAST_NAME, heading) : undefined)),
+    columns.map(({ kind, heading, word }) =>
+      kind === 'name' ? Math.max(LEAST_NAME, heading, word) : undefined,
+    ),
     available,
   );
   return total(widths) <= available ? { kind: 'table', widths } : { kind: 'block' };
@@ -279,23 +286,38 @@ const fieldLines = (name: string, value: string, { wide, width, measure, theme }
 };
 /** A table with fewer columns has less information than a list of fields. */
 const FEWEST_COLUMNS = 2;
+/** So many columns may be left out to keep the words of names, such as a file name, on one line. */
+const MOST_DROPPED_FOR_WORDS = 2;
+/** Places that the widest cell of each column takes, and its longest word. */
+type Sizes = { readonly content: readonly number[]; readonly longestWords: readonly number[] };
 type Layout = { readonly names: readonly string[]; readonly kinds: Kinds; readonly fit: Fit };
 /** The layout of these columns, without the last columns that do not fit on the line. */
 const layOut = (
   names: readonly string[],
   kinds: Kinds,
-  content: readonly number[],
+  { content, longestWords }: Sizes,
   options: TableOptions,
   measure: Measure,
 ): Layout => {
-  const least = options.canDropColumns ? Math.min(FEWEST_COLUMNS, names.length) : names.length;
-  for (let count = names.length; count >= least; count -= 1) {
-    const kept = names.slice(0, count);
-    const fit = fitTable(columnTitles(kept.map(oneLine)), content, kinds, options, measure);
-    if (fit.kind === 'table')
-      return { names: kept, kinds, fit: options.width === undefined ? fit : extendLast(fit, options.width) };
-  }
-  return { names, kinds, fit: { kind: 'block' } };
+  const fewest = options.canDropColumns ? Math.min(FEWEST_COLUMNS, names.length) : names.length;
+  const fitWith = (words: readonly number[], least: number): Layout | undefined => {
+    for (let count = names.length; count >= least; count -= 1) {
+      const kept = names.slice(0, count);
+      const titles = columnTitles(kept.map(oneLine));
+      const fit = fitTable(titles, { content, longestWords: words }, kinds, options, measure);
+      if (fit.kind === 'table')
+        return {
+          names: kept,
+          kinds,
+          fit: options.width === undefined ? fit : extendLast(fit, options.width),
+        };
+    }
+    return undefined;
+  };
+  return (
+    fitWith(longestWords, Math.max(fewest, names.length - MOST_DROPPED_FOR_WORDS)) ??
+    fitWith([], fewest) ?? { names, kinds, fit: { kind: 'block' } }
+  );
 };
 /**
  * On a terminal, the first rows determine the columns, their widths and the layout, and later rows keep them:
@@ -306,7 +328,7 @@ export const tableRows = (options: TableOptions): Formatter => {
   let columns = options.columns;
   let layout: Layout | undefined;
   let kinds: Kinds | undefined;
-  let content: number[] = [];
+  let [content, longestWords]: [number[], number[]] = [[], []];
   const isFrozen = (): boolean => layout !== undefined && options.width !== undefined;
   const take = (
     names: readonly string[],
@@ -316,7 +338,10 @@ export const tableRows = (options: TableOptions): Formatter => {
     const cellsOf = (i: number): string[] => cells.map((row) => row[i] ?? '');
     kinds ??= names.map((name, i) => kindOf(name, cellsOf(i)));
     content = names.map((_, i) => Math.max(content[i] ?? 0, 0, ...cellsOf(i).map(measure)));
-    return layOut(names, kinds, content, options, measure);
+    longestWords = names.map((_, i) =>
+      Math.max(longestWords[i] ?? 0, ...cellsOf(i).flatMap((cell) => cell.split(' ').map(measure))),
+    );
+    return layOut(names, kinds, { content, longestWords }, options, measure);
   };
   return {
     async rows(burst: readonly Row[]) {
@@ -358,7 +383,7 @@ const layoutText = (
 };
 const fitTable = (
   titles: readonly string[],
-  content: readonly number[],
+  { content, longestWords }: Sizes,
   kinds: Kinds,
   { hasHeader, width }: TableOptions,
   measure: Measure,
@@ -369,6 +394,7 @@ const fitTable = (
       title: hasHeader ? measure(title) : 0,
       heading: hasHeader ? Math.max(0, ...title.split(' ').map(measure)) : 0,
       kind: kinds[i] ?? 'value',
+      word: longestWords[i] ?? 0,
     })),
     width ?? Number.POSITIVE_INFINITY,
   );

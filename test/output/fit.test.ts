@@ -123,6 +123,22 @@ test('a narrow table drops its last columns before it becomes records', async ()
   expect(await asked.rows([row])).toContain('2026-03-31T12:00:00Z');
 });
 
+test('a file name stays on one line if the last columns can be left out', async () => {
+  const row = {
+    name: 'reh-20261127T082847Z-r1.db',
+    taken_at: '2026-11-27T08:28:47Z',
+    size_bytes: 57_376,
+    hash: '2cfa2eba',
+  };
+  const options = { columns: Object.keys(row), hasHeader: true, width: 60, theme };
+  const [heading, line] = (await tableRows({ ...options, canDropColumns: true }).rows([row])).split('\n');
+  expect(heading).toMatch(/^NAME +TAKEN +SIZE$/);
+  expect(line).toContain(row.name);
+  // Every column was requested, so the name is folded.
+  const all = await tableRows(options).rows([row]);
+  expect([all.includes(row.hash), all.includes(row.name)]).toEqual([true, false]);
+});
+
 test('a time is never cut: the name next to it wraps instead', async () => {
   const row = {
     id: 111,

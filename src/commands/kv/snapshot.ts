@@ -296,7 +296,7 @@ const row = ({ manifest, ...seen }: StoredSnapshot, place: string) => ({
 export const snapshotList = defineCommand({
   path: ['kv', 'snapshot', 'list'],
   summary: 'List the snapshots of a directory or a bucket, oldest first',
-  about: 'If VERIFIED is empty, the snapshot has no manifest and was not verified.',
+  about: 'If VERIFIED BY is empty, the snapshot has no manifest and was not verified.',
   args: [destinationArgument],
   flags: { ...nameFlag, ...bucketFlags },
   examples: [
@@ -311,7 +311,7 @@ export const snapshotList = defineCommand({
       (await catalogue(destination, values.name)).map((one) => row(one, destination.placeOf(one.name))),
     );
     return rowsResult(rows, {
-      columns: ['name', 'taken_at', 'revision', 'size_bytes', 'hash', 'verified_at', 'verified_by'],
+      columns: ['name', 'taken_at', 'revision', 'size_bytes', 'verified_by', 'hash', 'verified_at'],
       name: 'place',
     });
   },
