@@ -297,7 +297,7 @@ export const holdSet = defineCommand({
   examples: [
     {
       line: 'opsctl kv hold set --reason "soak test until Friday" --cluster cluster.yaml',
-      says: 'Keep the way to the old version open for every operator',
+      says: 'Keep the rollback possible for every operator',
     },
   ],
   run: async (context, values) => {

@@ -132,7 +132,9 @@ const confirmResume = async (
   const { host, log, isConfirmed } = context;
   const { cluster, access } = opened;
   const question = `Continue the ${isRollback ? 'rollback' : kindOf(plan)} of ${cluster.name}?`;
-  if (isRollback) return confirmStart(context, cluster.name, question, values);
+  // A rollback is not paused, so a probe that does not work must not keep it from its start.
+  const unpaused = { ...values, 'pause-while-command': undefined, 'pause-while-query': undefined };
+  if (isRollback) return confirmStart(context, cluster.name, question, unpaused);
   const { describeRepair } = await import('../../kv/upgrade/execute/loop.ts');
   const driver = await driverFor(context, cluster);
   // The run repeats the observation, so a failed observation is no reason to stop here.

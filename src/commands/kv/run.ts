@@ -146,14 +146,17 @@ const eachConfirmed =
     });
 /** Reports invalid flags before planning. */
 const refuseWrongWindow = async (context: Context, values: WindowValues): Promise<void> => {
-  await readWindowValues(context, values);
+  const { probes } = await readWindowValues(context, values);
   parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most');
-  if (values['confirm-each'] !== true || context.isInteractive) return;
-  throw usageError(
-    '--confirm-each prompts before each member, which requires a terminal',
-    [],
-    ['use --until or --pause-while-query for unattended runs'],
-  );
+  if (values['confirm-each'] === true && !context.isInteractive)
+    throw usageError(
+      '--confirm-each prompts before each member, which requires a terminal',
+      [],
+      ['use --until or --pause-while-query for unattended runs'],
+    );
+  if (probes.length === 0) return;
+  const { refuseUnusableProbes } = await import('../../kv/upgrade/window/window.ts');
+  await refuseUnusableProbes(context.host, probes);
 };
 /** Undefined if none of these flags is set. */
 const windowOf = async (

@@ -451,7 +451,13 @@ type EventBody =
   | { readonly event: 'waiting'; readonly step: Step; readonly remaining_ms: number; readonly reason: string }
   | { readonly event: 'reverting'; readonly member: string; readonly reason: string }
   | { readonly event: 'reverted'; readonly member: string; readonly duration_ms: number }
-  | { readonly event: 'note'; readonly level: 'info' | 'warn'; readonly text: string }
+  | {
+      readonly event: 'note';
+      readonly level: 'info' | 'warn';
+      readonly text: string;
+      /** True: the run waits for this reason, until a note with false. Absent: the note does not change it. */
+      readonly is_paused?: boolean;
+    }
   | {
       readonly event: 'run-finished';
       readonly outcome: Outcome;

@@ -179,7 +179,7 @@ const impactText = ({ state, reason }: ImpactStatus): string =>
 const pausedForUsers = async (run: Run, window: Window, member: string, isLast: boolean): Promise<Before> => {
   const { host, journal } = run;
   const began = host.elapsed();
-  let reason: string | undefined;
+  let [reason, state]: [string?, ImpactStatus['state']?] = [];
   for (;;) {
     const impact = await worstOf(run, window);
     const waited = Math.round(host.elapsed() - began);
@@ -190,14 +190,16 @@ const pausedForUsers = async (run: Run, window: Window, member: string, isLast: 
         event: 'note',
         level: 'info',
         text: `users are no longer affected: continuing with ${member} after ${durationText(waited)}`,
+        is_paused: false,
       });
       return 'look-again';
     }
-    if (reason === undefined) {
-      journal.write({ kind: 'paused', member, reason: impactText(impact) });
-      run.emit({ event: 'note', level: 'warn', text: `paused before ${member}: ${impactText(impact)}` });
-    }
     reason = impactText(impact);
+    if (state !== impact.state) {
+      if (state === undefined) journal.write({ kind: 'paused', member, reason });
+      run.emit({ event: 'note', level: 'warn', text: `paused before ${member}: ${reason}`, is_paused: true });
+    }
+    state = impact.state;
     if (run.signal.aborted) return 'look-again';
     if (waited >= window.pauseAtMostMs)
       return heldWith(

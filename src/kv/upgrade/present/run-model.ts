@@ -31,6 +31,16 @@ export const revertText = ({
   readonly member: string;
   readonly reason: string;
 }): string => `${member} is rolled back: ${reason}`;
+/** Repeats no reason that the line of the failed step above has. */
+export const revertLine = (
+  { steps }: Pick<RunModel, 'steps'>,
+  event: { readonly member: string; readonly reason: string },
+): string => {
+  const hasFailed = Object.values(steps).some(
+    ({ step, ended }) => step.member === event.member && ended?.isDone === false,
+  );
+  return hasFailed ? `${event.member} is rolled back` : revertText(event);
+};
 /** Durations of the members in this run, and the remaining members. */
 export type Timing = {
   readonly plan: Plan;
@@ -452,7 +462,7 @@ const memberEvent = (state: RunModel, event: UpgradeEvent): RunModel => {
           ...changeMember(state, event.member, (one) => ({ ...one, wasReverted: true })),
           now: `${event.member} is rolled back`,
         },
-        revertText(event),
+        revertLine(state, event),
       );
     case 'snapshot-saved':
       return changeHistory(state, event.snapshot.member, ({ snapshotsAt }) => ({
@@ -508,7 +518,7 @@ const factsAfter = (state: RunModel, event: UpgradeEvent): RunModel => {
     case 'log-line':
       return logLineAfter(state, event);
     case 'note':
-      return log(state, event.text);
+      return log(event.is_paused === undefined ? state : { ...state, now: event.text }, event.text);
     case 'run-finished':
       return { ...withReported(state, event.report), outcome: event.outcome, now: event.message };
     default:

@@ -15,9 +15,21 @@ export type ImpactProbe =
       readonly token?: string | undefined;
     };
 /** `unknown` causes a pause like `yes`: a missing observation is not a pass. */
-export type ImpactStatus = { readonly state: 'yes' | 'no' | 'unknown'; readonly reason: string };
+export type ImpactStatus = {
+  readonly state: 'yes' | 'no' | 'unknown';
+  readonly reason: string;
+  /** The probe itself is wrong: it cannot give another result later. */
+  readonly isUnusable?: true;
+};
 const probeMs = 30_000;
 const mostShown = 3;
+/** POSIX, 2.8.2: the shell cannot execute the command, or does not find it. */
+const notExecuted = [126, 127];
+const unknownImpact = (reason: string, isUnusable = false): ImpactStatus => ({
+  state: 'unknown',
+  reason,
+  ...(isUnusable ? { isUnusable } : {}),
+});
 const lastLine = (text: string): string => cutText(text.trim().split('\n').at(-1) ?? '', 200);
 /**
  * Uses exit codes like `while COMMAND` in a shell: 0 is yes. 1 is no, as in grep and test; every other code
@@ -26,12 +38,12 @@ const lastLine = (text: string): string => cutText(text.trim().split('\n').at(-1
 const byCommand = async (host: Host, command: string): Promise<ImpactStatus> => {
   const done = await host.processes.run(...trustCall(['sh', '-c', command]), { timeoutMs: probeMs });
   const said = lastLine(done.stdout) || lastLine(done.stderr);
-  if (done.timedOut)
-    return { state: 'unknown', reason: `the command did not finish within ${probeMs / 1000} s` };
+  if (done.timedOut) return unknownImpact(`the command did not finish within ${probeMs / 1000} s`);
   const what = `exit code ${done.code ?? done.signal ?? 'none'}${said === '' ? '' : `: ${said}`}`;
   if (done.code === 0) return { state: 'yes', reason: said === '' ? 'the command reports it' : said };
   if (done.code === 1) return { state: 'no', reason: what };
-  return { state: 'unknown', reason: `the command failed with ${done.startError ?? what}` };
+  const isUnusable = done.startError !== undefined || notExecuted.includes(done.code ?? 0);
+  return unknownImpact(`the command failed with ${done.startError ?? what}`, isUnusable);
 };
 type Sample = { readonly metric?: Readonly<Record<string, string>> };
 const labels = ({ metric = {} }: Sample): string =>
@@ -47,7 +59,6 @@ type Answer = {
   readonly error?: string;
   readonly data?: { readonly resultType?: string; readonly result?: unknown };
 };
-const unknownImpact = (reason: string): ImpactStatus => ({ state: 'unknown', reason });
 const ofVector = (samples: readonly Sample[]): ImpactStatus => {
   if (samples.length === 0) return { state: 'no', reason: 'no sample' };
   const count = samples.length === 1 ? 'a sample' : `${samples.length} samples`;
@@ -56,27 +67,28 @@ const ofVector = (samples: readonly Sample[]): ImpactStatus => {
 };
 const ofScalar = (value: string): ImpactStatus =>
   Number(value) === 0 ? { state: 'no', reason: '0' } : { state: 'yes', reason: value };
+/** A server that is busy or starting may give another response later. */
+const isFinal = (status: number): boolean => status < 500 && status !== 408 && status !== 429;
 /**
  * Uses the rule of alerting: a vector with any sample is yes, regardless of its value; a scalar is yes unless
  * its value is zero. Pure.
  */
 export const impactOf = (status: number, text: string): ImpactStatus => {
+  const toUnknown = (reason: string): ImpactStatus => unknownImpact(reason, isFinal(status));
   let body: Answer;
   try {
     body = JSON.parse(text) as Answer;
   } catch {
-    return unknownImpact(
-      `the response (${status}) is not JSON: check that this is the base URL of Prometheus`,
-    );
+    return toUnknown(`the response (${status}) is not JSON: check that this is the base URL of Prometheus`);
   }
-  if (misfit(body, {}) !== undefined) return unknownImpact(`the response (${status}) is not an object`);
+  if (misfit(body, {}) !== undefined) return toUnknown(`the response (${status}) is not an object`);
   if (body.status !== 'success')
-    return unknownImpact(`the query failed (${status}): ${cutText(String(body.error ?? 'no reason'), 200)}`);
+    return toUnknown(`the query failed (${status}): ${cutText(String(body.error ?? 'no reason'), 200)}`);
   const { resultType, result } = body.data ?? {};
   if (resultType === 'vector' && misfit(result, [{ 'metric?': 'record' }]) === undefined)
     return ofVector(result as readonly Sample[]);
   if (resultType === 'scalar' && Array.isArray(result)) return ofScalar(String(result[1]));
-  return unknownImpact(`the query returns a ${resultType ?? 'result of no type'}, not a vector or scalar`);
+  return toUnknown(`the query returns a ${resultType ?? 'result of no type'}, not a vector or scalar`);
 };
 const byQuery = async (
   host: Host,
@@ -99,11 +111,28 @@ const byQuery = async (
     return impactOf(reply.status, await reply.text());
   } catch (error) {
     const why = messageOf(error);
-    return { state: 'unknown', reason: `${new URL(url).host} does not respond: ${why}` };
+    return unknownImpact(`${new URL(url).host} does not respond: ${why}`);
   }
 };
 export const askImpact = (host: Host, probe: ImpactProbe): Promise<ImpactStatus> =>
   probe.kind === 'command' ? byCommand(host, probe.command) : byQuery(host, probe);
+
+const flagOf = { command: '--pause-while-command', query: '--pause-while-query' } as const;
+/**
+ * Refuses a probe that cannot work, such as a program that does not exist, before any change: the run would
+ * pause before its first member until --pause-at-most has passed.
+ */
+export const refuseUnusableProbes = async (host: Host, probes: readonly ImpactProbe[]): Promise<void> => {
+  const seen = await Promise.all(
+    probes.map(async (probe) => ({ probe, impact: await askImpact(host, probe) })),
+  );
+  const problems = seen.flatMap(({ probe: { kind }, impact }) =>
+    impact.isUnusable === true
+      ? [problem(flagOf[kind], 'format', `cannot determine whether users are affected: ${impact.reason}`)]
+      : [],
+  );
+  if (problems.length > 0) throw invalidArguments(problems);
+};
 
 /** `04:00`, `04:00 Europe/Berlin`, `04:00Z`, `04:00+02:00`, or an RFC 3339 time. */
 const clockPattern = /^([01]?\d|2[0-3]):([0-5]\d)\s*(Z|[+-]\d\d:\d\d|[A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)*)?$/;

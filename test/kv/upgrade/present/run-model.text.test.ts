@@ -127,6 +127,15 @@ describe('effects of events on the live table', () => {
     expect(of(state, 'n3')).toMatchObject({ version: '?', isDown: false });
     expect(look({ leader: 'n2' }).members.map(({ isLeader }) => isLeader)).toEqual([false, true, false]);
   });
+  it('a paused run shows the reason of the pause as its current action', () => {
+    const note = (text: string, is_paused?: boolean) => ({ event: 'note', level: 'warn', text, is_paused });
+    const paused = stateOf(note('paused before n2: unknown', true), note('a log line'));
+    expect([paused.now, paused.said]).toEqual([
+      'paused before n2: unknown',
+      ['paused before n2: unknown', 'a log line'],
+    ]);
+    expect(stateOf(note('paused', true), note('continuing with n2', false)).now).toBe('continuing with n2');
+  });
   it('a wait event shows its duration', () => {
     const waiting = { event: 'waiting', ...step('settle', 'n2'), reason: 'the rule' };
     expect(stateOf({ ...waiting, remaining_ms: 1001 }).now).toBe('settle of n2: 1.0 s left (the rule)');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
-import { askImpact, impactOf } from '../../../../src/kv/upgrade/window/window.ts';
+import { askImpact, impactOf, refuseUnusableProbes } from '../../../../src/kv/upgrade/window/window.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { covers } from '../../../support/covers.ts';
@@ -30,7 +30,7 @@ describe('a command that checks for user impact', () => {
     [{ code: null, startError: 'ENOENT' }, 'unknown', naming('command', 'ENOENT', 'failed')],
     [{ code: 0, timedOut: true }, 'unknown', naming('command', '30')],
   ])('%j', async (done, state, reason) => {
-    expect((await byCommand(done)).impact).toEqual({ state, reason });
+    expect((await byCommand(done)).impact).toMatchObject({ state, reason });
   });
 });
 
@@ -40,6 +40,44 @@ const vector = (...metrics: readonly (object | undefined)[]): string =>
     data: { resultType: 'vector', result: metrics.map((metric) => ({ metric, value: [0, '0'] })) },
   });
 const answered = (data: object | undefined): string => JSON.stringify({ status: 'success', data });
+
+const startWith = (done: Partial<Finished>): Promise<unknown> =>
+  refuseUnusableProbes(fakeHost({ run: () => done }), [{ kind: 'command', command: 'probe' }]);
+describe('a probe at the start of a run', () => {
+  it.each([
+    { code: null, startError: 'ENOENT' },
+    { code: 126, stderr: 'sh: 1: ./probe: Permission denied' },
+    { code: 127, stderr: 'sh: 1: probe: not found' },
+  ])('a command that cannot be executed is rejected: %j', async (done) => {
+    await expect(startWith(done)).rejects.toMatchObject({
+      category: 'usage',
+      detail: { problems: [{ path: '--pause-while-command' }] },
+    });
+  });
+  // A script may fail for a moment, and the run then pauses.
+  it.each([{ code: 0 }, { code: 1 }, { code: 2 }, { code: 0, timedOut: true }])(
+    'a command that was executed is accepted: %j',
+    async (done) => {
+      expect(await startWith(done)).toBeUndefined();
+    },
+  );
+  it.each([
+    [400, '{"status":"error","error":"parse error"}', true],
+    [404, 'not found', true],
+    [200, '<html>', true],
+    [503, 'starting', false],
+    [429, 'slow down', false],
+    [200, '{"status":"success","data":{"resultType":"vector","result":[]}}', false],
+  ])('a query with the response %i %s is rejected: %j', async (status, body, isRejected) => {
+    const host = fakeHost({ reply: () => ({ status, body }) });
+    const started = refuseUnusableProbes(host, [{ kind: 'query', query: 'up', prometheus: 'http://p:9090' }]);
+    if (isRejected)
+      await expect(started).rejects.toMatchObject({
+        detail: { problems: [{ path: '--pause-while-query' }] },
+      });
+    else expect(await started).toBeUndefined();
+  });
+});
 
 describe('the response of a query', () => {
   it.each([
