@@ -22,14 +22,14 @@ import {
   emptyRun,
   getOwn,
   memberState,
-  revertText,
+  revertLine,
   runAfter,
   stepNames,
 } from './run-model.ts';
 import { eventWithHexIds } from '../../engine/journal.ts';
 import { actionName } from '../plan-kind.ts';
 import { timeLeftText } from './plan-text.ts';
-import { canaryText, errorWithMembers } from './text.ts';
+import { canaryText, errorWithMembers, outcomeText } from './text.ts';
 
 export type LiveView = {
   readonly columns: number;
@@ -133,6 +133,11 @@ const outcomeMark = ({ outcome, isRollback }: RunModel, frame: number): readonly
   if (outcome === 'held') return ['!', 'yellow'];
   return mark(outcome === 'done' || (outcome === 'rolled-back' && isRollback) ? 'done' : 'failed', frame);
 };
+/** The error below the table has the reason of a run that failed. */
+const statusText = ({ now, outcome, isRollback }: RunModel): string =>
+  outcome === undefined || outcome === 'done' || outcome === 'held' || isRollback
+    ? now
+    : outcomeText[outcome];
 /** What the run does now, on one line. A closing statement stays on the screen, so it is shown whole. */
 const statusLines = (state: RunModel, look: LiveView): string[] => {
   const [turn, color] = outcomeMark(state, look.frame);
@@ -140,7 +145,7 @@ const statusLines = (state: RunModel, look: LiveView): string[] => {
   const lines =
     state.outcome === undefined
       ? [cutToWidth(state.now, columns)]
-      : wrapMessage(state.now, columns, '').split('\n');
+      : wrapMessage(statusText(state), columns, '').split('\n');
   const time = paint(look, 'dim', durationText(state.elapsedMs));
   return lines.map((line, at) => {
     const start = at === 0 ? paint(look, color, turn) : ' ';
@@ -202,7 +207,7 @@ export const lineOf = (event: UpgradeEvent, run: RunModel = emptyRun): string | 
     case 'waiting':
       return `${start(event.step)} ${event.step.title}: ${durationText(event.remaining_ms)} left`;
     case 'reverting':
-      return revertText(event);
+      return revertLine(run, event);
     case 'reverted':
       return `${event.member} runs its old version again after ${durationText(event.duration_ms)}`;
     case 'note':

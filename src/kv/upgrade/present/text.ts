@@ -20,6 +20,16 @@ import { dirname, join } from 'node:path';
 import { memberState } from './run-model.ts';
 
 const marks = { pass: '✓', unknown: '?', warn: '!', fail: '✗' } as const;
+const narrowIndent = 2;
+/** The lines of a hint. A command stays on one line, so a long one moves to the left of the column. */
+const hintLines = (hint: string, columns: number, indents: readonly number[]): string[] => {
+  const drawn = indents.map((indent) =>
+    wrapMessage(hint, columns - indent - 2, '')
+      .split('\n')
+      .map((line, at) => `${' '.repeat(indent)}${at === 0 ? '→' : ' '} ${line}`),
+  );
+  return drawn.find((lines) => lines.every((line) => line.length <= columns)) ?? (drawn.at(-1) as string[]);
+};
 const findingText = ({ level, guard, message, hint }: Finding, columns: number, show: ShowAdvice): string => {
   const head = `${marks[level]} ${level.padEnd(7)}  `;
   const isWide = columns >= 72;
@@ -28,7 +38,7 @@ const findingText = ({ level, guard, message, hint }: Finding, columns: number, 
   const first = `${head}${isWide ? `${guard.padEnd(20)}  ` : `${guard}\n${indent}`}${wrap(message, room, indent)}`;
   return hint === undefined || level === 'pass'
     ? first
-    : `${first}\n${indent}→ ${wrapMessage(show(hint, true), room - 2, '').replaceAll('\n', `\n${indent}  `)}`;
+    : [first, ...hintLines(show(hint, true), columns, [indent.length, head.length, narrowIndent])].join('\n');
 };
 /**
  * One line for each finding, the worst last, next to the prompt. Consecutive findings share one hint below

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { next } from '../../../../src/core/next.ts';
 import { findingsText, observationText, wayText } from '../../../../src/kv/upgrade/present/text.ts';
 import { planText } from '../../../../src/kv/upgrade/present/plan-text.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
@@ -96,6 +97,19 @@ it('check shows which checks it made', () => {
   );
 });
 
+it('a hint with a command that is too long for the column starts further left', () => {
+  const hint = next(['kv', 'endpoint', 'hashkv', '--cluster', 'orders/cluster.yaml'], 'compares it');
+  const drawHint = (columns: number) =>
+    findingsText([{ guard: 'data-agrees', level: 'unknown', message: 'not compared', hint }], columns)
+      .split('\n')
+      .slice(1);
+  expect(drawHint(120)[0]?.indexOf('→')).toBe(33);
+  expect(drawHint(80)[0]?.indexOf('→')).toBe(11);
+  expect(drawHint(72)).toEqual([
+    '           → opsctl kv endpoint hashkv --cluster orders/cluster.yaml',
+    '             compares it',
+  ]);
+});
 it('findings stand worst last, each with its guard, wide or below each other', () => {
   const finding = (level: 'pass' | 'unknown' | 'warn' | 'fail') => ({
     ...{ guard: 'quota', level, message: 'one two three', hint: 'do this now' },
