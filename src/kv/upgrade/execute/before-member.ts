@@ -175,6 +175,18 @@ const impactText = ({ state, reason }: ImpactStatus): string =>
   state === 'yes'
     ? `users are affected (${reason})`
     : `cannot determine whether users are affected (${reason})`;
+/** The first reason is in the journal. A later change between affected and unknown is only an event. */
+const reportPause = (
+  { journal, emit }: Pick<Run, 'journal' | 'emit'>,
+  member: string,
+  before: ImpactStatus['state'] | undefined,
+  impact: ImpactStatus,
+): void => {
+  if (before === impact.state) return;
+  const reason = impactText(impact);
+  if (before === undefined) journal.write({ kind: 'paused', member, reason });
+  emit({ event: 'note', level: 'warn', text: `paused before ${member}: ${reason}`, is_paused: true });
+};
 /** Waits while users are affected, up to a limit and never past the end of the window. */
 const pausedForUsers = async (run: Run, window: Window, member: string, isLast: boolean): Promise<Before> => {
   const { host, journal } = run;
@@ -195,10 +207,7 @@ const pausedForUsers = async (run: Run, window: Window, member: string, isLast: 
       return 'look-again';
     }
     reason = impactText(impact);
-    if (state !== impact.state) {
-      if (state === undefined) journal.write({ kind: 'paused', member, reason });
-      run.emit({ event: 'note', level: 'warn', text: `paused before ${member}: ${reason}`, is_paused: true });
-    }
+    reportPause(run, member, state, impact);
     state = impact.state;
     if (run.signal.aborted) return 'look-again';
     if (waited >= window.pauseAtMostMs)
