@@ -9,7 +9,7 @@ import { type Binaries, binariesOf, hasBinaries, pair, pause } from '../support/
 import { type SshHost, type SshHosts, startSshHosts } from '../support/ssh-hosts.ts';
 import { realAnsible } from '../real/services.mjs';
 import { makeDirectory } from '../support/directory.ts';
-import { hangTimer } from '../support/hang.ts';
+import { hangTimer, unhurried } from '../support/hang.ts';
 import { testInTurn } from '../support/slice.ts';
 
 const { from, to } = pair;
@@ -90,7 +90,7 @@ const clusterOn = async (host: SshHost, name: string, newBinary: string): Promis
   const file = join(place, `${name}.yaml`);
   writeFileSync(
     file,
-    stringify({ name, to, driver: 'local', timeouts: { stable_before_last_seconds: 0 }, members }),
+    stringify({ name, to, driver: 'local', timeouts: unhurried, members }),
   );
   return file;
 };

@@ -11,7 +11,7 @@ import { stringify } from 'yaml';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { realServers } from '../real/etcd.mjs';
 import { type CertificateFiles, certificateFiles, type CertificateOptions } from './certificates.ts';
-import { hangTimer } from './hang.ts';
+import { hangTimer, unhurried } from './hang.ts';
 import { makeDirectory } from './directory.ts';
 
 export type Binaries = { readonly server: string; readonly ctl: string; readonly version: string };
@@ -278,8 +278,9 @@ const clusterOf = (
         ...secured,
         ...options.settings,
         ...settings,
-        // A wait of ten seconds before the last member of every run would take most of the time of the suite.
-        timeouts: { stable_before_last_seconds: 0, ...(settings.timeouts as object | undefined) },
+        // A wait of ten seconds before the last member of every run would take most of the time of the suite. A test about a
+        // member that does not become healthy sets its own time limit.
+        timeouts: { ...unhurried, ...(settings.timeouts as object | undefined) },
         members: rows,
       }),
     );

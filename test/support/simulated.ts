@@ -1,6 +1,6 @@
 /** Simulated clusters for stories. The program itself starts them, with a constant writer whose history is checked. */
 import { consent } from './consent.ts';
-import { hangMs } from './hang.ts';
+import { hangMs, unhurried } from './hang.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended, Program } from './built-program.ts';
@@ -47,12 +47,10 @@ export const simulated = async (program: Program, ...flags: string[]): Promise<S
   const started = await program.json(['mock', 'kv', 'start', '--dir', dir, ...flags]);
   const urls: string[] = started.endpoints;
   const text = readFileSync(started.cluster_file, 'utf8');
-  // A wait of ten seconds before the last member of every run would take most of the time of the suite.
+  // A wait of ten seconds before the last member of every run would take most of the time of the suite. A test about a member
+  // that does not become healthy sets its own time limit.
   const timeouts = (more: Record<string, number>): void =>
-    writeFileSync(
-      started.cluster_file,
-      `timeouts: ${JSON.stringify({ stable_before_last_seconds: 0, ...more })}\n${text}`,
-    );
+    writeFileSync(started.cluster_file, `timeouts: ${JSON.stringify({ ...unhurried, ...more })}\n${text}`);
   timeouts({});
   const field =
     (name: string) =>
