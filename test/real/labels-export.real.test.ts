@@ -6,6 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 import { peakMemory } from '../support/peak-memory.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { slice } from '../support/slice.ts';
 
 let server: LabelServer;
 let directory: string;
@@ -95,11 +96,16 @@ test('list never stops short of an empty token', async () => {
   expect(ran.peakMb).toBeLessThan(150);
 });
 
-/** Each size has its own server, because all labels of a server are exported. */
-test.each([
-  [1000, 10],
-  [200, 100],
-])(
+/** Each size has its own server, because all labels of a server are exported. A run covers one size, and the soak both. */
+test.each(
+  slice(
+    [
+      [1000, 10],
+      [200, 100],
+    ],
+    1,
+  ),
+)(
   '%d labels of %d choices: printed, exported, and exported again with a lock file, each in less than 100 MB',
   async (labels, choices) => {
     const whole = server;
