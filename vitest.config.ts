@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { hangMs } from './test/support/hang.ts';
+import { filesLeftOut } from './test/support/sampled-files.mjs';
 import { seedOfRun } from './test/support/seed.mjs';
 
 /** An object of its own for each project: vitest takes the definitions out of the one it is given. */
@@ -13,6 +14,8 @@ const services = ['test/**/*.services.test.ts'];
 /** Nothing of a difference is cut: the log of a run on another machine is all there is to read. */
 const chaiConfig = { truncateThreshold: 0 };
 const never = ['**/node_modules/**'];
+/** `npm test` leaves out the files of real parts whose turn it is not. Vitest alone runs each file that it is asked for. */
+const leftOut = process.env.OPSCTL_TEST_SAMPLED === '1' ? filesLeftOut(seedOfRun()) : [];
 /** The program keeps its compiled code for the next start. A home that lives for one test has no next, so all of them share one place. */
 const env = {
   NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/code', import.meta.url)),
@@ -102,7 +105,7 @@ export default defineConfig({
           sequence: { groupOrder: together ? 0 : 1 },
           include: real,
           setupFiles: [cpuTime, seeded, stepEquality, directories],
-          exclude: never,
+          exclude: [...never, ...leftOut],
           chaiConfig,
           env,
           testTimeout: 600_000,

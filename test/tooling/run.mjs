@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { filesLeftOut } from '../support/sampled-files.mjs';
 import { seedOfRun } from '../support/seed.mjs';
 import { failing, missingTable, partsEnvironment, provideParts } from '../real/parts.mjs';
 import { missingMarks, namedTests, readMarks } from './covered.mjs';
@@ -173,12 +174,17 @@ if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
 else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test/cluster'], env);
 else if (built && kind !== 'nodes' && kind !== 'package') {
   step('unused code', bin('knip'), ['--no-progress']);
-  if (kind === 'test')
+  if (kind === 'test') {
+    process.stdout.write(
+      `\nleft out with this seed, and part of npm run test:soak: ${filesLeftOut(seed).join(', ')}\n`,
+    );
     vitest('tests, with real parts: processes, browser, clusters, peers', [], {
       ...env,
       OPSCTL_TEST_TOGETHER,
+      OPSCTL_TEST_SAMPLED: '1',
     });
-  else vitest('tests', withServices, env);
+  }
+  if (kind !== 'test') vitest('tests', withServices, env);
   // Mutants run in the soak and with `npm run test:mutants`, because `npm test` tests the product instead of the tests.
   if (kind === 'soak')
     step('mutants', process.execPath, ['test/tooling/mutate.mjs', '--seed', seed, '--least', '0.9']);
