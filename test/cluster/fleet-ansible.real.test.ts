@@ -88,10 +88,7 @@ const clusterOn = async (host: SshHost, name: string, newBinary: string): Promis
     };
   });
   const file = join(place, `${name}.yaml`);
-  writeFileSync(
-    file,
-    stringify({ name, to, driver: 'local', timeouts: unhurried, members }),
-  );
+  writeFileSync(file, stringify({ name, to, driver: 'local', timeouts: unhurried, members }));
   return file;
 };
 
