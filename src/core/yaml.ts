@@ -1,7 +1,8 @@
 import { limits } from './limits.ts';
-import { cutText, messageOf, type Problem, problem } from './problem.ts';
+import { messageOf, type Problem, problem } from './problem.ts';
 import { escapedNulRemedy, LONE_SURROGATE, nulFound } from './text.ts';
 import { endOfQuotes } from './json-scan.ts';
+import { goScalar } from './yaml-scalars.ts';
 
 /**
  * Reads the YAML that this program writes (`yaml-text.ts`, `lock-file.ts`): block style, plain or JSON
@@ -19,7 +20,7 @@ const words: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['false', false],
   ['null', null],
 ]);
-const number = /^(0|-?[1-9]\d{0,14})$/;
+export const number = /^(0|-?[1-9]\d{0,14})$/;
 /** A key that every reader accepts as text without quotes. */
 export const isPlainKey = (key: string): boolean =>
   /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reserved.test(key);
@@ -93,7 +94,7 @@ const memberOf = (line: string): { readonly key: string; readonly rest: string |
   return key === '__proto__' ? unusualText() : { key, rest: after[1] };
 };
 /** A map at `indent`. Its first line may follow a dash. */
-const map = (input: Lines, indent: number, first: string, depth: number): Record<string, unknown> => {
+export const map = (input: Lines, indent: number, first: string, depth: number): Record<string, unknown> => {
   const found: Record<string, unknown> = {};
   let line: string | undefined = first;
   while (line !== undefined) {
@@ -451,80 +452,6 @@ export const documentFrom = <E extends YamlFault, D extends Parsed<E>>(
   { parse, ...rest }: Omit<Parser<E, D>, 'parse'> & { readonly parse: (text: string) => D },
 ): D => documentsFrom(text, { ...rest, parse: (given) => [parse(given)] })[0] as D;
 
-const switches: ReadonlyMap<string, boolean> = new Map([
-  ...['y', 'Y', 'yes', 'Yes', 'YES', 'on', 'On', 'ON'].map((word) => [word, true] as const),
-  ...['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
-]);
-const octal = /^([-+]?)0[oO]?([0-7]+)$/;
-const whole = /^([-+]?)((?:0[xX][\da-fA-F]+)|(?:0[bB][01]+)|\d+)$/;
-const fraction = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/;
-/**
- * Returns an integer as a number that is never above its exact value. Rounded to the nearest number, 2^64 could not be told from
- * 2^64 - 1, which is the limit of a setting.
- */
-const floorInteger = (digits: string, isNegative: boolean): number => {
-  const near = isNegative ? -Number(digits) : Number(digits);
-  // No setting has more than 64 binary digits.
-  if (Number.isSafeInteger(near) || digits.length > 80) return near;
-  const exact = isNegative ? -BigInt(digits) : BigInt(digits);
-  if (BigInt(near) <= exact) return near;
-  // The next number below: adjacent numbers differ by 2^-53 of their value.
-  return near > 0 ? near * (1 - 2 ** -53) : near * (1 + 2 ** -52);
-};
-/**
- * Returns the value of a plain scalar in YAML 1.1 as programs in Go read it, if it differs from YAML 1.2
- * (measured with servers of 3.3, 3.4 and 3.5). Pure.
- */
-export const goScalar = (source: string, value: unknown): unknown => {
-  const isOn = switches.get(source);
-  if (isOn !== undefined) return isOn;
-  const digits = source.replaceAll('_', '');
-  if (!/^[-+.\d]/.test(source) || digits === '') return value;
-  // After a leading point, an underscore is part of a number only between two digits.
-  if (source.startsWith('.') && /(?<!\d)_|_(?!\d)/.test(source)) return value;
-  const [, minus, eight] = octal.exec(digits) ?? [];
-  if (eight !== undefined) return parseInt(`${minus}${eight}`, 8);
-  const [, sign, number] = whole.exec(digits) ?? [];
-  if (number !== undefined) return floorInteger(number, sign === '-');
-  return fraction.test(digits) ? Number(digits) : value;
-};
-/** An explicit tag of a value, as the `yaml` package accepts it. */
-export type ScalarTag = {
-  readonly tag: string;
-  readonly resolve: (text: string, onError: (message: string) => void) => unknown;
-};
-const truths: ReadonlyMap<string, boolean> = new Map([
-  ...switches,
-  ...['true', 'True', 'TRUE'].map((word) => [word, true] as const),
-  ...['false', 'False', 'FALSE'].map((word) => [word, false] as const),
-]);
-const goInteger = (text: string): unknown => {
-  const digits = text.replaceAll('_', '');
-  // Programs in Go read 08 as a fraction.
-  const isInteger = octal.test(digits) || (whole.test(digits) && !/^[-+]?0\d/.test(digits));
-  return isInteger ? goScalar(text, undefined) : undefined;
-};
-/** What a text with an explicit tag is in programs in Go. Undefined: they reject it. */
-const goTagged: Readonly<Record<string, (text: string) => unknown>> = {
-  bool: (text) => truths.get(text),
-  int: goInteger,
-  float: (text) => (truths.has(text) ? undefined : goScalar(text, undefined)),
-  binary: (text) => (/^[\w+/=\s]*$/.test(text) ? Buffer.from(text, 'base64').toString() : undefined),
-  timestamp: (text) => (/^\d{4}-\d\d?-\d\d?/.test(text) ? text : undefined),
-};
-/**
- * Tags whose values in YAML 1.1 differ from YAML 1.2, as programs in Go read them (measured with servers of
- * 3.3, 3.4 and 3.5): `!!bool yes` and `!!bool "yes"` are true, and a date is a text.
- */
-export const goTags: ScalarTag[] = Object.entries(goTagged).map(([name, read]) => ({
-  tag: `tag:yaml.org,2002:${name}`,
-  resolve: (text, onError) => {
-    const value = read(text);
-    if (value === undefined)
-      onError(`${JSON.stringify(cutText(text, 60))} is not a value of the type !!${name}`);
-    return value;
-  },
-}));
 type PlainScalar = {
   value: unknown;
   readonly type?: string;

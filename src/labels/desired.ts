@@ -2,7 +2,7 @@ import { dirname, relative } from 'node:path';
 import type { EngineContext } from '../api/context.ts';
 import { characters } from '../core/check.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
-import { noShownTexts, shownBelow } from '../core/yaml-shown.ts';
+import { noShownTexts, shownBelow } from '../core/yaml-scalars.ts';
 import type { LimitsJson, LockJson, UserCapabilitiesJson } from './api-types.ts';
 import type { EditTarget, ChoiceDef, FieldDef, LabelDef, LiveLabel } from './definition.ts';
 import { isIdle, type Plan, type Transition } from './plan.ts';

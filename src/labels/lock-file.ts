@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import type { EngineContext, Runtime } from '../api/context.ts';
 import { decodeUtf8 } from '../core/text.ts';
-import { shownTexts } from '../core/yaml-shown.ts';
+import { shownTexts } from '../core/yaml-scalars.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { misfit, type Shape } from '../core/shape.ts';

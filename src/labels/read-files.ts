@@ -12,7 +12,7 @@ import {
   refuseForeignText,
   refuseInnerMark,
 } from '../core/text.ts';
-import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-shown.ts';
+import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-scalars.ts';
 import {
   faultPhrase,
   fieldProblem,

@@ -1,5 +1,5 @@
 import { nearest } from '../core/text.ts';
-import { type ShownTexts, misreadText } from '../core/yaml-shown.ts';
+import { type ShownTexts, misreadText } from '../core/yaml-scalars.ts';
 import { type Problem, problem } from '../core/problem.ts';
 import { type Members, type Policy, policyMembers } from './definition.ts';
 

@@ -3,7 +3,7 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import type { EngineContext, Runtime } from '../api/context.ts';
 import { type Problem, problem, usageError } from '../core/problem.ts';
 import { nearest } from '../core/text.ts';
-import { misreadText } from '../core/yaml-shown.ts';
+import { misreadText } from '../core/yaml-scalars.ts';
 import { absolute, type Document, readSingleDocument, placeProblems, textOf } from './read-files.ts';
 import { isPlain, type Plain } from './read-values.ts';
 

@@ -5,7 +5,8 @@ import {
   parseAllDocuments as parseAll,
   parseDocument as parseOne,
 } from 'yaml';
-import { documentFrom, documentsFrom, type ScalarTag, yamlOptions, yamlValue } from '../core/yaml.ts';
+import { documentFrom, documentsFrom, yamlOptions, yamlValue } from '../core/yaml.ts';
+import type { ScalarTag } from '../core/yaml-scalars.ts';
 
 // The only file that loads the package. It is CommonJS: these static names stay when a bundler splits a lazy import of this file.
 export {

@@ -7,7 +7,7 @@ import { parseDuration } from '../../core/format.ts';
 import { headerProblem } from '../../core/operation.ts';
 import { invalidArguments, problem, usageError } from '../../core/problem.ts';
 import { isRecord } from '../../core/shape.ts';
-import { inWordsOfFile } from '../../core/yaml-shown.ts';
+import { inWordsOfFile } from '../../core/yaml-scalars.ts';
 import { nothing, recordResult, rowsResult } from '../../core/result.ts';
 import { faultInput, faultProfile } from '../../mock-server/faults.ts';
 

@@ -4,7 +4,7 @@ import { textFile } from '../../api/input.ts';
 import { formats, momentOf } from '../../core/format.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
 import { nearest } from '../../core/text.ts';
-import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-shown.ts';
+import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-scalars.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../../api-specs/tracker/info.ts';
 import { readWorkflows } from '../stories.ts';

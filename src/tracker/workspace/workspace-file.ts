@@ -10,7 +10,7 @@ import type { CheckFinding } from '../../core/result.ts';
 import { misfit } from '../../core/shape.ts';
 import { shellWord } from '../../core/shell.ts';
 import { nearest, refuseForeignText } from '../../core/text.ts';
-import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-shown.ts';
+import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-scalars.ts';
 import { fieldProblem, findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';

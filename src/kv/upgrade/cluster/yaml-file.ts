@@ -1,6 +1,6 @@
 import type * as Yaml from '../../../platform/yaml.ts';
 import { faultPhrase, findPair, tooLargeYaml, yamlValue } from '../../../core/yaml.ts';
-import { inWordsOfFile, shownTexts } from '../../../core/yaml-shown.ts';
+import { inWordsOfFile, shownTexts } from '../../../core/yaml-scalars.ts';
 import { AppError, type Problem, problemText, problem } from '../../../core/problem.ts';
 import { next } from '../../../core/next.ts';
 import { resolve } from 'node:path';

@@ -8,7 +8,8 @@ import {
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
-import { goTags, hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
+import { hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
+import { goTags } from '../../../core/yaml-scalars.ts';
 import type { Host } from '../../../platform/host.ts';
 import { argvOf } from '../../../core/shell.ts';
 import type {

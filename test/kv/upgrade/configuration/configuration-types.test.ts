@@ -5,7 +5,7 @@ import {
   lintFlags,
   parseConfig,
 } from '../../../../src/kv/upgrade/configuration/configuration.ts';
-import { goScalar } from '../../../../src/core/yaml.ts';
+import { goScalar } from '../../../../src/core/yaml-scalars.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
 import { errorWith, naming } from '../../../support/facts.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
 import { checkFields } from '../../src/core/check.ts';
 import { list, str } from '../../src/core/field.ts';
-import { emptyKeys, inWordsOfFile, shownBelow, shownTexts } from '../../src/core/yaml-shown.ts';
+import { emptyKeys, inWordsOfFile, shownBelow, shownTexts } from '../../src/core/yaml-scalars.ts';
 import { naming } from '../support/facts.ts';
 
 const shown = (text: string) => Object.fromEntries(shownTexts(parseDocument(text, { merge: true }).contents));

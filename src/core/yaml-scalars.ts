@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { type Problem, problem } from './problem.ts';
+import { type Problem, problem, cutText } from './problem.ts';
 
 /** Source texts by path (`fields[2].name`) of the scalars whose YAML value does not read like the file: 007, 1e3, 1.10, True. */
 export type ShownTexts = ReadonlyMap<string, string>;
@@ -92,3 +92,77 @@ export const inWordsOfFile = (problems: readonly Problem[], shown: ShownTexts): 
     const isText = one.rule === 'type' && one.message.startsWith('must be text');
     return source === undefined || !isText ? one : { ...one, ...misreadText(one.path, source) };
   });
+const switches: ReadonlyMap<string, boolean> = new Map([
+  ...['y', 'Y', 'yes', 'Yes', 'YES', 'on', 'On', 'ON'].map((word) => [word, true] as const),
+  ...['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
+]);
+const octal = /^([-+]?)0[oO]?([0-7]+)$/;
+export const whole = /^([-+]?)((?:0[xX][\da-fA-F]+)|(?:0[bB][01]+)|\d+)$/;
+const fraction = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/;
+/**
+ * Returns an integer as a number that is never above its exact value. Rounded to the nearest number, 2^64 could not be told from
+ * 2^64 - 1, which is the limit of a setting.
+ */
+const floorInteger = (digits: string, isNegative: boolean): number => {
+  const near = isNegative ? -Number(digits) : Number(digits);
+  // No setting has more than 64 binary digits.
+  if (Number.isSafeInteger(near) || digits.length > 80) return near;
+  const exact = isNegative ? -BigInt(digits) : BigInt(digits);
+  if (BigInt(near) <= exact) return near;
+  // The next number below: adjacent numbers differ by 2^-53 of their value.
+  return near > 0 ? near * (1 - 2 ** -53) : near * (1 + 2 ** -52);
+};
+/**
+ * Returns the value of a plain scalar in YAML 1.1 as programs in Go read it, if it differs from YAML 1.2
+ * (measured with servers of 3.3, 3.4 and 3.5). Pure.
+ */
+export const goScalar = (source: string, value: unknown): unknown => {
+  const isOn = switches.get(source);
+  if (isOn !== undefined) return isOn;
+  const digits = source.replaceAll('_', '');
+  if (!/^[-+.\d]/.test(source) || digits === '') return value;
+  // After a leading point, an underscore is part of a number only between two digits.
+  if (source.startsWith('.') && /(?<!\d)_|_(?!\d)/.test(source)) return value;
+  const [, minus, eight] = octal.exec(digits) ?? [];
+  if (eight !== undefined) return parseInt(`${minus}${eight}`, 8);
+  const [, sign, number] = whole.exec(digits) ?? [];
+  if (number !== undefined) return floorInteger(number, sign === '-');
+  return fraction.test(digits) ? Number(digits) : value;
+};
+/** An explicit tag of a value, as the `yaml` package accepts it. */
+export type ScalarTag = {
+  readonly tag: string;
+  readonly resolve: (text: string, onError: (message: string) => void) => unknown;
+};
+const truths: ReadonlyMap<string, boolean> = new Map([
+  ...switches,
+  ...['true', 'True', 'TRUE'].map((word) => [word, true] as const),
+  ...['false', 'False', 'FALSE'].map((word) => [word, false] as const),
+]);
+const goInteger = (text: string): unknown => {
+  const digits = text.replaceAll('_', '');
+  // Programs in Go read 08 as a fraction.
+  const isInteger = octal.test(digits) || (whole.test(digits) && !/^[-+]?0\d/.test(digits));
+  return isInteger ? goScalar(text, undefined) : undefined;
+};
+/** What a text with an explicit tag is in programs in Go. Undefined: they reject it. */
+const goTagged: Readonly<Record<string, (text: string) => unknown>> = {
+  bool: (text) => truths.get(text),
+  int: goInteger,
+  float: (text) => (truths.has(text) ? undefined : goScalar(text, undefined)),
+  binary: (text) => (/^[\w+/=\s]*$/.test(text) ? Buffer.from(text, 'base64').toString() : undefined),
+  timestamp: (text) => (/^\d{4}-\d\d?-\d\d?/.test(text) ? text : undefined),
+};
+/**
+ * Tags whose values in YAML 1.1 differ from YAML 1.2, as programs in Go read them (measured with servers of
+ * 3.3, 3.4 and 3.5): `!!bool yes` and `!!bool "yes"` are true, and a date is a text.
+ */
+export const goTags: ScalarTag[] = Object.entries(goTagged).map(([name, read]) => ({
+  tag: `tag:yaml.org,2002:${name}`,
+  resolve: (text, onError) => {
+    const value = read(text);
+    if (value === undefined)
+      onError(`${JSON.stringify(cutText(text, 60))} is not a value of the type !!${name}`);
+    return value;
+  },
+}));
