@@ -14,10 +14,10 @@ import {
   readGuarded,
   writeGuarded,
 } from './credential-store/guarded-file.ts';
-import type { Endpoints } from './endpoints.ts';
+import { readIssuer } from './protocol/discovery.ts';
+import type { Endpoints } from './protocol/token-client.ts';
 import { attemptFor, refusedByUser, showAddress } from './flow.ts';
 import { verdictOfPaste } from './methods/paste.ts';
-import { readIssuer } from './protocol/discovery.ts';
 import { mockKey } from './settings.ts';
 
 /** A login that was started in one command and is finished in another. It holds the verifier: mode 0600, and it expires. */

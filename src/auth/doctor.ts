@@ -5,7 +5,7 @@ import type { Level } from '../core/result.ts';
 import { type Host, type HttpReply, NetworkError } from '../platform/host.ts';
 import { type AuthContext, safeText } from './auth-context.ts';
 import { openCredentialStore } from './credential-store/store.ts';
-import { isLoopback } from './endpoints.ts';
+import { isLoopback } from './protocol/token-client.ts';
 import { browserChoice, browserEnvironment, forwardLine } from './methods/browser-environment.ts';
 import { errorInLocation, open, type Probe, requestTo } from './probe.ts';
 import type { LoginServer } from './settings.ts';

@@ -8,15 +8,15 @@ import { type Account, findAccount, swapEnded, swapRemoved } from './credential-
 import { acquire, makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import type { HttpRequest } from '../platform/host.ts';
-import { isRevokeGuessed } from './endpoints.ts';
 import { discover, type KeyMemory, keyPauseMs, safeUrl } from './protocol/discovery.ts';
-import { rejectedBody } from './protocol/read-response.ts';
 import {
+  isRevokeGuessed,
   type HttpResponse,
   type TokenClient,
   type Tolerance,
   toleranceLine,
 } from './protocol/token-client.ts';
+import { rejectedBody } from './protocol/read-response.ts';
 import { withEndpoints, tokenClientOf } from './server-profiles.ts';
 import {
   type Checks,

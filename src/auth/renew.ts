@@ -16,8 +16,8 @@ import {
 } from './credential-store/account.ts';
 import { type CredentialStore, openCredentialStore } from './credential-store/store.ts';
 import { isMachineMethod, machineOptions, machineToken } from './machine/machine-token.ts';
-import type { Endpoints } from './endpoints.ts';
 import { discover, readIssuer } from './protocol/discovery.ts';
+import type { Endpoints } from './protocol/token-client.ts';
 import { sendWithRetry } from './protocol/send.ts';
 import { refreshRequest, type TokenResponse } from './protocol/token-response.ts';
 import { makeSignedOutError, withEndpoints, tokenClientOf } from './server-profiles.ts';

@@ -4,11 +4,18 @@ import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { type ClientAuthentication, clientAuthentications } from '../core/shape.ts';
 import { type AuthContext, safeText } from './auth-context.ts';
-import { endpointProblems, type Endpoints, endpointsFrom, isLoopback, serverKey } from './endpoints.ts';
 import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/discovery.ts';
+import {
+  endpointProblems,
+  type Endpoints,
+  endpointsFrom,
+  isLoopback,
+  serverKey,
+  type ClientKey,
+  isClientAuthentication,
+} from './protocol/token-client.ts';
 import { dpopAlgorithm, makeDpopKey } from './sign-jwt.ts';
 import { warnOfReadableKey } from './read-secret.ts';
-import { type ClientKey, isClientAuthentication } from './protocol/token-client.ts';
 
 export type ServerOptions = {
   readonly issuer?: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointProblems, endpointsFrom, serverKey } from '../../src/auth/endpoints.ts';
+import { endpointProblems, endpointsFrom, serverKey } from '../../src/auth/protocol/token-client.ts';
 import { covers } from '../support/covers.ts';
 import { naming } from '../support/facts.ts';
 

@@ -3,7 +3,7 @@ import { claimsOf } from '../../core/json.ts';
 import type { ClientAuthentication } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import { elapsedMs, type Instant, missing, isIdentity } from '../auth-context.ts';
-import type { Endpoints } from '../endpoints.ts';
+import type { Endpoints } from '../protocol/token-client.ts';
 import type { Person, TokenResponse, TokenType } from '../protocol/token-response.ts';
 import { durationText } from '../../core/format.ts';
 

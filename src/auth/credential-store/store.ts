@@ -5,7 +5,7 @@ import { childPath, pathPart } from '../../core/file-name.ts';
 import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import type { AuthContext } from '../auth-context.ts';
-import { isLoopback, serverKey } from '../endpoints.ts';
+import { isLoopback, serverKey } from '../protocol/token-client.ts';
 import { configuredServer, mockKey } from '../settings.ts';
 import {
   type Account,

@@ -7,11 +7,11 @@ import { type Incoming, type Listener, NetworkError, type Outgoing } from '../..
 import { type AuthContext, safeText } from '../auth-context.ts';
 import { type Account, endedAccount, type StoredCredentials } from '../credential-store/account.ts';
 import { openCredentialStore } from '../credential-store/store.ts';
-import { isLoopback } from '../endpoints.ts';
+import { discover, keyPauseMs, requestKeySet } from '../protocol/discovery.ts';
+import { isLoopback } from '../protocol/token-client.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
 import { AppError } from '../../core/problem.ts';
 import { keyMemory } from '../issued-tokens.ts';
-import { discover, keyPauseMs, requestKeySet } from '../protocol/discovery.ts';
 import type { LoginServer } from '../settings.ts';
 
 /** What one event did to one account. */

@@ -4,10 +4,9 @@ import { AppError, firstReason } from '../../core/problem.ts';
 import { type ClientAuthentication, isRecord } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
-import { type Endpoints, isLoopback } from '../endpoints.ts';
 import { readJson, readResponse, withDeadline } from './read-response.ts';
 import { networkFailure } from './send.ts';
-import type { HttpResponse } from './token-client.ts';
+import { type HttpResponse, type Endpoints, isLoopback } from './token-client.ts';
 
 /** The metadata that a server publishes below its issuer URL. */
 export type IssuerMetadata = {

@@ -9,9 +9,17 @@ import {
 import { cutText, AppError, firstReason } from '../../core/problem.ts';
 import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import type { CheckedCallback } from '../callback.ts';
-import { type Endpoints, isLoopback } from '../endpoints.ts';
-import { safeText, scopesFrom } from '../auth-context.ts';
 import { isUnclear, type KeyMemory, requestKeySet } from './discovery.ts';
+import {
+  type Endpoints,
+  isLoopback,
+  clientRequest,
+  formRequest,
+  type HttpResponse,
+  type TokenClient,
+  type Tolerance,
+} from './token-client.ts';
+import { safeText, scopesFrom } from '../auth-context.ts';
 import { errorRows } from './hints.ts';
 import {
   bodyOf,
@@ -22,13 +30,6 @@ import {
   rejectedBody,
 } from './read-response.ts';
 import { outage, providerFailure, serviceFailure, makeUnexpectedResponseError } from './send.ts';
-import {
-  clientRequest,
-  formRequest,
-  type HttpResponse,
-  type TokenClient,
-  type Tolerance,
-} from './token-client.ts';
 
 export type Identity = {
   readonly sub: string;
