@@ -99,9 +99,11 @@ const readStarts = async (
 const migrateFile = async (context: Context, values: MigrateValues, to: Minor): Promise<MigratedFile> => {
   const { path, text: before, source, readAgain } = await readStarts(context, values.file, values.format);
   const when = values['keep-old-names'] === true ? 'roll' : 'after';
-  const { migrateConfig, migrateSource } = await import('../../kv/upgrade/configuration/migrate.ts');
-  if (source.format === 'config')
+  if (source.format === 'config') {
+    const { migrateConfig } = await import('../../kv/upgrade/configuration/migrate.ts');
     return { before, path, ...(await migrateConfig(before, to, when, values.file)), elsewhere: [] };
+  }
+  const { migrateSource } = await import('../../kv/upgrade/configuration/migrate-source.ts');
   return { before, path, ...(await migrateSource(before, path, source.starts, { to, when, readAgain })) };
 };
 type MigrateValues = {

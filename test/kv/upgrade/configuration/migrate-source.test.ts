@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import { migrateSource } from '../../../../src/kv/upgrade/configuration/migrate.ts';
+import { migrateSource } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
 import { readSource } from '../../../../src/kv/upgrade/configuration/sources.ts';
 
 const path = '/f';

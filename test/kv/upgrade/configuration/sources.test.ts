@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
-import { lintStarts, migrateSource } from '../../../../src/kv/upgrade/configuration/migrate.ts';
+import { lintStarts } from '../../../../src/kv/upgrade/configuration/migrate.ts';
+import { migrateSource } from '../../../../src/kv/upgrade/configuration/migrate-source.ts';
 import { readSource, type SourceFormat } from '../../../../src/kv/upgrade/configuration/sources.ts';
 import { serverWords } from '../../../../src/kv/upgrade/configuration/server-command.ts';
 import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
