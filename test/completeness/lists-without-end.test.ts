@@ -1,6 +1,6 @@
 /** An endless list of rows or pages does not fill the memory: readers that store rows stop, and readers that print rows continue. */
 import { expect, test } from 'vitest';
-import { makeKnownNames } from '../../src/tracker/bulk/change.ts';
+import { makeKnownNames } from '../../src/tracker/bulk/external-keys.ts';
 import type { Context } from '../../src/api/context.ts';
 import { choicesOf } from '../../src/tracker/names/resolve.ts';
 import { heldRows, pageWatch, limits } from '../../src/core/limits.ts';

@@ -6,7 +6,8 @@ import type { CheckFinding, Result } from '../../core/result.ts';
 import type { Host } from '../../platform/host.ts';
 import { countText } from '../../core/format.ts';
 import { trackerNames } from '../names/name-resolution.ts';
-import { type Defaults, makeKnownNames, makeObserver } from './change.ts';
+import type { Defaults } from './change.ts';
+import { makeKnownNames, RecordKeys } from './external-keys.ts';
 import {
   type BulkOptions,
   journalPath,
@@ -16,10 +17,10 @@ import {
   resumeLineOf,
   scanInput,
 } from './earlier-run.ts';
+import { makeObserver } from './previous.ts';
 import { type Journal, openJournal, keepJournal } from './journal.ts';
 import { failedRowsOnly, type Input, outcomes } from './outcomes.ts';
 import { readColumnMap } from './column-map.ts';
-import { RecordKeys } from './external-keys.ts';
 import { type Counts, Lost, createCounts, type Outcome, type Run } from './run.ts';
 
 /** `.tsv` and `.csv` are CSV. All other files are NDJSON, unless a flag specifies the format. */

@@ -3,8 +3,10 @@ import type { EngineContext } from '../../api/context.ts';
 import { parseLookupRow } from '../../api/response.ts';
 import type { LooseInput } from '../../core/operation.ts';
 import { heldRows, isOutdated, type Reading } from '../../core/limits.ts';
-import { AppError, problem, usageError } from '../../core/problem.ts';
-import { isPosition, verbsOf } from './previous.ts';
+import { AppError, problem, usageError, type Problem } from '../../core/problem.ts';
+import { isPosition, type SentChange, verbsOf } from './previous.ts';
+import { isRecord } from '../../core/shape.ts';
+import { nearest } from '../../core/text.ts';
 
 export type RecordRow = Readonly<Record<string, unknown>>;
 const PREFIX = 'external:';
@@ -298,3 +300,108 @@ export class RecordKeys {
     );
   }
 }
+/** Rows may name labels and categories that the service would make: a mistyped name in many rows makes many records. */
+const lists = {
+  labels: { operation: tracker.table.labels.list, query: { slim: true } },
+  categories: { operation: tracker.table.categories.list, query: {} },
+} as const;
+type LabelField = keyof typeof lists;
+/** New names of one file that are remembered. */
+const MOST_NAMES = 200_000;
+const fieldsOfRows = Object.keys(lists) as LabelField[];
+/** The names in a list; a name that the list repeats is checked once. */
+const namesIn = (value: unknown): ReadonlySet<string> =>
+  new Set(
+    Array.isArray(value)
+      ? value.flatMap((one) => (isRecord(one) && typeof one.name === 'string' ? [one.name] : []))
+      : [],
+  );
+export type KnownNames = {
+  /** What a row may not name: empty when all names exist, or when a row before makes them. A row without names needs no wait. */
+  problems(change: SentChange): readonly Problem[] | Promise<readonly Problem[]>;
+};
+/** Names by whether their records are archived. */
+type ServiceNames = ReadonlyMap<string, boolean>;
+const namesOfService = async (context: EngineContext, field: LabelField): Promise<ServiceNames> => {
+  const { operation, query } = lists[field];
+  const found = new Map<string, boolean>();
+  const held = heldRows(`GET ${operation.path}`);
+  for await (const rows of await context.lookups.rows(tracker, operation, { query })) {
+    held.refuseMore(rows.length);
+    for (const row of rows) {
+      const { name, archived } = parseLookupRow(operation, row);
+      found.set(String(name), archived === true);
+    }
+  }
+  return found;
+};
+/** Names that rows of the same file make, in the order of the file. */
+class MadeNames {
+  readonly #names = new Map<string, Set<string>>(fieldsOfRows.map((field) => [field, new Set()]));
+  /** Not in the sets yet: most files make labels without naming them in other rows. */
+  readonly #recent = new Map<string, string[]>(fieldsOfRows.map((field) => [field, []]));
+  /** A file of that many new labels is not read for a mistyped one: memory does not grow with it. */
+  isOver = false;
+  readonly #most: number;
+  constructor(most: number) {
+    this.#most = most;
+  }
+  of(field: string): ReadonlySet<string> {
+    const names = this.#names.get(field) ?? new Set();
+    for (const name of this.#recent.get(field)?.splice(0) ?? []) names.add(name);
+    return names;
+  }
+  note({ resource, verb, input }: SentChange): void {
+    const recent = verb === 'create' ? this.#recent.get(resource) : undefined;
+    if (recent === undefined || this.isOver || typeof input.body?.name !== 'string') return;
+    recent.push(input.body.name);
+    if (recent.length > this.#most - (this.#names.get(resource)?.size ?? 0))
+      this.isOver = this.of(resource).size > this.#most;
+  }
+}
+const unknownName = (field: LabelField, name: string, known: Iterable<string>): Problem => {
+  const close = nearest(name, [...known]);
+  return problem(
+    field,
+    'rule',
+    `names ${JSON.stringify(name)}, which does not exist; --create-${field} makes it`,
+    close && `did you mean ${close}?`,
+  );
+};
+/** The names that the service has are read once for the run, when the first row needs them. */
+export const makeKnownNames = (
+  context: EngineContext,
+  mayCreate: readonly string[],
+  mostNames = MOST_NAMES,
+): KnownNames => {
+  const known = new Map<LabelField, Promise<ServiceNames>>();
+  const made = new MadeNames(mostNames);
+  const namesOf = (field: LabelField): Promise<ServiceNames> => {
+    const names = known.get(field) ?? namesOfService(context, field);
+    known.set(field, names);
+    return names;
+  };
+  const unknownNames = async (field: LabelField, change: SentChange): Promise<Problem[]> => {
+    const wanted = namesIn(change.input.body?.[field]);
+    if (wanted.size === 0 || made.isOver) return [];
+    const [names, own] = [await namesOf(field), made.of(field)];
+    for (const name of wanted)
+      if (names.get(name) === true)
+        context.log.warnOnce(
+          `archived ${field} ${name}`,
+          `${field === 'labels' ? 'label' : 'category'} ${JSON.stringify(name)} is archived; rows still attach it`,
+        );
+    if (mayCreate.includes(field)) return [];
+    return [...wanted]
+      .filter((name) => !names.has(name) && !own.has(name))
+      .map((name) => unknownName(field, name, [...names.keys(), ...own]));
+  };
+  return {
+    problems: (change) => {
+      made.note(change);
+      const named = fieldsOfRows.filter((field) => Array.isArray(change.input.body?.[field]));
+      if (named.length === 0) return [];
+      return Promise.all(named.map((field) => unknownNames(field, change))).then((found) => found.flat());
+    },
+  };
+};

@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
+import type { EngineContext } from '../../api/context.ts';
+import { isRecord } from '../../core/shape.ts';
 
 type RecordRow = Readonly<Record<string, unknown>>;
 /** What a journal notes before a row is sent, so that the run can be undone. */
@@ -201,4 +203,92 @@ export const beforeOf = ({ resource, verb, operation, input }: Sent, record?: Re
   const { create, update } = verbsOf(resource);
   const fields = { ...update?.body, ...create?.body };
   return { ...known, values: valuesIn(fields, Object.keys(fields), record) };
+};
+/** The part of the change of a row that the service sees. */
+export type SentChange = { readonly resource: string; readonly verb: string; readonly input: LooseInput };
+type Row = Readonly<Record<string, unknown>>;
+const second = (ms: number): string =>
+  `${new Date(Math.floor(ms / 1000) * 1000 - 1000).toISOString().slice(0, 19)}Z`;
+const rowsOf = async (
+  context: EngineContext,
+  resource: string,
+  startedAt: number,
+): Promise<readonly Row[]> => {
+  const verbs = (tracker.table as Readonly<Record<string, Readonly<Record<string, unknown>>>>)[resource];
+  const { search } = tracker.table.stories;
+  const input: LooseInput = resource === 'stories' ? { body: { created_at_start: second(startedAt) } } : {};
+  const operation = resource === 'stories' ? search : verbs?.list;
+  if (operation === undefined) return [];
+  const answer = await context.call(tracker, operation as typeof search, input);
+  return Array.isArray(answer) ? (answer as Row[]) : [];
+};
+const same = (given: unknown, found: unknown): boolean => {
+  if (given === null || given === undefined) return true;
+  if (typeof given === 'string' && typeof found === 'string' && given !== found)
+    return Date.parse(given) === Date.parse(found);
+  return typeof given === 'object' ? isSameList(given, found) : given === found;
+};
+/** The service may write a name in another case, and adds members of its own to an item of a list. */
+const isSameItem = (given: unknown, found: unknown): boolean => {
+  if (isRecord(given) && isRecord(found))
+    return Object.entries(given).every(([name, value]) => !(name in found) || isSameItem(value, found[name]));
+  return String(given).toLowerCase() === String(found).toLowerCase();
+};
+/** The service adds followers of its own to those of a request. */
+const GROWS: ReadonlySet<string> = new Set(['follower_ids']);
+/** Rows of one file often differ only in a list, such as their labels. A list has no order. */
+const isSameList = (given: unknown, found: unknown, canGrow = false): boolean => {
+  if (!Array.isArray(given) || !Array.isArray(found)) return true;
+  const isPart = (some: readonly unknown[], all: readonly unknown[], match: typeof isSameItem): boolean =>
+    some.every((one) => all.some((other) => match(one, other)));
+  return (
+    isPart(given, found, isSameItem) &&
+    (canGrow || isPart(found, given, (one, other) => isSameItem(other, one)))
+  );
+};
+/** Whether a record is the one that a create asked for: every field that was given is the same. */
+export const isMadeBy = (body: Row, found: Row, startedAt: number): boolean => {
+  const made = typeof found.created_at === 'string' ? Date.parse(found.created_at) : startedAt;
+  const isRecent = body.created_at !== undefined || made >= Math.floor(startedAt / 1000) * 1000 - 1000;
+  return (
+    isRecent &&
+    Object.entries(body).every(
+      ([name, value]) =>
+        !(name in found) ||
+        (GROWS.has(name) ? isSameList(value, found[name], true) : same(value, found[name])),
+    )
+  );
+};
+/** A journal has IDs as texts. A run may have millions of them, and a number costs no text. */
+const idKey = (id: unknown): string | number => {
+  if (typeof id === 'number' && Number.isInteger(id) && id > 0 && id < 1e15) return id;
+  const text = String(id);
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : text;
+};
+/**
+ * Checks whether records exist whose creation was sent by a killed run without a response. Each record
+ * belongs to only one row; records whose IDs are in the journal already have a row.
+ */
+export const makeObserver = (context: EngineContext, startedAt: number, takenIds: Iterable<string>) => {
+  const taken = new Set([...takenIds].map(idKey));
+  /** Not in the set yet: most runs never look a record up. */
+  const recent: ReturnType<typeof idKey>[] = [];
+  const isTaken = (id: unknown): boolean => {
+    for (const one of recent.splice(0)) taken.add(one);
+    return taken.has(idKey(id));
+  };
+  const seen = new Map<string, Promise<readonly Row[]>>();
+  const observe = async (change: SentChange, how: 'kept' | 'fresh' = 'kept'): Promise<unknown> => {
+    const kept = how === 'kept' ? seen.get(change.resource) : undefined;
+    const rows = kept ?? rowsOf(context, change.resource, startedAt);
+    if (how === 'kept') seen.set(change.resource, rows);
+    const found = (await rows).find(
+      (row) => !isTaken(row.id) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
+    );
+    if (found !== undefined) taken.add(idKey(found.id));
+    return found?.id;
+  };
+  /** A record of this run belongs to the row that created it, and to no other row. */
+  const take = (id: unknown): void => void recent.push(idKey(id));
+  return Object.assign(observe, { take });
 };

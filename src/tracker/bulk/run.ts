@@ -4,19 +4,11 @@ import { type LooseInput, type Operation, type Table, fill } from '../../core/op
 import { AppError, type Problem, problem, problemText } from '../../core/problem.ts';
 import { resolveParams, trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../../api-specs/tracker/info.ts';
-import {
-  type Change,
-  changeFrom,
-  changeProblems,
-  type Defaults,
-  type KnownNames,
-  type makeObserver,
-  type Source,
-} from './change.ts';
+import { type Change, changeFrom, changeProblems, type Defaults, type Source } from './change.ts';
+import { type KnownNames, isExternal, type RecordKeys } from './external-keys.ts';
+import { type makeObserver, type Before, beforeOf, type Mark, markRecord, verbsOf } from './previous.ts';
 import type { Line } from './csv.ts';
 import type { ColumnMap } from './column-map.ts';
-import { isExternal, type RecordKeys } from './external-keys.ts';
-import { type Before, beforeOf, type Mark, markRecord, verbsOf } from './previous.ts';
 import { decideUpsert, hasExternal, resolveExternal, upsertKey, upsertProblems } from './upsert.ts';
 import { type Journal, lineMark, type LineState } from './journal.ts';
 

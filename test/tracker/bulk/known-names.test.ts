@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
-import { type Change, changeFrom, makeKnownNames } from '../../../src/tracker/bulk/change.ts';
+import { type Change, changeFrom } from '../../../src/tracker/bulk/change.ts';
+import { makeKnownNames } from '../../../src/tracker/bulk/external-keys.ts';
 import { naming } from '../../support/facts.ts';
 import { contextWith } from '../../support/context.ts';
 

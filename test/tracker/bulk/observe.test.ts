@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { tracker } from '../../../src/api-specs/tracker/index.ts';
-import { type Change, changeFrom, isMadeBy, makeObserver } from '../../../src/tracker/bulk/change.ts';
+import { type Change, changeFrom } from '../../../src/tracker/bulk/change.ts';
+import { isMadeBy, makeObserver } from '../../../src/tracker/bulk/previous.ts';
 import { contextWith } from '../../support/context.ts';
 
 const startedAt = Date.parse('2026-01-01T00:00:10Z');
