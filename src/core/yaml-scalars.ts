@@ -97,7 +97,7 @@ const switches: ReadonlyMap<string, boolean> = new Map([
   ...['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
 ]);
 const octal = /^([-+]?)0[oO]?([0-7]+)$/;
-export const whole = /^([-+]?)((?:0[xX][\da-fA-F]+)|(?:0[bB][01]+)|\d+)$/;
+const whole = /^([-+]?)((?:0[xX][\da-fA-F]+)|(?:0[bB][01]+)|\d+)$/;
 const fraction = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/;
 /**
  * Returns an integer as a number that is never above its exact value. Rounded to the nearest number, 2^64 could not be told from

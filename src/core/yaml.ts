@@ -20,7 +20,7 @@ const words: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['false', false],
   ['null', null],
 ]);
-export const number = /^(0|-?[1-9]\d{0,14})$/;
+const number = /^(0|-?[1-9]\d{0,14})$/;
 /** A key that every reader accepts as text without quotes. */
 export const isPlainKey = (key: string): boolean =>
   /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reserved.test(key);
@@ -94,7 +94,7 @@ const memberOf = (line: string): { readonly key: string; readonly rest: string |
   return key === '__proto__' ? unusualText() : { key, rest: after[1] };
 };
 /** A map at `indent`. Its first line may follow a dash. */
-export const map = (input: Lines, indent: number, first: string, depth: number): Record<string, unknown> => {
+const map = (input: Lines, indent: number, first: string, depth: number): Record<string, unknown> => {
   const found: Record<string, unknown> = {};
   let line: string | undefined = first;
   while (line !== undefined) {

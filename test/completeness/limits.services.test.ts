@@ -51,7 +51,6 @@ const readers: readonly Reader[] = [
       'cli/derived/command.ts': 'printed as they come',
       'tracker/workspace/read.ts': 'limits.heldRows',
       'tracker/names/resolve.ts': 'limits.heldRows; what a person picks from',
-      'tracker/bulk/change.ts': 'limits.heldRows',
       'tracker/bulk/external-keys.ts': 'limits.heldRows',
       'commands/tracker/everyday.ts': 'limits.heldRows',
       'commands/labels/rows.ts': 'printed as they come',

@@ -196,7 +196,7 @@ const addedTo = (
   return [`${before}${first}${isList ? ', ' : ' '}${second}${after}`];
 };
 type Change = { readonly lines: readonly string[]; readonly note: string };
-export const rewrite = (
+const rewrite = (
   { place, name, value }: Wanted,
   found: string,
   to: string,
