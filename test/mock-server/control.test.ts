@@ -56,3 +56,8 @@ test('a snapshot and a saved state contain services that were not used before', 
     expect(steps).toEqual(['load', 'load done', 'answer 200']);
   }
 });
+test('the switches of the tracker are read after their service is filled', async () => {
+  const { steps, ask } = scene();
+  await ask('GET', 'features');
+  expect(steps).toEqual(['load', 'load done', 'answer 200']);
+});

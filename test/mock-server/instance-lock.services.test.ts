@@ -162,6 +162,7 @@ describe('the owner of a state directory', () => {
     const error = await take(50).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(AppError);
     expect((error as AppError).message).toContain(`opsctl login (process ${process.pid})`);
+    expect((error as AppError).message).toMatch(/ 0\.05 s$/);
     expect((error as AppError).detail).toMatchObject({ code: 'MOCK_BUSY', retryable: true });
     if (first.kind === 'owned') await first.release();
   });

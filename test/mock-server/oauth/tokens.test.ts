@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { defaultOptions, type Environment } from '../../../src/mock-server/service-set.ts';
 import { Store } from '../../../src/mock-server/store.ts';
-import { idToken, type Signer, sameText, sha256, tokenHash } from '../../../src/mock-server/oauth/keys.ts';
+import {
+  findUser,
+  idToken,
+  type Signer,
+  sameText,
+  sha256,
+  tokenHash,
+} from '../../../src/mock-server/oauth/keys.ts';
 import { makeAuth } from '../../../src/mock-server/oauth/service.ts';
 import { type Auth, type Code, authState } from '../../../src/mock-server/oauth/state.ts';
 import {
@@ -226,4 +233,16 @@ test('texts are compared whole', () => {
   ] as const)
     expect(sameText(a, b)).toBe(same);
   expect(sha256('abc')).toBe('ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0');
+});
+test('an address means its active user, whichever record is older, and its deleted user only if there is no other', () => {
+  const [base] = auth.users.filter(() => true);
+  if (base === undefined) throw new Error('the demo has no users');
+  const put = (id: string, state: typeof base.state): void =>
+    auth.env.store.transact(() => auth.users.put(id, { ...base, id, email: 'Old@Example.com', state }));
+  put('1', 'deleted');
+  expect(findUser(auth, ' old@example.com ')?.id).toBe('1');
+  put('2', 'active');
+  expect(findUser(auth, 'OLD@example.com')?.id).toBe('2');
+  expect(findUser(auth, '1')?.id).toBe('1');
+  expect(findUser(auth, 'nobody@example.com')).toBeUndefined();
 });
