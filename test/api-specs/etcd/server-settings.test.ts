@@ -43,6 +43,13 @@ describe('the table of server settings', () => {
     ]);
   });
 
+  it('agrees with the hint for a removed setting that has a newer name', () => {
+    const renamed = new Set(renamedSettings.map(({ old }) => old));
+    const rows = versionRows.flatMap(({ removed }) => removed).filter(({ key }) => renamed.has(key));
+    expect(rows.map(({ key }) => key)).toContain('experimental-snapshot-catch-up-entries');
+    for (const { key, instead } of rows) expect(instead.split(',')[0], key).toBe(settingNamesOf(key).at(-1));
+  });
+
   it('does not join two switches that become gates of one list', () => {
     expect(settingNamesOf('experimental-initial-corrupt-check')).toEqual([
       'experimental-initial-corrupt-check',
