@@ -318,6 +318,12 @@ test(
   },
 );
 
+test('the loop of an upgrade has as many files in its folder as ARCHITECTURE.md says', () => {
+  const folder = 'kv/upgrade/execute/';
+  const own = [...eager(`${folder}loop.ts`)].filter((file) => file.startsWith(folder));
+  expect(new Set([...own, `${folder}loop.ts`]).size, 'correct item 3 of the life of an upgrade').toBe(10);
+});
+
 test('the forms of an upgrade read the model of the run instead of its events and its journal', () => {
   const readers: Readonly<Record<string, string>> = {
     'run-model.ts': 'folds the events',
