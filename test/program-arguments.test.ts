@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { args, call, trustCall } from '../src/core/program-call.ts';
+import { args, call, hideOwnVariables, trustCall } from '../src/core/program-call.ts';
 import { isSecretName } from '../src/core/redact-secrets.ts';
 import type { Processes } from '../src/platform/host.ts';
 import { nodeProcesses } from '../src/platform/node/processes.ts';
@@ -89,6 +89,8 @@ const modules = [
 ];
 
 const CALLS = 'core/program-call.ts';
+/** The functions that accept words of a person as arguments. */
+const TRUSTS = /^(?:trustCall|trustWords|mapCall)$/;
 const nameOf = (node: Node | undefined): string => String(node?.['name'] ?? node?.['value'] ?? '');
 const pathFrom = (file: string, from: unknown): string =>
   normalize(join(dirname(file), String(from))).replaceAll('\\', '/');
@@ -152,9 +154,9 @@ const trustingIn = ({ name, program, imports }: File): string[] => {
   const locals = new Set<string>();
   for (const [local, from] of imports) {
     if (from.file !== CALLS) continue;
-    if (from.name === 'trustCall') locals.add(local);
+    if (TRUSTS.test(from.name)) locals.add(local);
     if (from.name === '*') found.add(`${name} imports all of program-call`);
-    if (from.name === 'trustCall' && local !== 'trustCall') found.add(`${name} renames trustCall`);
+    if (TRUSTS.test(from.name) && local !== from.name) found.add(`${name} renames ${from.name}`);
   }
   for (const statement of program['body'] as Node[]) {
     if (/^Import/.test(statement.type)) continue;
@@ -205,7 +207,7 @@ const openParameters = (file: File): string[] =>
     const names = new Set(parameters.map(nameOf));
     const found = new Set<string>();
     walk(work, (node) => {
-      if (node.type !== 'CallExpression' || nameOf(node['callee']) !== 'trustCall') return;
+      if (node.type !== 'CallExpression' || !TRUSTS.test(nameOf(node['callee']))) return;
       walk(node['arguments'], (one) => {
         if (one.type === 'Identifier' && names.has(nameOf(one)))
           found.add(`${file.name} ${declaredName(statement)}`);
@@ -214,7 +216,7 @@ const openParameters = (file: File): string[] =>
     return [...found];
   });
 test('only listed functions pass words of another file to trustCall', () => {
-  const found = [...files.values()].flatMap(openParameters);
+  const found = [...files.values()].filter(({ name }) => name !== CALLS).flatMap(openParameters);
   expect(
     found.filter((one) => !(`${one} *` in trusting || /binaryVersion|byCommand|withMember/.test(one))),
   ).toEqual([]);
@@ -341,7 +343,7 @@ test('a value of a call is one word and never a flag', () => {
 const DEEPEST = 6;
 /** Functions and tags whose values become arguments of a program. The functions pass their words on to a call. */
 const takesWords =
-  /^(?:trustCall|runSelf|upgradeCopy|startCommand|runChild|completeExtension|runAttended|editorCall)$/;
+  /^(?:trustCall|trustWords|runSelf|upgradeCopy|startCommand|runChild|completeExtension|runAttended|editorCall)$/;
 /** Follows an identifier to its value in this file, or in the file that it is imported from. */
 const follow = (file: File, name: string): readonly [File, Node] | undefined => {
   const own = file.constants.get(name);
@@ -462,4 +464,67 @@ test.each([
   "import { trustCall } from '../core/program-call.ts'; export const begin = (words) => trustCall(words);",
 ])('a use of trustCall is found in %s', (source) => {
   expect(trustingIn(fileOf('cli/x.ts', source)).length).toBeGreaterThan(0);
+});
+
+/** The programs that `trustCall` would find by the PATH of the person, although the source names them. */
+const namedByWord = ({ name, program }: File): string[] => {
+  const found: string[] = [];
+  walk(program, (node) => {
+    if (node.type !== 'CallExpression' || nameOf(node['callee']) !== 'trustCall') return;
+    const [first] = (node['arguments']?.[0]?.['elements'] ?? []) as (Node | undefined)[];
+    const word = first?.type === 'Literal' ? String(first['value']) : undefined;
+    if (word !== undefined && !word.startsWith('/')) found.push(`${name} ${word}`);
+  });
+  return found;
+};
+test('a program that the source names by a word runs with call or trustWords', () => {
+  expect([...files.values()].flatMap(namedByWord)).toEqual([]);
+});
+test.each([
+  ["trustCall(['sh', '-c', text]);", 1],
+  ["trustCall(['ssh', ...words], args`-- ${where}`);", 1],
+  ["trustCall(['/bin/sh', '-c', text]);", 0],
+  ["trustWords('ssh', words);", 0],
+  ['trustCall(words);', 0],
+])('a name that the PATH of a person decides is found in %s: %i', (source, count) => {
+  expect(namedByWord(fileOf('cli/x.ts', source))).toHaveLength(count);
+});
+
+/** Functions of the cluster commands that run a program with the complete environment of the person. */
+const withWholeEnvironment: Readonly<Record<string, string>> = {
+  'kv/upgrade/execute/member.ts runHook': 'a hook may run opsctl',
+  'kv/upgrade/fleet/fleet-run.ts runSelf': 'this program',
+  'kv/upgrade/rehearse/private-copy.ts upgradeCopy': 'this program',
+  'kv/upgrade/window/window.ts byCommand': 'the command of the person may run opsctl',
+};
+/** The functions that start a program of a person without a list of its variables. */
+const inheriting = ({ name, program }: File): string[] =>
+  (program['body'] as Node[]).flatMap((statement) => {
+    let isFound = false;
+    walk(statement, (node) => {
+      if (node.type !== 'CallExpression') return;
+      const [first, options] = (node['arguments'] ?? []) as Node[];
+      const made = first?.type === 'SpreadElement' ? (first['argument'] as Node) : undefined;
+      if (made?.type !== 'CallExpression' || nameOf(made['callee']) !== 'trustCall') return;
+      const names = ((options?.['properties'] ?? []) as Node[]).map((one) => nameOf(one['key']));
+      isFound ||= !names.includes('env');
+    });
+    return isFound ? [`${name} ${declaredName(statement)}`] : [];
+  });
+test('a program of a member gets no variables of opsctl', () => {
+  const found = [...files.values()].filter(({ name }) => name.startsWith('kv/')).flatMap(inheriting);
+  expect(found.filter((one) => !(one in withWholeEnvironment))).toEqual([]);
+});
+test.each([
+  ['processes.run(...trustCall([binary], args`--version`), { timeoutMs: 1 });', 1],
+  ['processes.start(...trustCall([binary]));', 1],
+  ['processes.run(...trustCall([binary]), { env: hideOwnVariables(host) });', 0],
+  ['processes.run(...call`git status`);', 0],
+])('an inherited environment is found in %s: %i', (source, count) => {
+  expect(inheriting(fileOf('kv/x.ts', source))).toHaveLength(count);
+});
+test('the variables of opsctl are removed, and no others', () => {
+  expect(hideOwnVariables({ env: { OPSCTL_ACCESS_TOKEN: 'a', ETCD_UNSUPPORTED_ARCH: 'arm64' } })).toEqual({
+    OPSCTL_ACCESS_TOKEN: undefined,
+  });
 });

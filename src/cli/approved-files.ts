@@ -1,4 +1,4 @@
-import { trustCall } from '../core/program-call.ts';
+import { mapCall } from '../core/program-call.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { createHash, hash } from 'node:crypto';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
@@ -253,12 +253,12 @@ const withCopies = (processes: Processes, copies: Copies): Processes => {
   return {
     ...{ isAlive, signal, startMark, scope },
     run: (command, args, options) =>
-      processes.run(...trustCall([command, ...args].map(copyPath)), {
+      processes.run(...mapCall([command, args], copyPath), {
         ...options,
         ...(options?.inputFile === undefined ? {} : { inputFile: copyPath(options.inputFile) }),
       }),
     start: (command, args, options) =>
-      processes.start(...trustCall([command, ...args.map(copyPath)]), options),
+      processes.start(...mapCall([command, args], (word, at) => (at === 0 ? word : copyPath(word))), options),
   };
 };
 

@@ -21,15 +21,25 @@ type Env = Readonly<Record<string, string | undefined>>;
  * Removes the relative and empty entries of PATH for a program that the source names: with them, a file of the current
  * directory that is called `git` or `ssh` would run. A program that a person names keeps the PATH of that person.
  */
-export const absoluteEnv = <Given extends Env>(env: Given, platform: string): Given => {
+const absoluteEnv = (env: Env, platform: string): Env => {
   if (env.PATH === undefined || platform === 'win32') return env;
   const absolute = env.PATH.split(':').filter((entry) => entry.startsWith('/'));
   // An empty PATH means the current directory. Without PATH, the default of the system counts.
   return { ...env, PATH: absolute.length === 0 ? undefined : absolute.join(':') };
 };
-/** The environment of a call: see `absoluteEnv`. */
-export const lookupEnv = <Given extends Env>(args: readonly string[], env: Given, platform: string): Given =>
-  named.has(args) ? absoluteEnv(env, platform) : env;
+/** The variables without those of opsctl, which contain tokens and passwords. Only opsctl and programs of a person need them. */
+export const withoutOwnVariables = (env: Env): Env =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('OPSCTL_')));
+/** The same for the options of a call: a program of a member needs no token, and may run as another user. */
+export const hideOwnVariables = ({ env }: { readonly env: Env }): Record<string, undefined> =>
+  Object.fromEntries(
+    Object.keys(env).flatMap((name) => (name.startsWith('OPSCTL_') ? [[name, undefined]] : [])),
+  );
+/** The environment of a program that the source names. */
+export const strictEnv = (env: Env, platform: string): Env => withoutOwnVariables(absoluteEnv(env, platform));
+/** The environment of a call: see `strictEnv`. A program that a person names keeps the environment of that person. */
+export const lookupEnv = (args: readonly string[], env: Env, platform: string): Env =>
+  named.has(args) ? strictEnv(env, platform) : env;
 const makeCall = ([program = '', ...args]: readonly string[]): ProgramCall => [
   program as ProgramName,
   makeArguments(args, program),
@@ -107,4 +117,24 @@ export const call = (texts: TemplateStringsArray, ...values: readonly Value[]): 
 export const trustCall = (words: readonly string[], more: readonly string[] = args``): ProgramCall => {
   if (!made.has(more)) throw new TypeError('further arguments come from the tag args');
   return makeCall([...words, ...more]);
+};
+/** A program that the source names, with words that the person who runs opsctl wrote. See `trustCall`. */
+export const trustWords = (
+  program: string,
+  words: readonly string[],
+  more: readonly string[] = args``,
+): ProgramCall => {
+  const made = trustCall([program, ...words], more);
+  named.add(made[1]);
+  return made;
+};
+/** The call with changed words, such as the paths of copies. Its program keeps its rules. */
+export const mapCall = (
+  [program, given]: ProgramCall,
+  change: (word: string, at: number) => string,
+): ProgramCall => {
+  assertProgramCall(program, given);
+  const changed = makeCall([program, ...given].map(change));
+  if (named.has(given)) named.add(changed[1]);
+  return changed;
 };

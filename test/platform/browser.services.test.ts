@@ -1,8 +1,8 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type ExternalUrl, externalUrl } from '../../src/core/external-url.ts';
-import { browserCommands, hasDisplay } from '../../src/platform/node/programs.ts';
+import { browserCommands, hasDisplay, openBrowser } from '../../src/platform/node/programs.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 const address = (text: string): ExternalUrl => externalUrl(text) as ExternalUrl;
@@ -99,3 +99,26 @@ test.each(['--renderer-cmd-prefix=touch ran', 'file:///etc/hostname', 'javascrip
     expect(existsSync(join(directory, 'opened'))).toBe(false);
   },
 );
+
+test('a browser gets no variables of opsctl', async () => {
+  const { host, directory } = await withLauncher('env > "$HOME/opened"');
+  const env = { ...host.env, OPSCTL_ACCESS_TOKEN: 'secret', OTHER: 'kept' };
+  expect(await openBrowser(address('http://127.0.0.1:1/'), env, 'linux')).toBe(true);
+  const seen = readFileSync(join(directory, 'opened'), 'utf8');
+  expect(seen).toContain('OTHER=kept');
+  expect(seen).not.toContain('OPSCTL_');
+});
+test('without BROWSER, xdg-open is not found through a relative entry of PATH, and gets no variables of opsctl', async () => {
+  const real = await realHost();
+  open.push(real);
+  const [planted, seen] = [join(real.directory, 'planted'), join(real.directory, 'seen')];
+  mkdirSync(planted);
+  writeFileSync(join(planted, 'xdg-open'), `#!/bin/sh\nenv > '${seen}'\n`, { mode: 0o755 });
+  const env = { DISPLAY: ':0', OPSCTL_ACCESS_TOKEN: 'secret' };
+  const openWith = (path: string) =>
+    openBrowser(address('http://127.0.0.1:1/'), { ...env, PATH: path }, 'linux');
+  expect(await openWith(relative(process.cwd(), planted))).toBe(false);
+  expect(existsSync(seen)).toBe(false);
+  expect(await openWith(`${planted}:/usr/bin:/bin`)).toBe(true);
+  expect(readFileSync(seen, 'utf8')).not.toContain('secret');
+});

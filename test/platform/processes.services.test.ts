@@ -1,5 +1,5 @@
-import { call, type ProgramCall, trustCall } from '../../src/core/program-call.ts';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { call, mapCall, type ProgramCall, trustCall, trustWords } from '../../src/core/program-call.ts';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
@@ -286,4 +286,33 @@ test('without PATH, a program of the current directory is not found', async () =
   // A shell would report only exit code 127.
   const done = await host.processes.run(...call`opsctl-planted`, options);
   expect(done).toMatchObject({ code: null, stdout: '' });
+});
+
+const SECRET = 'OPSCTL_TRACKER_TOKEN';
+test('only a program of a person gets the variables of opsctl', async () => {
+  const env = { [SECRET]: 'secret', PATH: '/usr/bin:/bin' };
+  const seen = async (made: ProgramCall) => (await host.processes.run(...made, { env })).stdout;
+  const print = ['-c', `printf %s "$${SECRET}"`];
+  expect(await seen(trustCall(['/bin/sh', ...print]))).toBe('secret');
+  expect(await seen(mapCall(trustCall(['/bin/sh', ...print]), (word) => word))).toBe('secret');
+  expect(await seen(trustWords('/bin/sh', print))).toBe('');
+  expect(await seen(mapCall(trustWords('/bin/sh', print), (word) => word))).toBe('');
+  expect(await seen(call`env`)).not.toContain('secret');
+});
+test('the pager without a setting gets no variables of opsctl, and another pager keeps them', async () => {
+  const { page } = await import('../../src/platform/node/programs.ts');
+  const shown = join(real.directory, 'shown');
+  for (const name of ['less', 'opsctl-pager'])
+    writeFileSync(join(real.directory, name), `#!/bin/sh\nprintf '%s ' "$0" "$${SECRET}" > '${shown}'\n`, {
+      mode: 0o755,
+    });
+  const env = { PATH: `${real.directory}:/usr/bin:/bin`, [SECRET]: 'secret' };
+  await page('less', '', env);
+  expect(readFileSync(shown, 'utf8')).not.toContain('secret');
+  await page('opsctl-pager', '', env);
+  expect(readFileSync(shown, 'utf8')).toContain('secret');
+  rmSync(shown);
+  // The pager of the system, if there is one, reads the empty text and exits.
+  await page('less', '', { ...env, PATH: `${relative(process.cwd(), real.directory)}:/usr/bin:/bin` });
+  expect(existsSync(shown)).toBe(false);
 });

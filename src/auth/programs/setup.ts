@@ -246,10 +246,21 @@ type KubeUser = {
   readonly name?: unknown;
   readonly user?: { readonly exec?: { readonly command?: unknown; readonly args?: unknown } };
 };
+const usersIn = (text: string): readonly KubeUser[] => {
+  try {
+    const { users } = JSON.parse(text) as { users?: readonly KubeUser[] | null };
+    return users ?? [];
+  } catch (error) {
+    throw new AppError('refused', 'kubectl config view printed no JSON; no changes were made', {
+      code: 'PROGRAM_FAILED',
+      tryThis: ['kubectl config view -o json'],
+      cause: error,
+    });
+  }
+};
 const readKubeUser = async (host: Host, name: string): Promise<KubeUser | undefined> => {
   const text = await runProgram(host, call`kubectl config view --raw -o json`);
-  const { users } = JSON.parse(text) as { users?: readonly KubeUser[] | null };
-  return (users ?? []).find((each) => each.name === name);
+  return usersIn(text).find((each) => each.name === name);
 };
 const wordsOf = ({ user }: KubeUser): string[] =>
   [user?.exec?.command, ...(Array.isArray(user?.exec?.args) ? user.exec.args : [])].map(String);

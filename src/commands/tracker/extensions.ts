@@ -1,4 +1,4 @@
-import { type ProgramCall, trustCall } from '../../core/program-call.ts';
+import { call, type ProgramCall, trustCall } from '../../core/program-call.ts';
 import { join } from 'node:path';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Context, EngineContext, Prompts, RunCommand, Runtime } from '../../api/context.ts';
@@ -130,13 +130,15 @@ const openEditor = async (
 
 /** The text that the editor saved, and the file that keeps it until the text has arrived. */
 export type Edited = { readonly text: string; readonly path: string; drop(): Promise<void> };
-const editorOf = (env: EngineContext['host']['env']): string => env.VISUAL || env.EDITOR || 'vi';
+const editorOf = (env: EngineContext['host']['env']): string | undefined =>
+  env.VISUAL || env.EDITOR || undefined;
 /** Editors end the last line; a text of the service has no such end. */
 const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '');
 /** Like git: the shell parses EDITOR, so that quotes and spaces in a path have their usual meaning. */
-const editorCall = ({ host }: Runtime, editor: string, path: string): ProgramCall => {
-  if (host.platform !== 'win32') return trustCall(['sh', '-c', `${editor} "$@"`, editor, path]);
-  const [command = 'vi', ...args] = editor.split(' ').filter(Boolean);
+const editorCall = ({ host }: Runtime, editor: string | undefined, path: string): ProgramCall => {
+  if (editor === undefined) return call`vi ${path}`;
+  if (host.platform !== 'win32') return trustCall(['/bin/sh', '-c', `${editor} "$@"`, editor, path]);
+  const [command = '', ...args] = editor.split(' ').filter(Boolean);
   return trustCall([command, ...args, path]);
 };
 /** Opens a text in $VISUAL or $EDITOR. Throws if the editor failed, so that no request is sent. */
@@ -158,7 +160,7 @@ export const editText = async (context: EngineContext, text: string): Promise<Ed
     if (code !== 0)
       throw new AppError(
         'usage',
-        `the editor ${command} ${startError ?? `exited with code ${code}`}; no request was sent`,
+        `the editor ${command ?? 'vi'} ${startError ?? `exited with code ${code}`}; no request was sent`,
         {
           tryThis: ['set EDITOR to an editor that is installed'],
         },

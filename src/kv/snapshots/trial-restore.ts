@@ -1,5 +1,5 @@
 import { countText } from '../../core/format.ts';
-import { args, type ProgramArguments, trustCall } from '../../core/program-call.ts';
+import { args, hideOwnVariables, type ProgramArguments, trustCall } from '../../core/program-call.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
 import { cutText, AppError, awaitAll } from '../../core/problem.ts';
@@ -72,9 +72,10 @@ function* countKeys(file: PageSource): Reading<number> {
 }
 
 /** Removes the settings of an etcd server on this machine, which must not affect the private server. */
-const privateEnvironment = ({ env }: Host): Record<string, string | undefined> => ({
+const privateEnvironment = (host: Host): Record<string, string | undefined> => ({
+  ...hideOwnVariables(host),
   ...Object.fromEntries(
-    Object.keys(env)
+    Object.keys(host.env)
       .filter((name) => name.startsWith('ETCD_') && name !== 'ETCD_UNSUPPORTED_ARCH')
       .map((name) => [name, undefined]),
   ),

@@ -1,4 +1,4 @@
-import { absoluteEnv, assertProgramCall, lookupEnv } from '../../core/program-call.ts';
+import { assertProgramCall, lookupEnv, strictEnv } from '../../core/program-call.ts';
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import fs from 'node:fs';
 import type { Exit, Processes, ProcessScope, Started } from '../host.ts';
@@ -166,7 +166,7 @@ const startMark = (pid: number): string | undefined => {
   if (process.platform === 'win32') return undefined;
   const { stdout } = builtin.childProcess.spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
     encoding: 'utf8',
-    env: absoluteEnv({ ...process.env, LC_ALL: 'C' }, process.platform),
+    env: strictEnv({ ...process.env, LC_ALL: 'C' }, process.platform) as NodeJS.ProcessEnv,
   });
   return stdout?.trim() || undefined;
 };

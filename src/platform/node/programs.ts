@@ -1,5 +1,5 @@
 /** The programs that opsctl starts for a command: a child that it waits for, a browser, and a pager. Loaded by the first of them. */
-import { assertProgramCall, lookupEnv } from '../../core/program-call.ts';
+import { assertProgramCall, lookupEnv, strictEnv, withoutOwnVariables } from '../../core/program-call.ts';
 import fs from 'node:fs';
 import { delimiter, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
@@ -181,17 +181,23 @@ const launch = ([command, ...args]: readonly string[], env: Env): Promise<boolea
   return seemsOpened(child);
 };
 
+/** The package `open` finds these programs by relative entries of PATH too, and passes all variables on to them. */
+const openers: Readonly<Record<string, string>> = { linux: 'xdg-open', darwin: '/usr/bin/open' };
 /** See `Host.openBrowser`. */
 export const openBrowser = async (url: ExternalUrl, env: Env, platform: string): Promise<boolean> => {
   // The type holds at compile time only, and this is the last place before the text is an argument of a program.
   const address = externalUrl(url);
   if (address === undefined || !hasDisplay(env, platform)) return false;
   if (env.BROWSER) {
+    // A browser runs for days, and its environment with it.
+    const own = withoutOwnVariables(env);
     for (const words of browserCommands(env.BROWSER, address, platform)) {
-      if (await launch(words, env)) return true;
+      if (await launch(words, own)) return true;
     }
     return false;
   }
+  const opener = env.WSL_DISTRO_NAME ? undefined : openers[platform];
+  if (opener !== undefined) return launch([opener, address], strictEnv(env, platform));
   try {
     const { default: open } = await import('open');
     return await seemsOpened(await open(address));
@@ -200,6 +206,8 @@ export const openBrowser = async (url: ExternalUrl, env: Env, platform: string):
   }
 };
 
+/** The pager without a setting. The source names it, and the user may not know that it runs. */
+export const defaultPager = 'less';
 /** As git does: `less` ends when all fits on one screen, passes colors through and leaves the text on the screen. */
 const defaults = { LESS: 'FRX', LV: '-c' } as const;
 /** Writes the text at the speed of the reader, until the text ends or the reader leaves. */
@@ -224,11 +232,12 @@ const feed = async (stdin: Writable, text: string | AsyncIterable<string>): Prom
 /** Shows text in a pager and waits for its reader. False when no pager could be started, so that the text is still to be written. */
 export const page = (command: string, text: string | AsyncIterable<string>, env: Env): Promise<boolean> =>
   new Promise((resolve) => {
-    // The pager keeps the PATH of the user. The shell is found without it: a relative entry could name another `sh`.
+    // A pager of the user keeps the PATH of the user. The shell is found without it: a relative entry could name another `sh`.
     const shell = process.platform === 'win32' ? 'sh' : '/bin/sh';
+    const all = { ...process.env, ...defaults, ...env };
     const child = builtin.childProcess.spawn(shell, ['-c', command], {
       stdio: ['pipe', 'inherit', 'inherit'],
-      env: { ...process.env, ...defaults, ...env },
+      env: (command === defaultPager ? strictEnv(all, process.platform) : all) as NodeJS.ProcessEnv,
     });
     let isStarted = true;
     child.once('error', () => resolve(false));

@@ -154,6 +154,15 @@ describe.skipIf(!has(kubectl, 'version', '--client'))('kubectl', () => {
   });
 });
 
+test('output of kubectl that is not JSON is an expected failure and changes nothing', async () => {
+  const directory = join(home, 'programs');
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'kubectl'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+  const ended = await opsctl.run(['auth', 'setup', 'kubectl'], {
+    env: { PATH: `${directory}:${opsctl.env.PATH}` },
+  });
+  expect([ended.code, ended.stderr]).toEqual([5, expect.stringContaining('printed no JSON')]);
+});
 test('flags of another program are refused, and git and docker need a host', async () => {
   for (const args of [['git'], ['docker'], ['kubectl', '--host', 'x'], ['git', '--host', 'x', '--id-token']])
     expect((await opsctl.run(['auth', 'setup', ...args])).code).toBe(2);

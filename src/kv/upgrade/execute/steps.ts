@@ -1,4 +1,4 @@
-import { trustCall } from '../../../core/program-call.ts';
+import { hideOwnVariables, trustCall } from '../../../core/program-call.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { next } from '../../../core/next.ts';
 import { limits } from '../../../core/limits.ts';
@@ -43,6 +43,7 @@ export const readV2Data = async (host: Host, cluster: ClusterFile, member: Membe
   const [program, ...args] = v2CheckLine(cluster, member.data_dir as string);
   await assertTrustedProgram(host, 'utl_binary', [program]);
   const done = await host.processes.run(...trustCall([program, ...args]), {
+    env: hideOwnVariables(host),
     timeoutMs: withinMs,
     keepsRunningOnCtrlC: true,
     maxBytes: limits.checkOutputBytes,

@@ -219,16 +219,18 @@ export const restorePossible = guard(
   'restore-possible',
   'kv restore can rebuild every member',
   ({ observation, cluster, from }, log) => {
+    // No member reported its version.
+    const old = from ?? 'its version';
     if (cluster.ctl_binary === undefined)
       return log.warn({
-        message: `after the last member only kv restore can return the cluster to ${from}, and the cluster file has no ctl_binary`,
-        hint: `add ctl_binary: PATH of etcdctl or etcdutl of ${from}, on the host of every member`,
+        message: `after the last member only kv restore can return the cluster to ${old}, and the cluster file has no ctl_binary`,
+        hint: `add ctl_binary: PATH of etcdctl or etcdutl of ${old}, on the host of every member`,
       });
     for (const { name, host } of observation.members)
       if (host?.restore_check?.problem !== undefined)
         log.warn({
           member: name,
-          message: `${name}: after the last member kv restore could not return the cluster to ${from}: ${host.restore_check.problem}`,
+          message: `${name}: after the last member kv restore could not return the cluster to ${old}: ${host.restore_check.problem}`,
           hint: next(
             ['kv', 'restore', '--dry-run'],
             'shows the steps of a restore; with --hold-last a rollback stays possible',

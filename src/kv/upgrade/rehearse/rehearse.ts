@@ -1,4 +1,4 @@
-import { args, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
+import { args, hideOwnVariables, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
 import { join, resolve } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { durationText } from '../../../core/format.ts';
@@ -85,7 +85,7 @@ const restoreCopy = async (
   await assertTrustedProgram(host, 'ctl_binary', [cluster.ctl_binary as string]);
   for (const { spec, restore, settings } of copy.members) {
     const done = await host.processes.run(...trustCall([cluster.ctl_binary as string], restore), {
-      env: { ETCDCTL_API: '3' },
+      env: { ...hideOwnVariables(host), ETCDCTL_API: '3' },
       signal,
     });
     if (done.code !== 0)

@@ -1,4 +1,4 @@
-import { args, call, trustCall } from '../../../core/program-call.ts';
+import { args, call, hideOwnVariables, trustCall } from '../../../core/program-call.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { limits } from '../../../core/limits.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -87,6 +87,7 @@ export const binaryVersion = async (host: Host, binary: string | undefined): Pro
   const distrust = await findProgramTrustProblem(host, [binary]);
   if (distrust !== undefined) return { error: `opsctl did not run ${binary}: ${distrust.reason}`, distrust };
   const done = await host.processes.run(...trustCall([binary], args`--version`), {
+    env: hideOwnVariables(host),
     timeoutMs: versionWithinMs,
     maxBytes: limits.versionTextBytes,
     keepsRunningOnCtrlC: true,

@@ -1,4 +1,4 @@
-import { args, trustCall } from '../../../core/program-call.ts';
+import { args, trustWords } from '../../../core/program-call.ts';
 import { next } from '../../../core/next.ts';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
@@ -143,7 +143,7 @@ const remoteFor =
   async (command, options) => {
     const prefix = await words(where);
     const done = await host.processes.run(
-      ...trustCall(['ssh', ...prefix], args`-- ${where} ${scriptText(command)}`),
+      ...trustWords('ssh', prefix, args`-- ${where} ${scriptText(command)}`),
       {
         ...options,
         keepsRunningOnCtrlC: true,
@@ -155,7 +155,7 @@ const remoteFor =
         tryThis: ['install the ssh client'],
       });
     if (done.code !== 255 && !done.timedOut) return done;
-    await host.processes.run(...trustCall(['ssh', ...prefix], args`-O exit -- ${where}`), {
+    await host.processes.run(...trustWords('ssh', prefix, args`-O exit -- ${where}`), {
       timeoutMs: 2000,
       keepsRunningOnCtrlC: true,
     });

@@ -36,7 +36,7 @@ const lastLine = (text: string): string => cutText(text.trim().split('\n').at(-1
  * means that the command failed.
  */
 const byCommand = async (host: Host, command: string): Promise<ImpactStatus> => {
-  const done = await host.processes.run(...trustCall(['sh', '-c', command]), { timeoutMs: probeMs });
+  const done = await host.processes.run(...trustCall(['/bin/sh', '-c', command]), { timeoutMs: probeMs });
   const said = lastLine(done.stdout) || lastLine(done.stderr);
   if (done.timedOut) return unknownImpact(`the command did not finish within ${probeMs / 1000} s`);
   const what = `exit code ${done.code ?? done.signal ?? 'none'}${said === '' ? '' : `: ${said}`}`;

@@ -15,7 +15,7 @@ describe('a command that checks for user impact', () => {
   it('the command is run by a shell, for half a minute', async () => {
     const { host } = await byCommand({ code: 1 });
     expect(host.ran).toMatchObject([
-      { command: 'sh', args: ['-c', 'probe --all'], options: { timeoutMs: 30_000 } },
+      { command: '/bin/sh', args: ['-c', 'probe --all'], options: { timeoutMs: 30_000 } },
     ]);
   });
   it.each<[Partial<Finished>, string, string]>([
