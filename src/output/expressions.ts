@@ -14,6 +14,7 @@ import { type Rows, batchesOf, formatOf } from './formats.ts';
 import { type OutputFormat, isJsonStream, formatRow } from '../core/format.ts';
 import { isPlainNumber, Output, PLAIN, scalarEnd, stringEnd, textOf, valueEnd, Values } from './row-bytes.ts';
 import { type OutputOptions, cellText } from './types.ts';
+import { makeReducedRows, usedKeys } from './used-keys.ts';
 
 /** Text without quotes, any other value as JSON on one line. */
 const FLAGS = ['-M', '-c', '-r'];
@@ -76,6 +77,8 @@ export type Reading = {
   readonly read?: ((value: unknown) => unknown) | undefined;
   /** Rows before the first one that jq reads: its messages count lines. */
   readonly skipped?: number;
+  /** The keys of a row that the program uses. Undefined: jq reads whole rows. */
+  readonly keys?: readonly string[] | undefined;
 };
 
 const jsonTextOf = (value: unknown, read: Reading['read']): string =>
@@ -86,27 +89,41 @@ const encodedRow = (row: Bytes, read: Reading['read']): Bytes => {
   return Buffer.from(jsonTextOf(parseExactJson(Buffer.from(row).toString('utf8')), read));
 };
 
+/** Makes the writer of a piece of JSON from rows. It reduces checked rows to the used keys, if these are known. */
+const makeWriter = (
+  isEncoded: boolean,
+  { read, keys }: Reading,
+  onRepeated: (key: string) => void,
+): ((burst: readonly unknown[], before: string, between: string) => Bytes) => {
+  const reduce = keys && makeReducedRows(keys);
+  const rowOf = (one: unknown): Bytes =>
+    isEncoded ? encodedRow(one as Bytes, read) : Buffer.from(jsonTextOf(shownValue(one ?? null), read));
+  return (burst, before, between) => {
+    const isChecked = isEncoded && areChecked(burst as Bytes[]);
+    if (isChecked && reduce !== undefined) return reduce(burst as Bytes[], before, between);
+    if (isEncoded && !isChecked) parseJsonRows(burst as Bytes[], onRepeated);
+    const separator = Buffer.from(between);
+    return Buffer.concat(burst.flatMap((one, i) => [i === 0 ? Buffer.from(before) : separator, rowOf(one)]));
+  };
+};
 /** The JSON that jq reads: one document, or under -o ndjson one a row, so that long lists stream. */
 async function* jsonOf(
   source: Source,
-  { format, read, skipped = 0 }: Reading,
+  reading: Reading,
   onRepeated: (key: string) => void,
 ): AsyncGenerator<string | Bytes> {
+  const { format, read, skipped = 0 } = reading;
   if ('data' in source) {
     yield jsonTextOf(source.data ?? null, read);
     return;
   }
   const [open, between, close] = isJsonStream(format) ? ['\n'.repeat(skipped), '\n', '\n'] : ['[', ',', ']'];
-  const separator = Buffer.from(between);
+  const write = makeWriter(source.encoded === true, reading, onRepeated);
   let before = open;
   // One piece for each burst: jq would answer each row before it reads the next one.
   for await (const burst of batchesOf(source)) {
     if (burst.length === 0) continue;
-    if (source.encoded && !areChecked(burst as Bytes[])) parseJsonRows(burst as Bytes[], onRepeated);
-    const rows = source.encoded
-      ? (burst as Bytes[]).map((row) => encodedRow(row, read))
-      : [Buffer.from(burst.map((one) => jsonTextOf(shownValue(one ?? null), read)).join(between))];
-    yield Buffer.concat(rows.flatMap((row, i) => [i === 0 ? Buffer.from(before) : separator, row]));
+    yield write(burst, before, between);
     before = between;
   }
   yield before === open ? open + close : close;
@@ -415,7 +432,10 @@ export async function* filterPieces(source: Source, filtering: Filtering): Async
   const isStream = isJsonStream(reading.format);
   if (steps !== undefined) yield* pathPieces(source, steps, filtering);
   else if ('rows' in source && isTotal(program) && !isStream) yield* countPieces(source, onRepeated);
-  else yield* jqPieces(await start(), source, reading, note, onRepeated);
+  else {
+    const keys = reading.read === undefined ? usedKeys(program, isStream ? 'row' : 'rows') : undefined;
+    yield* jqPieces(await start(), source, { ...reading, keys }, note, onRepeated);
+  }
 }
 
 /** Combinations that would silently leave one of the flags without effect. Pure. */

@@ -15,7 +15,7 @@ import {
  * would write in another way than the service did, such as `1.0` or `"\/"`, is parsed alone.
  */
 type Bytes = Uint8Array;
-const COLON = 0x3a;
+export const COLON = 0x3a;
 const SPACE = 0x20;
 const LINE_END = 0x0a;
 const MINUS = 0x2d;
@@ -137,6 +137,12 @@ export class Output {
   text(text: string): void {
     this.reserve(3 * text.length);
     this.length += this.#bytes.write(text, this.length);
+  }
+  /** A copy, because the next piece overwrites the bytes. */
+  takeBytes(): Bytes {
+    const bytes = Uint8Array.from(this.#bytes.subarray(0, this.length));
+    this.length = 0;
+    return bytes;
   }
   take(): string {
     const text = this.#bytes.toString('utf8', 0, this.length);

@@ -70,7 +70,7 @@ const checks: Readonly<Record<string, readonly (keyof typeof reasons)[]>> = {
   'commands/kv/snapshot.ts': ['plan', 'text'],
   'commands/kv/space.ts': ['plan'],
   'commands/kv/upgrade.ts': ['plan'],
-  'commands/labels/rows.ts': ['pages'],
+  'commands/labels/commands.ts': ['pages'],
   'commands/mock/oauth.ts': ['other'],
   'commands/tracker/everyday.ts': ['text'],
   'commands/tracker/many.ts': ['plan'],

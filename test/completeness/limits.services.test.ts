@@ -53,7 +53,7 @@ const readers: readonly Reader[] = [
       'tracker/names/resolve.ts': 'limits.heldRows; what a person picks from',
       'tracker/bulk/external-keys.ts': 'limits.heldRows',
       'commands/tracker/everyday.ts': 'limits.heldRows',
-      'commands/labels/rows.ts': 'printed as they come',
+      'commands/labels/commands.ts': 'printed as they come',
       'labels/read-labels.ts':
         'limits.heldRows, or handed on as they come; limits.heldRows; listTitles, which has limits.heldRows',
       'labels/apply.ts': 'listTitles, which has limits.heldRows',

@@ -153,7 +153,7 @@ const scalar = fc.oneof(
     '"\\u00e9"',
   ),
 );
-const { value } = fc.letrec<{ value: string; list: string; record: string }>((tie) => ({
+const { value, record } = fc.letrec<{ value: string; list: string; record: string }>((tie) => ({
   value: fc.oneof({ depthSize: 'small', withCrossShrink: true }, scalar, tie('list'), tie('record')),
   list: fc.array(tie('value'), { maxLength: 3 }).map((items) => `[${items.join()}]`),
   record: fc
@@ -220,3 +220,56 @@ test('a program that is not only a path is compiled before the command runs', as
   await expect(checkOutput({ ...options, jq: '. name' }, host)).rejects.toThrow('--jq');
   expect(started).toEqual(['.[].name |', '. name']);
 });
+
+/** An expression over a row that uses some of its keys. */
+const { expression } = fc.letrec<{ expression: string }>((tie) => ({
+  expression: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom('.name', '.a', '.list', '."x y"', '.["é"]', '.a.b', '.list[0]', '.b[]?', '1', '"text"'),
+    fc
+      .tuple(tie('expression'), fc.constantFrom('+', '//', '==', '<', 'and', ','), tie('expression'))
+      .map(([a, sign, b]) => `(${a} ${sign} ${b})`),
+    fc
+      .tuple(
+        tie('expression'),
+        fc.constantFrom('tostring', 'length', 'not', 'type', 'keys', 'map(.name)', 'add'),
+      )
+      .map(([a, next]) => `(${a} | ${next})`),
+    tie('expression').map((a) => `"<\\(${a})>"`),
+    tie('expression').map((a) => `{name, "x y", z: ${a}}`),
+    tie('expression').map((a) => `[${a}, .name]`),
+    fc.tuple(tie('expression'), tie('expression')).map(([a, b]) => `(if ${a} then ${b} else .b end)`),
+  ),
+}));
+const overAll = fc.tuple(
+  fc.constantFrom(
+    ...['map(select(A) | B)', '[.[] | A, B]', 'map(select(A)) | length', 'sort_by(A) | .[] | B'],
+    ...['group_by(A) | map(length)', 'group_by(A) | map(map(B))', 'min_by(A) | B', 'first | A', 'any(A)'],
+    ...['.[1:3] | map(A)', 'map(select(A)) | last | B', 'limit(2; .[] | A)', 'unique_by(A) | map(B)'],
+  ),
+  expression,
+  expression,
+);
+const fill = ([shape, a, b]: readonly string[]): string => {
+  const words: Record<string, string | undefined> = { A: a, B: b };
+  return (shape ?? '').replace(/\b[AB]\b/g, (word) => words[word] ?? '');
+};
+
+test('a program that uses some keys prints what jq prints for whole rows', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(
+        overAll.map((parts) => [fill(parts), 'json'] as const),
+        fc
+          .tuple(fc.constant('select(A) | B'), expression, expression)
+          .map((parts) => [fill(parts), 'ndjson'] as const),
+      ),
+      fc.array(fc.oneof({ weight: 5, arbitrary: record }, { weight: 1, arbitrary: value }), { maxLength: 5 }),
+      async ([program, format], texts) => {
+        const { direct, byJq } = await bothOf(program, format, encoded(texts));
+        expect([program, direct]).toEqual([program, byJq]);
+      },
+    ),
+    { numRuns: RUNS },
+  );
+}, 120_000);
