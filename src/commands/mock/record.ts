@@ -214,7 +214,9 @@ const compareCassette = async (
     } finally {
       await other.close();
     }
-    context.log.info(`${count} differences in ${cassette.exchanges.length} exchanges`);
+    context.log.info(
+      `${countText(count, 'difference')} in ${countText(cassette.exchanges.length, 'exchange')}`,
+    );
   };
   return { kind: 'rows', rows: rows(), view: { columns }, exit: () => (count === 0 ? 'done' : 'no') };
 };

@@ -289,7 +289,7 @@ export const webhookControl =
         return checkInput(resendInput, ({ number }) => {
           const again = deliverAgain(state, number);
           return again === undefined
-            ? { status: 404, message: `there is no delivery ${number} to a webhook that is still there` }
+            ? { status: 404, message: `delivery ${number} not found, or its webhook was deleted` }
             : { value: showDelivery(again) };
         });
       default:
