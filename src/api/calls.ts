@@ -190,7 +190,7 @@ const confirm = async (options: ContextOptions, question: string): Promise<void>
     throw usageError(
       `${question} No terminal is available to confirm this.`,
       [],
-      ['add --yes to go on without a question'],
+      ['add --yes to continue without a question'],
     );
   if (!(await options.host.terminal.prompts.confirm(question, false)))
     throw usageError('not confirmed; no changes were made');

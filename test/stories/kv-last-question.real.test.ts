@@ -54,7 +54,7 @@ it(
     ])
       expect(held.screen).toMatch(text);
     // A run on hold has not succeeded.
-    expect(held.screen).toMatch(/! held before n\d/);
+    expect(held.screen).toMatch(/^held before n\d/m);
     const crossed = await resume('3.3');
     expect(crossed.code, crossed.screen).toBe(0);
     expect((await home.json(kv('status'))).cluster_version).toBe('3.3.0');

@@ -261,8 +261,8 @@ const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
     tryThis:
       error.detail.outcome === 'unknown'
         ? // --resume looks the row up.
-          [`go on with: ${resumeLine}`]
-        : [...(error.detail.tryThis ?? []), `go on with: ${resumeLine}`],
+          [`continue with: ${resumeLine}`]
+        : [...(error.detail.tryThis ?? []), `continue with: ${resumeLine}`],
   });
 };
 /** How the rows of an input are read: the check before a run and the run itself read the same. */

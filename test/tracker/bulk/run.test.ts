@@ -364,7 +364,7 @@ describe('tracker bulk', () => {
     expect([ran.code, ran.writes]).toEqual([10, []]);
     expect(ran.error()).toMatchObject({ code: 'INPUT_CHANGED' });
     expect(ran.error().message).toContain('line 1 is not what it was');
-    expect(ran.err).not.toContain('go on with');
+    expect(ran.err).not.toContain('continue with');
     // Without --resume, opsctl starts a new run.
     expect((await run(at, '--journal', 'j')).code).toBe(0);
   });

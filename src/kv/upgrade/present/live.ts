@@ -133,9 +133,9 @@ const outcomeMark = ({ outcome, isRollback }: RunModel, frame: number): readonly
   if (outcome === 'held') return ['!', 'yellow'];
   return mark(outcome === 'done' || (outcome === 'rolled-back' && isRollback) ? 'done' : 'failed', frame);
 };
-/** The error below the table has the reason of a run that failed. */
+/** The text below the table has the reason of a run that failed or holds. */
 const statusText = ({ now, outcome, isRollback }: RunModel): string =>
-  outcome === undefined || outcome === 'done' || outcome === 'held' || isRollback
+  outcome === undefined || outcome === 'done' || (outcome === 'rolled-back' && isRollback)
     ? now
     : outcomeText[outcome];
 /** What the run does now, on one line. A closing statement stays on the screen, so it is shown whole. */

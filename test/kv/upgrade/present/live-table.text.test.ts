@@ -122,8 +122,12 @@ describe('the last line', () => {
     expect(lines({ now }, { columns: 60 })).toHaveLength(lines().length);
   });
   it('shows the whole statement when the run has ended', () => {
-    const shown = lines({ now, outcome: 'held' }, { columns: 60 }).slice(lines().length - 1);
+    const shown = lines({ now, outcome: 'done' }, { columns: 60 }).slice(lines().length - 1);
     expect(shown.map((line) => line.slice(2)).join(' ')).toBe(`${now}  1.5 s`);
     expect(shown.every((line) => line.length <= 60)).toBe(true);
+  });
+  // The text below the table contains the whole statement.
+  it.each(['held', 'stopped', 'failed'] as const)('shows only the word of the outcome %s', (outcome) => {
+    expect(lines({ now, outcome }, { columns: 60 }).at(-1)?.slice(2)).toMatch(/^[a-z -]+ {2}1\.5 s$/);
   });
 });
