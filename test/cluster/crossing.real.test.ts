@@ -150,6 +150,10 @@ describe.runIf(hasBinaries(from, to))('the point of no return is the version of 
         expect(again.code).toBe(8);
         expect(error(again)).toMatchObject({ code: 'HELD' });
       }
+      // A new run would pass the hold, even if its flags accept the last member.
+      const anew = await kv('upgrade', [toTheEnd]);
+      expect([anew.code, error(anew).code]).toEqual([10, 'HELD_RUN']);
+      expect((await versionsOf('etcdserver')).sort()).toEqual([from, to, to]);
       // The run passes the hold and holds at the same position, because the operator did not confirm.
       const past = await kv('resume', ['--past-hold']);
       expect(past.json()).toMatchObject({ outcome: 'held' });

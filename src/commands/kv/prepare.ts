@@ -405,17 +405,24 @@ export const findAdoptedRuns = async (
   return unread === undefined ? { runs } : { runs, unread };
 };
 
-/** A crashed run may have left a member down. It is completed before another run starts. */
+/**
+ * A crashed run may have left a member down, and a held run waits for the operator. Both end before another run
+ * starts.
+ */
 const refuseOpenRun = async (context: Context, { opened }: PreparedCommand): Promise<void> => {
-  const [{ crashedRun, unfinishedError }, { refuseOtherHere }] = await Promise.all([
-    import('../../kv/engine/journal.ts'),
+  const [{ refuseNewRun }, { refuseOtherHere }] = await Promise.all([
+    import('../../kv/engine/progress.ts'),
     import('../../kv/engine/locks.ts'),
   ]);
   // A run that another process is working on is also unfinished.
   await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
-  await findAdoptedRuns(context, opened);
-  const left = await crashedRun(context.host, context.settings.directories.clusters, opened.cluster.name);
-  if (left !== undefined) throw unfinishedError(left);
+  const [newest] = (await findAdoptedRuns(context, opened)).runs;
+  try {
+    refuseNewRun(newest);
+  } catch (error) {
+    if (!context.isDryRun || !(error instanceof AppError) || error.detail.code !== 'HELD_RUN') throw error;
+    context.log.warn(`${error.message}; without --dry-run, this command would not start`);
+  }
 };
 const refuseOthersWork = async (
   context: Context,

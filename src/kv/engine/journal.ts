@@ -180,23 +180,17 @@ export const findRuns = async (host: Host, state: string, cluster: string): Prom
   );
   return runs.flat().filter(({ entries }) => entries[0]?.kind === 'opened');
 };
-/**
- * Returns the newest run if it crashed or is still running. Its journal has no closing line, and a member may
- * be down.
- */
-export const crashedRun = async (
-  host: Host,
-  state: string,
-  cluster: string,
-): Promise<FoundRun | undefined> => {
-  const [newest] = await findRuns(host, state, cluster);
-  return newest === undefined || newest.entries.at(-1)?.kind === 'closed' ? undefined : newest;
-};
 export const unfinishedError = ({ run }: FoundRun): AppError =>
   new AppError('unsafe', `no changes were made: run ${run} of this cluster is unfinished`, {
     code: 'UNFINISHED_RUN',
     tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])],
   });
+export const heldRunError = ({ run }: FoundRun): AppError =>
+  new AppError(
+    'unsafe',
+    `no changes were made: run ${run} of this cluster is held, and its members may run two versions`,
+    { code: 'HELD_RUN', tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])] },
+  );
 /** Returns the newest run if it is unfinished. */
 export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {
   const newest = runs[0];

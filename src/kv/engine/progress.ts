@@ -3,7 +3,15 @@ import { next } from '../../core/next.ts';
 import { AppError, firstReason, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type Store, firstAnswer } from '../client/etcd-client.ts';
-import { type FoundRun, findRuns, isRunId, runDirectory, asEntry } from './journal.ts';
+import {
+  type FoundRun,
+  findRuns,
+  isRunId,
+  runDirectory,
+  asEntry,
+  heldRunError,
+  unfinishedError,
+} from './journal.ts';
 import type {
   ClusterFile,
   JournalEntry,
@@ -406,4 +414,14 @@ export const refuseUnseenHold = (
       next(['kv', 'rollback']),
     ],
   });
+};
+/**
+ * Refuses a new run after a run that is unfinished, and after a run that holds: its plan would pass the hold. A run
+ * that stopped, failed or reached the end of its window does not prevent a new plan: a job may repeat the command in
+ * each window.
+ */
+export const refuseNewRun = (newest: FoundRun | undefined): void => {
+  if (newest === undefined) return;
+  if (newest.entries.at(-1)?.kind !== 'closed') throw unfinishedError(newest);
+  if (heldBy(newest.entries) !== undefined && !isHeldForWindow(newest.entries)) throw heldRunError(newest);
 };

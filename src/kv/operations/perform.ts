@@ -4,7 +4,7 @@ import { AppError, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { removeOwnKeys } from '../client/etcd-client.ts';
 import type { Access } from '../engine/access.ts';
-import { findRuns, unfinishedError } from '../engine/journal.ts';
+import { findRuns, heldRunError, unfinishedError } from '../engine/journal.ts';
 import { type Lock, ownerOf, takeLocks } from '../engine/locks.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../engine/model.ts';
 import { observe } from '../upgrade/observe/observe.ts';
@@ -47,11 +47,7 @@ export const refuseDuringUpgrade = async (
   if (newest === undefined) return;
   if (last?.kind !== 'closed') throw unfinishedError(newest);
   if (last.outcome !== 'held' || repairs.has(operation)) return;
-  throw new AppError(
-    'unsafe',
-    `no changes were made: run ${newest.run} of this cluster is held, and its members may run two versions`,
-    { code: 'HELD_RUN', tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])] },
-  );
+  throw heldRunError(newest);
 };
 
 const impossible = async (): Promise<never> => {

@@ -3,6 +3,7 @@ import {
   heldBy,
   isHeldForWindow,
   refuseOtherMembers,
+  refuseNewRun,
   refuseUnseenHold,
   resumedOptions,
 } from '../../../src/kv/engine/progress.ts';
@@ -58,6 +59,17 @@ describe('the reason of a hold', () => {
       return 0;
     };
     expect([hints([closed('held')]), hints([closed('held', 'impact')])]).toEqual([3, 4]);
+  });
+  it.each<[string, JournalEntry[], string | undefined]>([
+    ['is unfinished', [resumed()], 'UNFINISHED_RUN'],
+    ['holds before its last member', [closed('held')], 'HELD_RUN'],
+    ['holds until an operator releases the hold of the cluster', [closed('held', 'operator')], 'HELD_RUN'],
+    ['stopped', [closed('stopped')], undefined],
+    ['reached the end of its window', [closed('held', 'window')], undefined],
+  ])('a new run after a run that %s', (_, entries, code) => {
+    const start = (): void => refuseNewRun({ run: 'r', directory: '/r', entries });
+    if (code === undefined) expect(start).not.toThrow();
+    else expect(start).toThrow(expect.objectContaining({ detail: expect.objectContaining({ code }) }));
   });
 
   it('a hold is pending for a run that was stopped before it, and passed after it has held', () => {

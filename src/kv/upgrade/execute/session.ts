@@ -4,13 +4,7 @@ import { AppError, writeFailureReason } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import { removeOwnKeys, type Store } from '../../client/etcd-client.ts';
 import type { Access } from '../../engine/access.ts';
-import {
-  crashedRun,
-  type Journal,
-  openJournal,
-  runDirectory,
-  unfinishedError,
-} from '../../engine/journal.ts';
+import { findRuns, type Journal, openJournal, runDirectory } from '../../engine/journal.ts';
 import { type Lock, ownerOf, takeLocks } from '../../engine/locks.ts';
 import type {
   CanaryReport,
@@ -23,7 +17,7 @@ import type {
   Unstamped,
   UpgradeEvent,
 } from '../../engine/model.ts';
-import { type Shared, progressOf, shareProgress } from '../../engine/progress.ts';
+import { type Shared, progressOf, refuseNewRun, shareProgress } from '../../engine/progress.ts';
 import { watchMembers } from '../observe/member-watch.ts';
 import { observe } from '../observe/observe.ts';
 import { discardStaged } from '../placement.ts';
@@ -142,8 +136,8 @@ export const refuseUnfinished = async ({
   action,
 }: SessionInput): Promise<void> => {
   if (action !== 'upgrade') return;
-  const left = await crashedRun(host, state, cluster.name);
-  if (left !== undefined && left.run !== run) throw unfinishedError(left);
+  const [newest] = await findRuns(host, state, cluster.name);
+  if (newest?.run !== run) refuseNewRun(newest);
 };
 /**
  * Before the first step no changes were made, even if a write to the disk failed. Other errors stay

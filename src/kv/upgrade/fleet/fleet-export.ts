@@ -69,12 +69,18 @@ const command = (...words: string[]): object => ({
 /** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
 const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
 
+/** An earlier play was interrupted, or held the run. */
+const hasOpenRun = (register: string): string =>
+  ['UNFINISHED_RUN', 'HELD_RUN'].map((code) => `'${code}' in ${register}.stderr | default('')`).join(' or ');
+/** A held run is a result if the play wants a hold. A repeated play finds the hold of the earlier play. */
+const isNotHeld = (register: string): string =>
+  `not (${register}.rc | default(1) == 8 and ('"held"' in ${register}.stdout or '"HELD"' in ${register}.stderr))`;
 /**
  * A task that Ansible lost has no exit code, and is a failure with the message of Ansible. For example, Ansible does not
  * find its job if HOME is not the home directory of the user.
  */
 const hasFailed = (register: string): string =>
-  `(${register}.rc is not defined or ${register}.rc != 0) and 'UNFINISHED_RUN' not in ${register}.stderr | default('')`;
+  `(${register}.rc is not defined or ${register}.rc != 0) and not (${hasOpenRun(register)})`;
 const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => {
   const isHeld = lastMember.includes('--hold-last');
   return [
@@ -85,15 +91,19 @@ const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => 
       ...detached,
       changed_when: "'already' not in opsctl_upgrade.stdout",
       failed_when: isHeld
-        ? `${hasFailed('opsctl_upgrade')} and not (opsctl_upgrade.rc == 8 and '"held"' in opsctl_upgrade.stdout)`
+        ? `${hasFailed('opsctl_upgrade')} and ${isNotHeld('opsctl_upgrade')}`
         : hasFailed('opsctl_upgrade'),
     },
     {
-      name: 'Resume an interrupted run',
+      name: 'Resume an interrupted or held run',
       'ansible.builtin.command': command('resume', ...lastMember, '-o', 'json'),
-      when: "'UNFINISHED_RUN' in opsctl_upgrade.stderr",
+      register: 'opsctl_resume',
+      when: hasOpenRun('opsctl_upgrade'),
       ...detached,
       changed_when: true,
+      failed_when: isHeld
+        ? `${hasFailed('opsctl_resume')} and ${isNotHeld('opsctl_resume')}`
+        : hasFailed('opsctl_resume'),
     },
   ];
 };

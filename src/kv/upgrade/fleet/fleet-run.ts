@@ -138,7 +138,9 @@ export const upgradeCluster = async (
     const message = await describeChangedPlan(host, cluster, options);
     if (message !== undefined) return { ok: false, detail: { exit_code: null, message } };
   }
-  const ended = isOver ? await runSelf(host, ['kv', 'upgrade', ...flags, ...planFlags]) : resumed;
+  const started = isOver ? await runSelf(host, ['kv', 'upgrade', ...flags, ...planFlags]) : resumed;
+  // An earlier run of the fleet held this cluster. Only a flag for the last member passes the hold.
+  const ended = started.error === 'HELD_RUN' ? await runSelf(host, ['kv', 'resume', ...flags]) : started;
   return { ok: ended.code === 0 || isHeld(ended), detail: detailOf(ended) };
 };
 

@@ -144,6 +144,13 @@ describe('a run that another one left', () => {
     expect(await refuseUnfinished({ ...input, run: 'other', action: 'resume' })).toBeUndefined();
     expect(await refuseUnfinished({ ...input, run: 'other', state: '/elsewhere' })).toBeUndefined();
   });
+  it('a run that held while this run was planned is not passed', async () => {
+    const { input, run } = await opened();
+    run.journal.write({ kind: 'closed', outcome: 'held', message: 'held before n1' });
+    await expect(refuseUnfinished({ ...input, run: 'other' })).rejects.toMatchObject({
+      ...{ category: 'unsafe', detail: { code: 'HELD_RUN' } },
+    });
+  });
 });
 
 describe('an error before the first step', () => {

@@ -308,6 +308,13 @@ describe('one cluster of a fleet', () => {
     expect(await upgraded(false, () => ({ code: 6, stderr: complaint('HELD') }))).toMatchObject({ ok: true });
   });
 
+  it('resumes a run that an earlier run of the fleet held', async () => {
+    const held = await upgraded(false, (words) =>
+      words.startsWith('upgrade') ? { code: 10, stderr: complaint('HELD_RUN') } : undefined,
+    );
+    expect(held).toMatchObject({ ok: true, asked: ['upgrade a', 'resume a'] });
+  });
+
   it('a cluster without an unfinished run is upgraded', async () => {
     const none = await upgraded(true, (words) =>
       words.startsWith('resume') ? { code: 5, stderr: complaint('NO_RUN') } : undefined,
