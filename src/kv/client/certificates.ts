@@ -1,7 +1,9 @@
 import { type KeyObject, X509Certificate, createPrivateKey } from 'node:crypto';
-import type { Host, Tls } from '../../platform/host.ts';
+import { type Host, type Tls, NetworkError, type TlsFailure } from '../../platform/host.ts';
 import { AppError } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
+import { hostOf } from './errors.ts';
+
 /** Paths of the certificate files from the cluster file or the flags. */
 export type TlsFiles = {
   readonly ca_file?: string;
@@ -144,4 +146,102 @@ export const readCertificates = async (host: Host, part: TlsFiles, flagged: Flag
     checkKey(keyFile, key as string, checkOwn(certFile, cert as string, host.now()), certFile);
   const named = { ca: caFile && nameOf(caFile), cert: certFile && nameOf(certFile) };
   return { ca, cert, key, serverName: part.server_name, named };
+};
+/** The protocol of the server at an address; undefined if the probe could not detect it. */
+type Speaks = 'tls' | 'plain' | undefined;
+export type Failed = {
+  readonly at: string;
+  readonly isHttps: boolean;
+  readonly tls: ClusterTls | undefined;
+  readonly speaks: Speaks;
+};
+const PLACES = 'under `tls:` in the cluster file';
+const texts: Readonly<Record<TlsFailure['kind'], (trouble: TlsFailure, failed: Failed) => string>> = {
+  untrusted: (_, { tls }) =>
+    tls?.named.ca === undefined
+      ? `its certificate is not signed by a trusted authority; set the file of its authority with --cacert, or as ca_file ${PLACES}`
+      : `its certificate is not signed by an authority in ${tls.named.ca}; use the file of the authority that signed it`,
+  expired: () => 'its certificate has expired; renew it on the member, and check the clock of this machine',
+  'too-early': () => 'its certificate is not valid yet; check the clocks of the member and of this machine',
+  name: ({ names = [], reason }, { at }) =>
+    names.length === 0
+      ? `its certificate is for another name (${reason}); set that name as server_name ${PLACES}, or with --server-name`
+      : `its certificate is for ${names.join(', ')}, not for ${at.replace(/:\d+$/, '')}; set one of its names as server_name ${PLACES}, or with --server-name`,
+  'client-certificate': ({ reason }, { tls }) =>
+    tls?.named.cert === undefined
+      ? `it requires a client certificate; set one with --cert and --key, or as cert_file and key_file ${PLACES}`
+      : `it rejected the client certificate of ${tls.named.cert} (${reason}); the certificate must be valid, allow client authentication, and be signed by the authority that the member trusts`,
+  protocol: ({ reason }) =>
+    `the TLS handshake failed (${reason}); check that this is the client URL of a member`,
+};
+/**
+ * Returns whether the server rejected plain HTTP on a TLS port. Depending on their build, servers close the
+ * connection or return 400 with this text.
+ */
+export const answersPlainToTls = (status: number, text: string): boolean =>
+  status === 400 && text.includes('HTTP request to an HTTPS server');
+export const wantsHttps =
+  'it uses TLS; write https:// in its URL (client_url in the cluster file, or --endpoints), and set certificates';
+const wrongScheme = ({ isHttps, speaks }: Failed): string | undefined => {
+  if (isHttps && speaks === 'plain')
+    return 'it does not use TLS; write http:// in its URL (client_url in the cluster file, or --endpoints)';
+  if (!isHttps && speaks === 'tls') return wantsHttps;
+  return undefined;
+};
+/**
+ * Converts a TLS failure into an error that names the file or flag to change. Returns undefined if TLS did
+ * not cause the failure. Members of 3.3 and 3.4 may close the connection before the client reads their alert.
+ * Then only the missing client certificate indicates the cause.
+ */
+export const tlsFailure = (error: NetworkError, failed: Failed): AppError | undefined => {
+  const { trouble } = error;
+  const isDropped = error.code === 'RESET' && failed.isHttps && error.sent && failed.tls?.cert === undefined;
+  const text =
+    wrongScheme(failed) ??
+    (trouble === undefined ? undefined : texts[trouble.kind](trouble, failed)) ??
+    (isDropped
+      ? `it closed the connection; if it requires a client certificate: --cert and --key, or cert_file and key_file ${PLACES}`
+      : undefined);
+  if (text === undefined) return undefined;
+  return new AppError('network', `${failed.at}: ${text}`, {
+    code: isDropped ? 'RESET' : 'TLS',
+    retryable: isDropped,
+    cause: error,
+  });
+};
+
+const probeMs = 500;
+/**
+ * Tries the other scheme once, without credentials. A TLS port drops plain requests without an error, and a
+ * plain port drops handshakes.
+ */
+const speaksAt = async (host: Host, base: string, tls: ClusterTls | undefined): Promise<Speaks> => {
+  const isHttps = base.startsWith('https:');
+  const address = `${isHttps ? base.replace('https:', 'http:') : base.replace('http:', 'https:')}/version`;
+  try {
+    await (
+      await host.network.request({
+        method: 'GET',
+        url: address,
+        tls,
+        timeoutMs: probeMs,
+        connectTimeoutMs: probeMs,
+      })
+    ).bytes();
+  } catch (error) {
+    return !isHttps && error instanceof NetworkError && error.code === 'TLS' ? 'tls' : undefined;
+  }
+  return isHttps ? 'plain' : 'tls';
+};
+/** Converts the first failure of a connection if TLS caused it. */
+export const asTlsFailure = async (
+  host: Host,
+  base: string,
+  tls: ClusterTls | undefined,
+  error: unknown,
+): Promise<AppError | undefined> => {
+  if (!(error instanceof NetworkError)) return undefined;
+  const isUnclear = error.code === 'RESET' || error.trouble?.kind === 'protocol';
+  const speaks = isUnclear ? await speaksAt(host, base, tls) : undefined;
+  return tlsFailure(error, { at: hostOf(base), isHttps: base.startsWith('https:'), tls, speaks });
 };

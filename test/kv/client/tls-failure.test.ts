@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NetworkError, type TlsFailure } from '../../../src/platform/host.ts';
-import { type Failed, tlsFailure } from '../../../src/kv/client/connection.ts';
+import { type Failed, tlsFailure } from '../../../src/kv/client/certificates.ts';
 
 const named = { ca: '--cacert ca.pem', cert: '--cert me.pem' };
 const failed = (more: Partial<Failed> = {}): Failed => ({
