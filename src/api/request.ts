@@ -2,7 +2,7 @@ import { checkFields } from '../core/check.ts';
 import { bare, type Fields } from '../core/field.ts';
 import { changeResponse } from '../core/json.ts';
 import { type LooseInput, type Operation, type ServiceInfo, filler } from '../core/operation.ts';
-import { type Problem, usageError } from '../core/problem.ts';
+import { type Problem, problem, usageError } from '../core/problem.ts';
 import { redactedBody, redactedUrl } from '../core/redact-secrets.ts';
 
 /** Where requests go: base URL without the service's path prefix, and the headers that let the caller in. */
@@ -15,7 +15,16 @@ export type WireRequest = {
   readonly body?: string;
 };
 /** Every problem of an input, before anything is sent. The same rules run in the service. */
+/** A record has one position: the documents do not state which of the two a service uses. */
+const positionProblems = ({
+  before_id: before,
+  after_id: after,
+}: NonNullable<LooseInput['body']>): Problem[] =>
+  before === undefined || after === undefined
+    ? []
+    : [problem('after_id', 'exclusive', 'cannot be combined with before_id')];
 export const inputProblems = (operation: Operation, input: LooseInput): Problem[] => [
+  ...positionProblems(input.body ?? {}),
   ...checkFields(operation.params ?? {}, input.params ?? {}),
   ...checkFields(operation.query ?? {}, input.query ?? {}),
   ...(operation.body || Object.keys(input.body ?? {}).length > 0

@@ -554,6 +554,32 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
   };
 };
 
+/** True for a text with characters that Unicode may encode in several forms, such as `é`. */
+export const hasForms = (text: string): boolean => /\P{ASCII}/u.test(text);
+/** The text in the canonical form of Unicode: texts that look the same have one form. */
+export const toForm = (text: string): string => (hasForms(text) ? text.normalize('NFC') : text);
+/** Texts by their canonical form. A text of ASCII has one form and is not kept. */
+export class TextForms {
+  readonly #texts = new Map<string, string>();
+  constructor(texts: Iterable<string> = []) {
+    for (const text of texts) this.note(text);
+  }
+  note(text: string): void {
+    if (hasForms(text) && !this.#texts.has(toForm(text))) this.#texts.set(toForm(text), text);
+  }
+  /** Another text that looks the same and has other characters; undefined if there is none. */
+  findOther(text: string): string | undefined {
+    const found = hasForms(text) ? this.#texts.get(toForm(text)) : undefined;
+    return found === text ? undefined : found;
+  }
+}
+/** Shows accents that are separate characters as escapes. */
+export const showForm = (text: string): string =>
+  showHidden(text).replace(
+    /\p{M}/gu,
+    (sign) => `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
+export const lookalikeHint = 'write the characters of the existing text';
 /** Shows characters that look like a space or like nothing as escapes. */
 export const showHidden = (text: string): string =>
   JSON.stringify(cutText(text, 100)).replace(/[\p{Cf}\p{Cc}\p{Zs}\u2028\u2029]/gu, (sign) =>

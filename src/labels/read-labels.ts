@@ -5,7 +5,7 @@ import { bare, type ObjectField } from '../core/field.ts';
 import type { LooseInput, Operation } from '../core/operation.ts';
 import { brokenPage, heldRows, pageWatch } from '../core/limits.ts';
 import { AppError, problem, usageError, messageOf } from '../core/problem.ts';
-import { nearest } from '../core/text.ts';
+import { nearest, toForm } from '../core/text.ts';
 import {
   inParallel,
   type LabelJson,
@@ -199,14 +199,14 @@ export const getLimits = (context: EngineContext): Promise<LimitsJson> => read(c
 export const getUserCapabilities = (context: EngineContext): Promise<UserCapabilitiesJson> =>
   read(context, table.capabilities.get, { params: { name: 'users/me/capabilities' } });
 
-const foldCase = (text: string): string => text.trim().toLowerCase();
+const foldCase = (text: string): string => toForm(text).trim().toLowerCase();
 export const titleOf = (label: LabelJson): string => label.properties?.title ?? '';
 /** `labels/x@2` and `x@published` keep their revision. A title keeps its @. */
 const parts = (text: string): { bare: string; revision: string } => {
   const match = /^(.+)(@(?:latest|published|\d+))$/.exec(text);
   return { bare: match?.[1] ?? text, revision: match?.[2] ?? '' };
 };
-/** Labels of this title: equal first, else those that differ in upper and lower case only. Pure. */
+/** Labels of this title: equal first, else those that differ in case or Unicode form only. Pure. */
 const findTitled = (labels: readonly LabelJson[], title: string): LabelJson[] => {
   const exact = labels.filter((label) => titleOf(label) === title);
   return exact.length > 0 ? exact : labels.filter((label) => foldCase(titleOf(label)) === foldCase(title));

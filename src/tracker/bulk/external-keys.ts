@@ -6,7 +6,7 @@ import { heldRows, isOutdated, type Reading } from '../../core/limits.ts';
 import { AppError, problem, usageError, type Problem } from '../../core/problem.ts';
 import { isPosition, type SentChange, verbsOf } from './previous.ts';
 import { isRecord } from '../../core/shape.ts';
-import { nearest } from '../../core/text.ts';
+import { hasForms, lookalikeHint, nearest, showForm, TextForms, toForm } from '../../core/text.ts';
 
 export type RecordRow = Readonly<Record<string, unknown>>;
 const PREFIX = 'external:';
@@ -84,6 +84,13 @@ const ambiguous = (resource: string, field: string, key: string, rows: readonly 
   ]);
 };
 
+/** Two records with keys that look the same would be one record for people. */
+const lookalike = (resource: string, field: string, key: string, other: string): AppError => {
+  const what = `is ${showForm(key)}, which looks the same as ${showForm(other)} of another record`;
+  return usageError(`${resource} have this ${field} in another Unicode form`, [
+    problem(field, 'rule', what, lookalikeHint),
+  ]);
+};
 const isTooLong = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === 'TOO_MANY_ROWS';
 
@@ -92,21 +99,32 @@ class Index {
   readonly #byKey = new Map<string, RecordRow[]>();
   readonly #byName = new Map<string, RecordRow[]>();
   readonly #byId = new Map<string, RecordRow>();
-  constructor(rows: readonly RecordRow[]) {
+  readonly #forms = { external_id: new TextForms(), name: new TextForms() };
+  readonly #resource: string;
+  constructor(resource: string, rows: readonly RecordRow[]) {
+    this.#resource = resource;
     for (const row of rows) this.add(row);
   }
   add(row: RecordRow): void {
-    const put = (map: Map<string, RecordRow[]>, key: unknown): void => {
+    const put = (map: Map<string, RecordRow[]>, field: 'external_id' | 'name'): void => {
+      const key = row[field];
       if (typeof key !== 'string' || key === '') return;
       const same = (map.get(key) ?? []).filter(({ id }) => id !== row.id);
       map.set(key, [...same, row]);
+      this.#forms[field].note(key);
     };
     this.#byId.set(String(row.id), row);
-    put(this.#byKey, row.external_id);
-    put(this.#byName, row.name);
+    put(this.#byKey, 'external_id');
+    put(this.#byName, 'name');
   }
-  withKey = (key: string): readonly RecordRow[] => this.#byKey.get(key) ?? [];
-  withName = (name: string): readonly RecordRow[] => this.#byName.get(name) ?? [];
+  #find(map: Map<string, RecordRow[]>, field: 'external_id' | 'name', text: string): readonly RecordRow[] {
+    const found = map.get(text);
+    const other = found === undefined ? this.#forms[field].findOther(text) : undefined;
+    if (other !== undefined) throw lookalike(this.#resource, field, text, other);
+    return found ?? [];
+  }
+  withKey = (key: string): readonly RecordRow[] => this.#find(this.#byKey, 'external_id', key);
+  withName = (name: string): readonly RecordRow[] => this.#find(this.#byName, 'name', name);
   withId = (id: unknown): RecordRow | undefined => this.#byId.get(String(id));
 }
 
@@ -150,7 +168,8 @@ export class RecordKeys {
   /**
    * Registers the row that creates or changes a key. Returns the line of an earlier row with the same key.
    */
-  claim(resource: string, key: string, line: number, finished: Promise<unknown>): number | undefined {
+  claim(resource: string, given: string, line: number, finished: Promise<unknown>): number | undefined {
+    const key = toForm(given);
     const before = this.#claims.get(resource, key);
     if (before !== undefined) return before;
     this.#claims.set(resource, key, line);
@@ -160,11 +179,11 @@ export class RecordKeys {
   }
   /** True if an earlier row of a dry run would create the record. */
   isClaimed(resource: string, key: string): boolean {
-    return this.#claims.get(resource, key) !== undefined;
+    return this.#claims.get(resource, toForm(key)) !== undefined;
   }
   /** Notes the ID of a new record. An upsert of the same key is refused, so only its ID can be needed. */
   learn(resource: string, key: string, id: unknown): void {
-    const line = this.#claims.get(resource, key);
+    const line = this.#claims.get(resource, toForm(key));
     if (line !== undefined) this.#learned[line] = id;
   }
 
@@ -178,7 +197,7 @@ export class RecordKeys {
     const index = readAll(this.#context, resource, params).then(
       (rows) => {
         this.#readings.set(name, { madeAt, tookMs: host.now() - madeAt });
-        return new Index(rows);
+        return new Index(resource, rows);
       },
       (error: unknown) => {
         // The connection may work again for the next row. A list that is too long stays too long.
@@ -191,7 +210,8 @@ export class RecordKeys {
     return index;
   }
   async #storiesWithKey(key: string): Promise<readonly RecordRow[]> {
-    if (this.#all.has('stories {}') || this.#single >= MOST_SINGLE)
+    // The search of one key does not find a key that looks the same.
+    if (this.#all.has('stories {}') || this.#single >= MOST_SINGLE || hasForms(key))
       return (await this.#index('stories')).withKey(key);
     this.#single += 1;
     const { search } = tracker.table.stories;
@@ -206,8 +226,8 @@ export class RecordKeys {
     params: Readonly<Record<string, unknown>> = {},
     line = Number.POSITIVE_INFINITY,
   ): Promise<Found> {
-    const claim = this.#claims.get(resource, key);
-    if (claim !== undefined && claim < line) await this.#open.get(resource, key);
+    const claim = this.#claims.get(resource, toForm(key));
+    if (claim !== undefined && claim < line) await this.#open.get(resource, toForm(key));
     const learned = claim === undefined ? undefined : this.#learned[claim];
     if (learned !== undefined) return { row: { id: learned } };
     const rows =
@@ -368,6 +388,21 @@ const unknownName = (field: LabelField, name: string, known: Iterable<string>): 
     close && `did you mean ${close}?`,
   );
 };
+/** Names that look like those of the service, or of earlier rows: each would be a second record. */
+class NameForms {
+  readonly #forms = new Map<LabelField, TextForms>();
+  problems(field: LabelField, names: ServiceNames, wanted: Iterable<string>): Problem[] {
+    const known = this.#forms.get(field) ?? new TextForms(names.keys());
+    this.#forms.set(field, known);
+    return [...wanted].flatMap((name) => {
+      const other = names.has(name) ? undefined : known.findOther(name);
+      known.note(name);
+      if (other === undefined) return [];
+      const what = `names ${showForm(name)}, which looks the same as the existing ${showForm(other)}`;
+      return [problem(field, 'rule', what, lookalikeHint)];
+    });
+  }
+}
 /** The names that the service has are read once for the run, when the first row needs them. */
 export const makeKnownNames = (
   context: EngineContext,
@@ -375,6 +410,7 @@ export const makeKnownNames = (
   mostNames = MOST_NAMES,
 ): KnownNames => {
   const known = new Map<LabelField, Promise<ServiceNames>>();
+  const forms = new NameForms();
   const made = new MadeNames(mostNames);
   const namesOf = (field: LabelField): Promise<ServiceNames> => {
     const names = known.get(field) ?? namesOfService(context, field);
@@ -391,7 +427,8 @@ export const makeKnownNames = (
           `archived ${field} ${name}`,
           `${field === 'labels' ? 'label' : 'category'} ${JSON.stringify(name)} is archived; rows still attach it`,
         );
-    if (mayCreate.includes(field)) return [];
+    const like = forms.problems(field, names, wanted);
+    if (like.length > 0 || mayCreate.includes(field)) return like;
     return [...wanted]
       .filter((name) => !names.has(name) && !own.has(name))
       .map((name) => unknownName(field, name, [...names.keys(), ...own]));

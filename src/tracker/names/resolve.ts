@@ -22,7 +22,7 @@ import type { LooseInput, Operation } from '../../core/operation.ts';
 import { heldRows } from '../../core/limits.ts';
 import { AppError, messageOf, problem, usageError } from '../../core/problem.ts';
 import { fittingJson } from '../../core/shape.ts';
-import { nearest } from '../../core/text.ts';
+import { nearest, toForm } from '../../core/text.ts';
 import { keys } from '../../config/settings.ts';
 import type { Choice } from '../../platform/host.ts';
 
@@ -139,10 +139,10 @@ export const kinds: Readonly<Record<string, Kind>> = {
   'workflow-state': { list: workflows.list, read: states('states') },
 };
 
-const foldCase = (text: string): string => text.toLowerCase();
+const foldCase = (text: string): string => toForm(text).toLowerCase();
 /** `@ana` and `name:ana` are `ana`. */
 const stripNamePrefix = (text: string): string => text.replace(/^(name:|@)/, '');
-/** The things that a text may mean: equal names first, else names that differ in upper and lower case only. */
+/** The things that a text may mean: equal names first, else names that differ in case or Unicode form only. */
 export const candidates = (things: readonly NamedRecord[], text: string): NamedRecord[] => {
   const name = stripNamePrefix(text);
   const exact = things.filter(({ names }) => names.includes(name));

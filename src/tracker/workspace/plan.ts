@@ -1,6 +1,6 @@
 import type { Field } from '../../core/field.ts';
 import { cutText, AppError, type Problem, problem, usageError } from '../../core/problem.ts';
-import { nearest } from '../../core/text.ts';
+import { lookalikeHint, nearest, showForm, TextForms } from '../../core/text.ts';
 import {
   contentsChange,
   contentsDiffer,
@@ -273,6 +273,7 @@ type Planning = {
   readonly options: PlanOptions;
   readonly names: ReadonlyMap<string, Names>;
   readonly part: Part;
+  readonly forms: Map<string, TextForms>;
 };
 const planRest = (
   kindName: string,
@@ -354,9 +355,28 @@ const ambiguousValues = (
     ),
   );
 };
+/** The names of a list by their canonical form: a name that looks like another one would be a second record. */
+const formsOf = (kindName: string, { current, forms }: Planning): TextForms => {
+  const known =
+    forms.get(kindName) ?? new TextForms((current[kindName] ?? []).map(({ name }) => String(name)));
+  forms.set(kindName, known);
+  return known;
+};
 const planNew = (kindName: string, kind: WorkspaceKind, entry: Row, planning: Planning): void => {
   const { part } = planning;
   const name = String(entry.name);
+  const forms = formsOf(kindName, planning);
+  const other = forms.findOther(name);
+  forms.note(name);
+  if (other !== undefined)
+    part.refused.push(
+      problem(
+        `${kindName}: ${name}`,
+        'rule',
+        `is ${showForm(name)}, which looks the same as ${showForm(other)}`,
+        lookalikeHint,
+      ),
+    );
   if (kind.create === undefined) {
     part.refused.push(
       problem(`${kindName}: ${name}`, 'rule', 'does not exist, and the service has no way to create it'),
@@ -430,11 +450,12 @@ export const planWorkspace = (
   const names = namesOf(workspace, current);
   const problems = [...findDoubled(workspace, current), ...dangling(workspace, names)];
   if (problems.length > 0) throw usageError('the workspace file contradicts itself', problems);
+  const forms = new Map<string, TextForms>();
   const part: Part = { actions: [], kept: 0, refused: [], extra: [] };
   for (const kind of kindNames) {
     const wanted = workspace[kind];
     if (wanted !== undefined)
-      planKind(kind, wanted, current[kind] ?? [], { current, lookup, options, names, part });
+      planKind(kind, wanted, current[kind] ?? [], { current, lookup, options, names, part, forms });
   }
   const removals = part.actions.filter(({ action }) => action === 'delete').reverse();
   return { ...part, actions: [...part.actions.filter(({ action }) => action !== 'delete'), ...removals] };

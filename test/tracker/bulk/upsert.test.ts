@@ -391,3 +391,60 @@ describe('the record before a change', () => {
     await expect(readMany(failWith('OTHER').keys, [])).rejects.toMatchObject({ detail: { code: 'OTHER' } });
   });
 });
+
+const [composed, decomposed] = ['caf\u00e9', 'cafe\u0301'];
+test.each(['epics', 'stories', 'labels'])(
+  'a key of %s in another Unicode form is not a second record',
+  async (resource) => {
+    const row = (key: string, name: string) => ({ external_id: key, name });
+    const at = trackerInMemory({
+      'a.ndjson': ndjson(row(composed, 'a')),
+      'b.ndjson': ndjson(row(decomposed, 'b')),
+      'c.ndjson': ndjson(row('na\u00efve', 'c'), row('nai\u0308ve', 'd')),
+      'd.ndjson': ndjson(row(composed, 'a2')),
+    });
+    const ran = async (file: string) => statuses(await sync(at, file, '--resource', resource));
+    expect(await ran('a.ndjson')).toEqual(['done']);
+    expect(await ran('b.ndjson')).toEqual(['failed']);
+    expect((await ran('c.ndjson')).toSorted()).toEqual(['done', 'failed']);
+    expect(await ran('d.ndjson')).toEqual(['done']);
+  },
+);
+test('a name in another Unicode form is not a second label or record', async () => {
+  const at = trackerInMemory({
+    'a.csv': `name,labels\nA,${composed}\n`,
+    'b.csv': `name,labels\nB,${decomposed}\n`,
+    'c.csv': 'name,labels\nC,na\u00efve\nD,nai\u0308ve\n',
+    'w.yaml': `labels: [{name: ${decomposed}}]\n`,
+  });
+  const words = [
+    '--resource',
+    'epics',
+    '--op',
+    'create',
+    '--create-labels',
+    '--concurrency',
+    '1',
+    '-o',
+    'json',
+  ];
+  const ran = async (file: string) => statuses(await at.run(['bulk', '-f', file, ...words]));
+  expect([await ran('a.csv'), await ran('b.csv'), await ran('c.csv')]).toEqual([
+    ['done'],
+    ['failed'],
+    ['done', 'failed'],
+  ]);
+  const applied = await at.run(['apply', '-f', 'w.yaml', '--yes', '-o', 'json']);
+  expect([applied.code, applied.error().code, applied.writes]).toEqual([10, 'PLAN_REFUSED', []]);
+  const typed = await at.run(['labels', 'get', decomposed, '-o', 'json']);
+  expect([typed.code, typed.json().name]).toEqual([0, composed]);
+});
+test.each([
+  [['stories', 'update', '1', '--before-id', '2', '--after-id', '3', '-o', 'json']],
+  [['bulk', '-f', 'a.ndjson', '-o', 'json']],
+])('a record has one position: %j', async (words) => {
+  const row = { op: 'update', resource: 'stories', id: 1, before_id: 2, after_id: 3 };
+  const at = trackerInMemory({ 'a.ndjson': ndjson(row) });
+  const ran = await at.run(words);
+  expect([ran.code, ran.writes, `${ran.out}${ran.err}`]).toEqual([2, [], expect.stringMatching(/before.id/)]);
+});
