@@ -5,7 +5,7 @@ import { type Problem, problem, problemText, usageError } from '../core/problem.
 import { nearest } from '../core/text.ts';
 import { type LabelDef, principalName } from './definition.ts';
 import { lockPlaceOf, loadDesiredLabels, type DesiredLabel } from './desired.ts';
-import { ambiguousEntry, labelKeys } from './lock-entries.ts';
+import { ambiguousEntry, forgetCommand, labelKeys } from './lock-entries.ts';
 import { directoryOf, readLock } from './lock-file.ts';
 import { LINT_FILE, readSingleDocument, placeProblems, textOf } from './read-files.ts';
 import { isPlain } from './read-values.ts';
@@ -194,7 +194,7 @@ const orphans = async (
         '',
         'rule',
         `entry ${key} of labels.lock.yaml has no definition${file === undefined ? '' : ` (${file} does not exist)`}`,
-        `restore the file, or run opsctl labels adopt -f ${directory} --forget ${key}`,
+        `restore the file, or run ${forgetCommand(context.host, directory ?? '', key)}`,
       ),
     );
   return [...unknown, ...forgotten].map((one) => ({ ...one, lint: 'orphans' }));

@@ -20,8 +20,10 @@ import {
   lockFrom,
 } from './lock-file.ts';
 import { match } from './match.ts';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { childPath, pathPart } from '../core/file-name.ts';
+import { shellWord } from '../core/shell.ts';
+import type { Host } from '../platform/host.ts';
 import { AppError, type Problem, problem } from '../core/problem.ts';
 import type { Plan } from './plan.ts';
 
@@ -201,6 +203,12 @@ export const labelKeys = (
   const byOldTitle = wanted.was === undefined ? [] : find(({ title }) => title === wanted.was);
   if (byOldTitle.length > 0) return byOldTitle;
   return file === undefined ? [] : keys.filter((key) => lock.labels[key]?.file === file);
+};
+/** The command that removes an entry. A pipeline prints it for a person who has another checkout: the path is relative. */
+export const forgetCommand = ({ cwd }: Pick<Host, 'cwd'>, directory: string, key: string): string => {
+  const inside = relative(cwd, directory);
+  const path = inside.startsWith('..') ? directory : inside || '.';
+  return `opsctl labels adopt -f ${shellWord(path)} --forget ${shellWord(key)}`;
 };
 /** Two entries that fit one definition equally well: which of them it means, only its author knows. */
 export const ambiguousEntry = (keys: readonly string[]): Problem =>

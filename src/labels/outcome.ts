@@ -5,6 +5,7 @@ import { type Drift, driftText, makesRevision } from './drift.ts';
 import { type LabelRecord, LOCK_FILE } from './lock-file.ts';
 import { isIdle, type Plan } from './plan.ts';
 import { changesPermissions, listLostDrift, type PlannedLabel, type Session } from './prepare.ts';
+import { forgetCommand } from './lock-entries.ts';
 import type { RevisionAuthor } from './read-labels.ts';
 import type { Sent } from './send.ts';
 
@@ -90,7 +91,7 @@ const entryText = (
   const record = deployments[session.deployment];
   const missing = file === undefined ? '' : ` (${file} does not exist)`;
   const restore = file === undefined ? 'restore the definition' : `restore ${file}`;
-  const forget = `remove the entry with opsctl labels adopt -f ${directory} --forget ${key}`;
+  const forget = `remove the entry with ${forgetCommand(session.context.host, directory, key)}`;
   const about = (rest: string, ...ways: string[]): string =>
     `${LOCK_FILE}: entry ${key} has no definition${missing}; ${rest}. ${[...ways, forget].join(', or ')}`;
   if (record === undefined) return about(`it has no label in ${session.deployment}`, restore);

@@ -193,6 +193,12 @@ describe.each([
     expect([await titles('staging'), lock.includes('title: "A"')]).toEqual([['A'], true]);
   });
 
+  test('an apply that fails before the first lock file ends with its own exit code', async () => {
+    const pipeline = open();
+    firstCommit({ 'a.yaml': 'titel: A\n' });
+    expect(await pipeline.apply('staging')).toBe(2);
+  });
+
   test('an invalid file fails in the request', async () => {
     const pipeline = open();
     const developer = firstCommit({ 'a.yaml': 'title: A\n' });

@@ -281,6 +281,14 @@ const suggest = (name: string, fields: readonly string[]): string | undefined =>
   const close = nearest(name, fields);
   return close && `did you mean ${close}?`;
 };
+/** A comma separates the pairs of --map. */
+const mapHint = (column: string, field: string | undefined): string => {
+  const question = field === undefined ? '' : `did you mean ${field}? `;
+  const where = column.includes(',')
+    ? 'in a file for --map-file'
+    : `with --map ${shellWord(`${column}=${field ?? 'FIELD'}`)}`;
+  return `${question}map the column ${where}, or ignore it with --ignore-unknown`;
+};
 /** An export of another tool has its own IDs and its own words for actions. */
 const isForeignKey = (column: string): boolean => column === 'id' || column === 'action';
 class Columns implements ColumnMap {
@@ -361,13 +369,7 @@ class Columns implements ColumnMap {
       ...(this.#ignores
         ? []
         : [...new Set(unmapped)].map((column) =>
-            problem(
-              column,
-              'unknown',
-              'is not a known field',
-              suggest(column, fields) ??
-                `map the column with --map '${column}=FIELD', or ignore it with --ignore-unknown`,
-            ),
+            problem(column, 'unknown', 'is not a known field', mapHint(column, nearest(column, fields))),
           )),
     ];
   };
