@@ -268,6 +268,8 @@ const clusterOf = (
   const gone = async (member: RealMember): Promise<void> => {
     for (const isHung = hangTimer(); !isHung() && isAlive(member); ) await pause(25);
   };
+  const timeoutsOf = (given: Record<string, unknown> | undefined): object =>
+    (given?.['timeouts'] ?? {}) as object;
   const write: RealCluster['write'] = (settings, rows = members) =>
     writeFileSync(
       file,
@@ -280,7 +282,7 @@ const clusterOf = (
         ...settings,
         // A wait of ten seconds before the last member of every run would take most of the time of the suite. A test about a
         // member that does not become healthy sets its own time limit.
-        timeouts: { ...unhurried, ...(settings.timeouts as object | undefined) },
+        timeouts: { ...unhurried, ...timeoutsOf(options.settings), ...timeoutsOf(settings) },
         members: rows,
       }),
     );

@@ -26,8 +26,10 @@ let network: CutNetwork;
 let cluster: RealCluster;
 let writer: Writer | undefined;
 let home: string;
+/** Some scenes wait for the end of a health check. The other members pass theirs within the same limit on a busy machine. */
+const gateSeconds = 60;
 /** Starts three members behind the network, and a constant writer. */
-const start = async (gateSeconds: number): Promise<void> => {
+const start = async (): Promise<void> => {
   network = cutNetwork();
   cluster = await startCluster({
     size: 3,
@@ -96,52 +98,44 @@ type Scene = {
   readonly at: RegExp;
   readonly who: Role;
   readonly cut: Cut;
-  readonly gateSeconds?: number;
   /** Default: true. If false, the scene runs only in the longer half of the suite. */
   readonly isResumed?: boolean;
 };
 const firstStart = /"begin","step":"\w+\.start"/;
 const firstGate = /"begin","step":"\w+\.gate"/;
-/** The most elections after a heal take place within this time. */
-const calmMs = 3000;
-/** Waits until every member is healthy and the term of the cluster has not changed for some time: no election is under way. */
-const calm = async (): Promise<void> => {
-  const isHung = hangTimer();
-  let [term, since] = ['', performance.now()];
-  while (performance.now() - since < calmMs && !isHung()) {
-    await cluster.healthy();
-    const replies = await Promise.all(
-      cluster.urls.map(async (url) => call(`${url}${prefix}/maintenance/status`, {})),
-    );
-    const terms = replies.map(({ text }) => BigInt(JSON.parse(text).header.raft_term)).join();
-    if (terms !== term) [term, since] = [terms, performance.now()];
-    await pause(200);
-  }
+/** Returns the sum of the terms that the members report: it rises with each election. */
+const electionCount = async (): Promise<bigint> => {
+  const replies = await Promise.all(
+    cluster.urls.map((url) => call(`${url}${prefix}/maintenance/status`, {})),
+  );
+  return replies.reduce((sum, { text }) => sum + BigInt(JSON.parse(text).header.raft_term), 0n);
 };
-/** One election can begin between the wait and the resume. A second refusal has another cause. */
-const mostResumes = 2;
+/** A resume has a grace period of 10 s for an election. A refusal without an election is repeated once. */
+const mostUnexplained = 1;
 /**
- * Resumes as an operator does: if an election makes a member unhealthy, the resume stops before it changes anything, and the
- * operator repeats it. Every other result is final.
+ * Resumes as an operator does. On a busy machine, elections continue after the network heals. A resume then finds an unhealthy
+ * member and stops before it changes anything, so it is repeated. A refusal without an election during the resume has another
+ * cause. Every other result is final.
  */
 const resumeToEnd = async (): Promise<Ran> => {
-  const refusals: string[] = [];
-  for (;;) {
-    await calm();
-    const before = cluster.members.map((member) => cluster.pid(member));
+  const unexplained: string[] = [];
+  for (const isHung = hangTimer(); ; ) {
+    await cluster.healthy();
+    const [pids, count] = [cluster.members.map((member) => cluster.pid(member)), await electionCount()];
     const ran = await kv('resume');
-    if (ran.code !== 8 || error(ran).code !== 'GUARD') return ran;
-    expect(cluster.members.map((member) => cluster.pid(member))).toEqual(before);
-    refusals.push(error(ran).message);
-    expect(refusals.length, refusals.join('\n')).toBeLessThan(mostResumes);
+    if (ran.code !== 8 || error(ran).code !== 'GUARD' || isHung()) return ran;
+    expect(cluster.members.map((member) => cluster.pid(member))).toEqual(pids);
+    await cluster.healthy();
+    if ((await electionCount()) === count) unexplained.push(error(ran).message);
+    expect(unexplained.length, unexplained.join('\n')).toBeLessThanOrEqual(mostUnexplained);
   }
 };
 /** Cuts a member in the middle of the upgrade, heals it when the run has ended, and resumes the run until it completes. */
 const play = async (
-  { at, who, cut, gateSeconds = 20, isResumed = true }: Scene,
+  { at, who, cut, isResumed = true }: Scene,
   judge: (ran: Ran, victim: string, restarted: readonly string[]) => void,
 ): Promise<void> => {
-  await start(gateSeconds);
+  await start();
   let victim = 'nobody was cut';
   const before = cluster.members.map((member) => cluster.pid(member));
   const most = watchProcesses();
@@ -208,17 +202,14 @@ export const cutScenes = (how: Cut['how']): void => {
     'silent',
     'the one that was just replaced, during its gate: it gets its old version back, now or with the resume',
     async () => {
-      await play(
-        { at: firstGate, who: 'first', cut: { how, sides: both }, gateSeconds: 3 },
-        (ran, victim) => {
-          expect([8, 12]).toContain(ran.code);
-          expect(error(ran).message).toMatch(new RegExp(`^${victim} did not become healthy: `));
-        },
-      );
+      await play({ at: firstGate, who: 'first', cut: { how, sides: both } }, (ran, victim) => {
+        expect([8, 12]).toContain(ran.code);
+        expect(error(ran).message).toMatch(new RegExp(`^${victim} did not become healthy: `));
+      });
     },
   );
   scene('refused', 'for a moment only: the run waits for it, and goes on', async () => {
-    await start(20);
+    await start();
     const cutShort = (journal: string): void => {
       const second = nameOf('second', journal);
       network.cut(second, { how, sides: both });
