@@ -11,12 +11,12 @@ const common = () => ({ define: { OPSCTL_VERSION: '"0.0.0-test"' } });
 const real = ['test/**/*.real.test.ts'];
 /** Suites that start servers on loopback in their own process, or a small program. `npm run check` leaves them to `npm test`. */
 const services = ['test/**/*.services.test.ts'];
-/** Nothing of a difference is cut: the log of a run on another machine is all there is to read. */
+/** A difference is not cut: the log of a run on another machine is all there is to read. */
 const chaiConfig = { truncateThreshold: 0 };
 const never = ['**/node_modules/**'];
 /** `npm test` leaves out the files of real parts whose turn it is not. Vitest alone runs each file that it is asked for. */
 const leftOut = process.env.OPSCTL_TEST_SAMPLED === '1' ? filesLeftOut(seedOfRun()) : [];
-/** The program keeps its compiled code for the next start. A home that lives for one test has no next, so all of them share one place. */
+/** The program keeps its compiled code for the next start. A home that exists for one test has no next start, so all of them share one place. */
 const env = {
   NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/code', import.meta.url)),
   OPSCTL_TEST_SEED: seedOfRun(),

@@ -38,7 +38,7 @@ const isPrivate = (directory) => {
   return found !== undefined && found.uid === process.getuid() && (found.mode & 0o022) === 0;
 };
 
-/** The directory of Node's own cache if it is set, otherwise the cache directory. A user without a home has none. */
+/** The directory of Node's own cache if it is set, otherwise the cache directory. A user without a home has no such directory. */
 const cacheDirectory = () => {
   try {
     return env.NODE_COMPILE_CACHE ? resolve(env.NODE_COMPILE_CACHE, 'opsctl') : join(cacheRoot(), 'code');
@@ -71,7 +71,7 @@ const kept = (place) => {
   }
 };
 
-/** A missing or damaged file is a fault of the installation: without this code, the command would look for it in its arguments. */
+/** A missing or damaged file is a fault of the installation: without this code, the command would search for it in its arguments. */
 const broken = (file, what) =>
   Object.assign(new Error(`the installation is damaged: ${file} ${what}`), {
     code: 'PROGRAM_FILE',

@@ -34,7 +34,7 @@ const print = (name) => {
   }
 };
 
-/** A file, a pipe and /dev/null are no terminals. Loading node:tty to learn that costs a tenth of the start of Node. */
+/** A file, a pipe and /dev/null are not terminals. Loading node:tty to learn that costs a tenth of the start of Node. */
 const isTerminal = () => {
   try {
     const { mode, rdev } = fs.fstatSync(1);

@@ -147,7 +147,7 @@ const EXTENSION = /^[a-z][a-z0-9-]{0,63}$/;
 const directoriesOfPath = (): string[] =>
   (process.env.PATH ?? '').split(':').filter((directory) => directory.startsWith('/'));
 const installedExtensions = (): string => `${directory('config', process.env.XDG_CONFIG_HOME)}/extensions`;
-/** Returns whether the path is a program. A link without a target and an unreadable path are none. */
+/** Returns whether the path is a program. A link without a target and an unreadable path are not programs. */
 const isProgram = (path: string): boolean => {
   try {
     const stats = fs.statSync(path);
@@ -279,7 +279,7 @@ const filesOf = (directive: string): CompletionResult['files'] => {
   if ((bits & ONLY_DIRECTORIES) !== 0) return 'directory';
   return (bits & NO_FILES) === 0 ? 'file' : undefined;
 };
-/** The words before these directives are suffixes of files, or the directory to search: they are no candidates. */
+/** The words before these directives are suffixes of files, or the directory to search: they are not candidates. */
 const limitsFiles = (directive: string): boolean =>
   (bitsOf(directive) & (FAILED | BY_SUFFIX | ONLY_DIRECTORIES)) !== 0;
 const MOST_WORDS = 1_000;

@@ -339,7 +339,7 @@ const makeDamagedError = (path: string, line: number): AppError =>
           'use --restart to send every row again, including completed rows',
         ],
   });
-/** Reads a journal among others. A damaged one is reported and skipped, because it says nothing about the others. */
+/** Reads a journal among others. A damaged one is reported and skipped, because it is not evidence about the others. */
 export const skipDamaged = async <T>(
   { log }: Pick<Runtime, 'log'>,
   path: string,

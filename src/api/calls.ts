@@ -27,7 +27,7 @@ type Pace = Pick<Context, 'host' | 'settings' | 'log' | 'signal'> & {
   readonly timeoutMs: number | undefined;
   /** Requests per minute that all processes of this profile may send together; undefined for no limit. */
   readonly ratePerMinute: number | undefined;
-  /** No user set that limit, so the service may report that it has none. */
+  /** No user set that limit, so the service may report that no limit exists. */
   readonly isRateDefault: boolean;
   /** The store that shares that limit with other machines. */
   readonly rateStore?: RateStoreSetting | undefined;
@@ -140,7 +140,7 @@ const sending = (options: ContextOptions): Transport => ({
     if (service === 'tracker' || service === 'labels') refuseMockInCi(options, to, method, path);
   },
 });
-/** Sends reads and nothing else. */
+/** Sends reads only. */
 const reading: Transport = {
   admit: (_, __, route) => {
     if (canChange(route)) throw new Error(`${route.method} ${route.path} is a change, not a lookup`);

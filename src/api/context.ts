@@ -83,7 +83,7 @@ export type Runtime = {
   readonly log: Logger;
   /** Aborted by the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
-  /** Performs the action when the command has ended, in whatever way. */
+  /** Performs the action when the command has ended, successfully or not. */
   readonly onEnd?: ((action: () => void) => void) | undefined;
 };
 

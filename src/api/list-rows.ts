@@ -74,7 +74,7 @@ export class JsonRows {
   #isInRow(): boolean {
     return this.#isText || this.#depth > 0 || this.#held.length > 0;
   }
-  /** A row that came in one piece and is checked needs nothing else, because most rows are such rows. */
+  /** A row that came in one piece and is checked needs no other work. Most rows are of this kind. */
   #take(rows: Bytes[], row: Bytes, isLast: boolean, isChecked: boolean): void {
     if (isChecked && row.length <= this.#mostBytes) {
       this.#add(rows, row, isLast);

@@ -178,7 +178,7 @@ const canRepeat = ({ method, url }: HttpRequest): boolean => {
   const [path = ''] = url.split(/[?#]/);
   return method !== 'POST' || isSearch(path) || /:(?!delta$)[a-z]\w*$/i.test(path);
 };
-/** What tells requests apart: the request at its deployment, and the account, if it is known without a request. */
+/** What distinguishes requests: the request at its deployment, and the account, if it is known without a request. */
 type Mark = { readonly digest: string; readonly earlierForms: readonly string[]; readonly account?: string };
 /** Undefined for a body that is not known. */
 const markOf = (request: HttpRequest, target: Target): Mark | undefined => {
@@ -249,7 +249,7 @@ const makeRefusal = (host: Host, found: Found, { line, isUpload, hasChanged }: R
 const makeRefusalByPerson = (hasChanged: boolean): AppError =>
   new AppError('unsafe', `not confirmed; ${endText(hasChanged)}`, { code: UNFINISHED_REQUEST });
 
-/** What the line of the command says about requests that were sent before. */
+/** What the message of the command reports about requests that were sent before. */
 type Decision = {
   readonly sendsAgain: boolean;
   readonly isInteractive: boolean;
@@ -265,7 +265,7 @@ type Cost = {
   readonly warnRecords: Warn;
 };
 
-/** The file of this command. A name that is taken belongs to a command of the same millisecond. */
+/** The file of this command. A name that exists belongs to a command of the same millisecond. */
 const createFile = async (host: Host, settings: Settings): Promise<{ path: string; file: AppendFile }> => {
   const directory = directoryOf(settings);
   await host.files.makeDirectory(directory, 0o700);

@@ -55,7 +55,7 @@ export type AccountNameOptions = {
   readonly base?: BaseAccount;
   /** True for an imported token: its account has one name, and the last import wins. */
   readonly replaces?: boolean;
-  /** Why the keys of the server confirmed nobody, if they could not be read. */
+  /** Why the keys of the server confirmed no person, if they could not be read. */
   readonly unreadKeys?: UnreadKeys | undefined;
 };
 const whoIs = ({ email, subject, name }: Pick<Account, 'name' | 'subject' | 'email'>): string =>
@@ -121,7 +121,7 @@ const nameFor = (data: StoredCredentials, given: NewAccount, naming: AccountName
     ? nameForStranger(data, given)
     : nameForPerson(data, given);
 };
-/** The subject of an unconfirmed person names nobody. */
+/** The subject of an unconfirmed person does not identify the person. */
 const whoNamed = (account: Account): string =>
   account.isUnconfirmed === true ? account.name : whoIs(account);
 const warnOfName = (context: AuthContext, account: Account, before: Account | undefined): void => {

@@ -241,7 +241,7 @@ export const loginServer = async (
   return { endpoints, key: serverKey(endpoints), isMock: false, ...identity };
 };
 
-/** The server from the settings; undefined if they name none. */
+/** The server from the settings; undefined if they do not name one. */
 export const configuredServer = (context: AuthContext): string | undefined => {
   const auth = context.settings.get('auth.url')?.value;
   if (auth !== undefined) return serverKey(endpointsFrom({ auth }));

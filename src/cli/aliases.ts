@@ -107,7 +107,7 @@ const describeBoth = (unknown: AppError, file: unknown): unknown =>
         },
       )
     : file;
-/** The line behind an unknown first word; undefined if the word is not an alias. `unknown`: the error if there is none. */
+/** The line behind an unknown first word; undefined if the word is not an alias. `unknown`: the error if none exists. */
 export const expandedLine = async (
   host: Host,
   argv: readonly string[],

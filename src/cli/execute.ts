@@ -146,7 +146,7 @@ export type Run = {
   readonly host: Host;
   readonly redactor: Redactor;
   readonly program: Program;
-  /** A look-up for a prompt is no command of the user, so it exports no trace. */
+  /** A look-up for a prompt is not a command of the user, so it exports no trace. */
   readonly isLookup?: true;
   /** The line after the words of the command. */
   readonly tokens?: readonly string[];
@@ -213,7 +213,7 @@ const loggerFor = (...given: Parameters<typeof makeLogger>): ReturnType<typeof m
 type Audit = {
   readonly wrap: NonNullable<ContextOptions['audit']>;
   readonly onEnd: NonNullable<ContextOptions['onEnd']>;
-  /** What a dry run says about an earlier command that may have sent its request. */
+  /** What a dry run reports about an earlier command that may have sent its request. */
   describeEarlier(recorded: RecordedRequest): Promise<string | undefined>;
   /** Writes the entry of a command of the cluster, whose journal has the steps, and closes the log and the records. */
   end(values: Values, failure: unknown): Promise<void>;

@@ -233,7 +233,7 @@ export const pageResult = (page: Page, { terminal }: Host): Result => ({
 });
 export const commandHelp = (command: Command, host: Host): Result => pageResult(commandPage(command), host);
 const MOST_COMMANDS = 5;
-/** Commands for a word that names no group: those with the word in their path, then those with the word in their texts. */
+/** Commands for a word that is not the name of a group: those with the word in their path, then those with the word in their texts. */
 const findCommandsAbout = async (groups: readonly Group[], word: string): Promise<string[]> => {
   const commands = (await Promise.all(groups.map(({ load }) => load())))
     .flat()
@@ -274,7 +274,7 @@ const withTopic = (page: Page, topic: Page): Page => ({
   summary: topic.summary,
   blocks: [...page.blocks, ...topic.blocks],
 });
-/** The page of a command or of a group. The build writes each one, for readers that are no terminal. */
+/** The page of a command or of a group. The build writes each one, for readers that are not terminals. */
 export const pageOfCommand = async (groups: readonly Group[], words: readonly string[]): Promise<Page> => {
   const [first = ''] = words;
   const found = findCommand(await findGroup(groups, first).load(words), words);

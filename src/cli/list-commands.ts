@@ -25,7 +25,7 @@ const rootFlags: Flags = {
 };
 const names = (flags: Flags): string[] =>
   Object.entries(flags).flatMap(([name, { negated }]) => (negated ? [name, `no-${name}`] : [name]));
-/** Rule: a command line with an unknown flag never succeeds, whatever its other flags are. */
+/** Rule: a command line with an unknown flag never succeeds, regardless of its other flags. */
 export const refuseUnknownFlags = (
   words: readonly string[],
   tokens: readonly string[],

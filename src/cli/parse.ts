@@ -63,7 +63,7 @@ const withValue = (token: string, queue: string[], flags: Flags): string => {
   // A value may start with a dash: `--name -5`, `--body -`.
   return flag && queue.length > 0 ? `${token}=${queue.shift()}` : token;
 };
-/** Returns the number of tokens of a global flag at this position; 0 if there is none. */
+/** Returns the number of tokens of a global flag at this position; 0 if none exists. */
 const globalWidth = (token: string, next: string | undefined, globals: Flags): number => {
   const known = normalize([token], globals);
   const last = known[known.length - 1] ?? '';

@@ -225,7 +225,7 @@ const openProvider = (host: Host, redactor: Redactor, target: ExportTarget): Ope
   const { send, close } = runningSends(host, target);
   const processor = new BatchSpanProcessor({
     maxQueueSize: 8192,
-    // Each send has its own limit. The one of the library must not end it earlier, because its error names no collector.
+    // Each send has its own limit. The one of the library must not end it earlier, because its error does not name a collector.
     exportTimeoutMillis: target.timeoutMs + 1000,
     exporter: {
       export: (spans, done) => {
@@ -241,7 +241,7 @@ const openProvider = (host: Host, redactor: Redactor, target: ExportTarget): Ope
   const provider = new TracerProvider({ resource, spanProcessors: [processor] });
   return { provider, close: () => close(() => provider.shutdown()) };
 };
-/** Turns the journal lines of steps into spans. A line without its begin belongs to a step of an earlier process. */
+/** Turns the journal lines of steps into spans. A line without a start line belongs to a step of an earlier process. */
 const stepSpans = (start: (name: string, atMs: number) => Span) => {
   const open = new Map<string, Span>();
   return {

@@ -41,7 +41,7 @@ const toScreenRow = (entry: AuditEntry): AuditEntry => ({
 });
 /**
  * The short rows are for a reader who named no format and no columns. Changes of several servers keep their origins,
- * because otherwise their entries look alike.
+ * because otherwise their entries look the same.
  */
 const shortRows = ({ isFormatGiven }: Display, found: readonly AuditEntry[]): Pick<View, 'toTableRows'> => {
   const origins = new Set(found.flatMap(({ url }) => ORIGIN.exec(url ?? '')?.[0] ?? []));

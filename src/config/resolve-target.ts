@@ -179,7 +179,7 @@ const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting |
     .find((one) => one !== undefined);
   return setting && checkedToken(setting);
 };
-/** A named profile that no file defines is a typing mistake, whatever URL the environment sets. */
+/** A named profile that no file defines is a typing mistake, regardless of the URL that the environment sets. */
 const profileIsKnownResolveTarget = ({ profile, profiles }: Settings): void => {
   if (!profile.isNew) return;
   const close = nearest(profile.name, profiles);

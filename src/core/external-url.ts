@@ -14,8 +14,8 @@ const MISLEADING = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]/u;
 const PRINTABLE = /^https?:\/\/[!-~]+$/;
 
 /**
- * Parses a URL; undefined if the text is none. `URL.canParse` must not be used: after some thousand calls, Node 20 reads
- * text with letters such as "ü" in the wrong encoding and reports that it is no URL.
+ * Parses a URL; undefined if the text is not one. `URL.canParse` must not be used: after some thousand calls, Node 20 reads
+ * text with letters such as "ü" in the wrong encoding and reports that it is not a URL.
  */
 export const parseUrl = (text: string, base?: string): URL | undefined => {
   try {

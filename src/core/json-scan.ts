@@ -123,7 +123,7 @@ const memberAt = (scan: Scan, at: number, members: readonly Member[]): Member | 
   }
   return undefined;
 };
-/** No byte is read twice, whatever the shapes are: the next key decides. */
+/** No byte is read twice, for all shapes: the next key decides. */
 const objectEnd = (scan: Scan, from: number, { first }: Place): number => {
   const { bytes } = scan;
   if (bytes[from + 1] === CLOSE_RECORD) return from + 2;
@@ -199,7 +199,7 @@ export class RowShapes {
     if (this.#scan.bytes !== bytes) this.#scan = scanOf(bytes);
     return valueEnd(this.#scan, from, this.#row);
   }
-  /** Learns the keys of a row and tells whether `endOf` knows them now. */
+  /** Learns the keys of a row and returns whether `endOf` knows them now. */
   learn(row: Bytes): boolean {
     if (this.#learned === MOST_LEARNED || row.length > LARGEST_LEARNED) return false;
     this.#learned += 1;
@@ -267,7 +267,7 @@ export function* findJsonTokens(
     yield { token: text.slice(at, search.lastIndex), at };
   }
 }
-/** A sign, a point or an exponent in a number. Most rows have none. */
+/** A sign, a point or an exponent in a number. Most rows do not contain one. */
 const OTHER_FORM = /[:,[]\s*(?:-|\d+[.eE])/;
 const NUMBER_OR_QUOTE = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const ID_KEY = /^"(?:id|\w+_ids?|[a-z-]+-public-id)"$/;
@@ -286,7 +286,7 @@ export const oddIdIn = (text: string): { readonly key: string; readonly number: 
   return undefined;
 };
 const JSON_WORD = /[{}[\],:]|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
-/** The token of JSON at this position; undefined if there is none. */
+/** The token of JSON at this position; undefined if none exists. */
 const jsonTokenAt = (text: string, at: number): string | undefined => {
   if (text[at] === '"') {
     const end = endOfQuotes(text, at);
@@ -353,7 +353,7 @@ export type JsonFault = {
   readonly column: number;
   readonly what: string;
   readonly hint?: string;
-  /** The text is JSON, but `JSON.parse` would change what it says. */
+  /** The text is JSON, but `JSON.parse` would change its content. */
   readonly isJson?: true;
 };
 export const jsonFault = (text: string): JsonFault => {

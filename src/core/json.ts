@@ -63,7 +63,7 @@ const MAY_LOSE = /(?:\d\.?){16}|\d[eE][+-]?\d{3}|(?:^|[:,[\s])-0/;
 const RARE = /[:,[\s]-0|\d(?:\d{7}|[eE][+-]?\d{3})|^-0/;
 const mayLose = (text: string): boolean => RARE.test(text) && MAY_LOSE.test(text);
 const NUMBER_OR_QUOTE = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-/** The text without the zeros at its end. A regular expression would look at each group of zeros many times. */
+/** The text without the zeros at its end. A regular expression would read each group of zeros many times. */
 const withoutEndZeros = (digits: string): string => {
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;
@@ -540,10 +540,10 @@ export const readJwt = (token: string): JwtParts | undefined => {
     return undefined;
   return { header, claims, text: `${head}.${body}`, signature: Buffer.from(signature, 'base64url') };
 };
-/** Returns the header of a token whose other parts may be malformed; {} if there is none. */
+/** Returns the header of a token whose other parts may be malformed; {} if none exists. */
 export const headerOf = (token: string | undefined): Readonly<Record<string, unknown>> =>
   objectIn(token?.split('.')[0]) ?? {};
-/** Returns the claims of a token whose other parts may be malformed; {} if there are none. Does not check the signature. */
+/** Returns the claims of a token whose other parts may be malformed; {} if none exist. Does not check the signature. */
 export const claimsOf = (token: string | undefined): Readonly<Record<string, unknown>> =>
   objectIn(token?.split('.')[1]) ?? {};
 
@@ -570,7 +570,7 @@ const isKeyFor = (key: PublishedKey, alg: string): boolean =>
   (key.key_ops === undefined || (Array.isArray(key.key_ops) && key.key_ops.includes('verify')));
 /**
  * Returns the keys of a key set that may verify a token. `unknown`: the set has no key with the key ID of the token, or
- * the token names no key and no key of the set is for its algorithm. `unfit`: the set has the key that the token names,
+ * the token does not name a key and no key of the set is for its algorithm. `unfit`: the set has the key that the token names,
  * but the issuer did not make that key for signatures of this algorithm.
  */
 export const keysFor = <Key extends PublishedKey>(

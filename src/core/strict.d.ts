@@ -1,4 +1,4 @@
-// Where the library of the language says `any`, src says `unknown`. Only src/tsconfig.json includes these declarations.
+// Where the library of the language uses `any`, src uses `unknown`. Only src/tsconfig.json includes these declarations.
 interface JSON {
   parse(text: string, reviver?: (this: unknown, key: string, value: unknown) => unknown): unknown;
 }

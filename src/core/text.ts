@@ -319,7 +319,7 @@ const foreignFormatOf = (start: string): ForeignFormat | undefined => {
   const [, sheet] = (start.startsWith('PK') && spreadsheets.find(([part]) => part.test(start))) || [];
   return sheet === undefined ? { what, remedy } : { what: sheet, remedy: exportSheet };
 };
-/** Throws for the text of a page or a document, which readers of tables and YAML would take apart. */
+/** Throws for the text of a page or a document, which readers of tables and YAML would split. */
 export const refuseForeignText = (text: string, name: string): void => {
   const foreign = foreignFormatOf(text);
   if (foreign === undefined) return;
@@ -463,7 +463,7 @@ const startFault = (bytes: Uint8Array): Utf8Fault | undefined => {
     : undefined;
 };
 /**
- * A byte order mark inside the text of a file from a person: files that were joined, or a character that nobody sees.
+ * A byte order mark inside the text of a file from a person: files that were joined, or an invisible character.
  * The escape `\uFEFF` of JSON and YAML is visible, and stays allowed. `from` is 1 for the start of a file. Pure.
  */
 const findInnerMark = (text: string, from: 0 | 1 = 1): Utf8Fault | undefined => {
@@ -567,7 +567,7 @@ export class TextForms {
   note(text: string): void {
     if (hasForms(text) && !this.#texts.has(toForm(text))) this.#texts.set(toForm(text), text);
   }
-  /** Another text that looks the same and has other characters; undefined if there is none. */
+  /** Another text that looks the same and has other characters; undefined if none exists. */
   findOther(text: string): string | undefined {
     const found = hasForms(text) ? this.#texts.get(toForm(text)) : undefined;
     return found === text ? undefined : found;
@@ -580,7 +580,7 @@ export const showForm = (text: string): string =>
     (sign) => `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   );
 export const lookalikeHint = 'write the characters of the existing text';
-/** Shows characters that look like a space or like nothing as escapes. */
+/** Shows characters that look like a space or are invisible as escapes. */
 export const showHidden = (text: string): string =>
   JSON.stringify(cutText(text, 100)).replace(/[\p{Cf}\p{Cc}\p{Zs}\u2028\u2029]/gu, (sign) =>
     sign === ' ' ? sign : `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
@@ -607,7 +607,7 @@ export const lossyText = (bytes: Uint8Array | undefined): string =>
 /** Each UTF-16 unit as in JSON, so that escaped JSON is still JSON. */
 const escapeText = (c: string): string =>
   Array.from({ length: c.length }, (_, i) => `\\u${c.charCodeAt(i).toString(16).padStart(4, '0')}`).join('');
-// C0 without tab and line end, DEL and C1, and characters that nobody sees: marks of the reading direction (Bidi_Control), zero-width characters except joiners, which emoji and scripts need, byte order marks, marks of interlinear texts, and tags (U+E0000 to U+E007F) outside the flag of a region. The last part of the pattern runs for tags only.
+// C0 without tab and line end, DEL and C1, and invisible characters: marks of the reading direction (Bidi_Control), zero-width characters except joiners, which emoji and scripts need, byte order marks, marks of interlinear texts, and tags (U+E0000 to U+E007F) outside the flag of a region. The last part of the pattern runs for tags only.
 const UNSAFE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f](?<!\ud83c\udff4(?:\udb40[\udc30-\udc39\udc61-\udc7a]){0,6}\udb40[\udc30-\udc39\udc61-\udc7f])/g;

@@ -100,7 +100,7 @@ const octal = /^([-+]?)0[oO]?([0-7]+)$/;
 const whole = /^([-+]?)((?:0[xX][\da-fA-F]+)|(?:0[bB][01]+)|\d+)$/;
 const fraction = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/;
 /**
- * Returns an integer as a number that is never above its exact value. Rounded to the nearest number, 2^64 could not be told from
+ * Returns an integer as a number that is never above its exact value. Rounded to the nearest number, 2^64 could not be distinguished from
  * 2^64 - 1, which is the limit of a setting.
  */
 const floorInteger = (digits: string, isNegative: boolean): number => {

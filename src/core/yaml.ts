@@ -350,7 +350,7 @@ const lineEndProblem = ({ key, mark }: ValueFault): Problem =>
     'must not end with a line end',
     `write the text in the line of its key, or ${mark}- instead of ${mark}`,
   );
-/** Names that end with the line end of their block: nobody sees it, and it would be another name. */
+/** Names that end with the line end of their block: it is invisible, and it would be another name. */
 const blockNames = (text: string, root: unknown): ValueFault[] => {
   if (!/: *[|>]/.test(text)) return [];
   const found: ValueFault[] = [];

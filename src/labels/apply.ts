@@ -249,7 +249,7 @@ const isBefore = (a: LabelJson, b: LabelJson): boolean =>
     ? (a.id ?? '') < (b.id ?? '')
     : (a.createTime ?? '') < (b.createTime ?? '');
 /**
- * Labels with the same title that two runs created concurrently. There was none when this run checked, so
+ * Labels with the same title that two runs created concurrently. No such label existed when this run checked, so
  * each is new. Every run uses the same order, so exactly one of them stays. The titles are read once, after
  * all labels were created.
  */

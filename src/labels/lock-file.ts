@@ -111,7 +111,7 @@ const anyYaml = (path: string, text: string): unknown => {
   if ('problem' in read) throw makeBrokenLockError(path, `is not YAML: ${read.problem}`);
   return read.value;
 };
-/** What the records of a lock file contain. A member that is missing or misspelled would be a member that nobody wrote. */
+/** What the records of a lock file contain. A member that is missing or misspelled would be a member that is not in the file. */
 const partShape = { name: 'text', id: 'text' } as const;
 const fieldShape = { ...partShape, digest: 'text', choices: 'record?', protect: 'flag?' } as const;
 const deploymentShape = {

@@ -221,7 +221,7 @@ export const ambiguousTitle = (title: string, found: readonly LabelJson[], { pat
     found.slice(0, 3).map((l) => (path === argument.path ? `labels/${l.id}` : `id: ${l.id}`)),
   );
 /**
- * Returns the label with a title; undefined if there is none. Throws an error that lists both if two labels
+ * Returns the label with a title; undefined if none exists. Throws an error that lists both if two labels
  * have the same title.
  */
 const findByTitle = async (

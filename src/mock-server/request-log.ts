@@ -26,7 +26,7 @@ export const createBodyLog = (): ((noted: LogEntry, body: Uint8Array) => void) =
     used += body.length;
   };
 };
-/** Returns the body as text; undefined if there was none or it was not stored. */
+/** Returns the body as text; undefined if none existed or it was not stored. */
 export const bodyText = ({ bodyIn, bodyAt, bodyBytes }: LogEntry): string | undefined =>
   bodyIn === undefined || bodyBytes === undefined
     ? undefined

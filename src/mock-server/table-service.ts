@@ -357,7 +357,7 @@ const methodsOf = (match: Match): MockReply => {
   const allow = match.allow.includes('GET') ? ['HEAD', ...match.allow] : match.allow;
   return { status: 204, headers: { allow: ['OPTIONS', ...allow].join(', ') } };
 };
-/** Returns the row for a request; 404 or 405 if there is none. */
+/** Returns the row for a request; 404 or 405 if none exists. */
 const rowFor = (match: Match): Extract<Match, { kind: 'operation' }> => {
   if (match.kind === 'no-path') throw new HttpError(404, 'Resource not found.');
   if (match.kind === 'wrong-method')

@@ -69,7 +69,7 @@ const adviceFor = ({ code, path, syscall }: SystemError, env: Host['env']): stri
   return isOwn ? `${usual.split(';')[0]}; OPSCTL_HOME names another directory for opsctl's own files` : usual;
 };
 
-/** Calls of the operating system, as a person names them. The other calls keep their names. */
+/** Calls of the operating system, under common names. The other calls keep their names. */
 const systemCalls: Readonly<Record<string, string>> = {
   mkdir: 'create',
   mkdtemp: 'create',
@@ -308,7 +308,7 @@ export const renderError = async (
   const clean = redactor.clean(text);
   if (!isJson) await annotate(error, options, host, redactor);
   const { stderr } = host.terminal;
-  // The terminal has written ^C for the key, and the message takes its place.
+  // The terminal has written ^C for the key, and the message replaces it.
   const start = error.category === 'interrupted' && stderr.isTty ? '\r' : '';
   await stderr.write(`${start}${isJson ? clean : signsFor(host.env)(clean)}\n`).catch(() => {});
   return error.category;

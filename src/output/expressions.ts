@@ -120,7 +120,7 @@ async function* jsonOf(
   const [open, between, close] = isJsonStream(format) ? ['\n'.repeat(skipped), '\n', '\n'] : ['[', ',', ']'];
   const write = makeWriter(source.encoded === true, reading, onRepeated);
   let before = open;
-  // One piece for each burst: jq would answer each row before it reads the next one.
+  // One piece for each burst: jq would print the result of each row before it reads the next one.
   for await (const burst of batchesOf(source)) {
     if (burst.length === 0) continue;
     yield write(burst, before, between);

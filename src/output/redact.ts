@@ -64,7 +64,7 @@ const openEnd = (text: string, forms: readonly string[]): number => {
 const SHORTEST_PART = 3;
 /** Where text was left out (`cutText`, `shortenMiddle`, and the cells of a table). */
 const CUT = '…';
-/** Length of the longest end of `text` that is the beginning of a form; 0 if it is too short to tell. */
+/** Length of the longest end of `text` that is the beginning of a form; 0 if it is too short for a decision. */
 const endThatStartsForm = (text: string, forms: readonly string[]): number => {
   const tail = text.slice(-SHORTEST_PART);
   let longest = 0;
@@ -75,7 +75,7 @@ const endThatStartsForm = (text: string, forms: readonly string[]): number => {
     }
   return longest;
 };
-/** Length of the longest beginning of `text` that is the end of a form; 0 if it is too short to tell. */
+/** Length of the longest beginning of `text` that is the end of a form; 0 if it is too short for a decision. */
 const startThatEndsForm = (text: string, forms: readonly string[]): number => {
   const head = text.slice(0, SHORTEST_PART);
   let longest = 0;

@@ -305,7 +305,7 @@ export type Keychain = {
 };
 /** Runs a script on a Redis server: one step for all its clients. */
 export type RunScript = (script: string, keys: string[], args: (string | number)[]) => Promise<number>;
-/** A line of a journal about a step: its begin, its end or its failure. */
+/** A line of a journal about a step: its start, its end or its failure. */
 export type StepMark = {
   readonly kind: 'begin' | 'end' | 'failed';
   readonly step: string;

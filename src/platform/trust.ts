@@ -155,7 +155,7 @@ const searchOpenProblem = async (
   }
   return open;
 };
-/** Everybody can write to a device such as `/dev/null`, and only root can create one. */
+/** Every user can write to a device such as `/dev/null`, and only root can create one. */
 const isDevice = async ({ files }: Looking, path: string): Promise<boolean> =>
   dirname(path) === '/dev' && (await files.info(path))?.kind === 'other';
 /** Like `findTrustProblem`, and a file that does not exist is a problem if other users can create it. */

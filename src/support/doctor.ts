@@ -238,7 +238,7 @@ const gatherFindings = async (looks: Looks): Promise<File[]> => {
   return files;
 };
 
-/** Creates one archive for a bug report. The redactor processes every text, whatever its source is. */
+/** Creates one archive for a bug report. The redactor processes every text from every source. */
 export const writeBundle = async (context: EngineContext, file: string, looks: Looks): Promise<Result> => {
   const { host, settings } = context;
   const redactor = makeRedactor();

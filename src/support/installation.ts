@@ -330,7 +330,7 @@ const verifyFiles = async (host: Host, program: string): Promise<Files> => {
   const tops = rows.map(({ path }) => path).filter((path) => !path.includes('/'));
   const entries = await Promise.all([...PARTS, ...tops].map((part) => entriesAt(files, directory, part)));
   const compared = await compareRows(files, directory, rows, entries.flat());
-  // A package.json that differs from the list proves nothing about the packages.
+  // A package.json that differs from the list is not evidence about the packages.
   const isProven = tops.includes('package.json') && !compared.changed.includes('package.json');
   const optional = isProven ? (await readManifest(files, directory))?.optional : undefined;
   const packages = await unlistedPackages(files, directory, '', optional ?? {});

@@ -297,7 +297,7 @@ export const answerOf = async (
     );
   }
 };
-/** The request with a new token; undefined if opsctl has none. A token of the user's own header or setting stays. */
+/** The request with a new token; undefined if opsctl has no token. A token of the user's own header or setting stays. */
 const withNewToken = async (
   context: EngineContext,
   service: ServiceName,

@@ -104,7 +104,7 @@ export interface WebhookDelivery {
   readonly resend_of?: number;
   readonly status: 'pending' | 'delivered' | 'failed';
   readonly attempts: number;
-  /** The receiver's status, or the reason why there was none. */
+  /** The receiver's status, or the reason why none existed. */
   readonly answer?: string;
   readonly body: string;
 }

@@ -101,7 +101,7 @@ const nextPage = async (context: EngineContext, path: string): Promise<Answer> =
 };
 /** The service returns no more results of a search. */
 const MOST_FOUND = 1000;
-/** Yields the pages of one group, each once, whatever names the service gives them. */
+/** Yields the pages of one group, each once, regardless of their names. */
 async function* pages(context: EngineContext, name: string, first: Group): AsyncIterable<Group> {
   const watch = pageWatch('GET /search');
   const rows = watchRows(`GET /search: ${name}`);

@@ -133,7 +133,7 @@ const receiver =
 
 /** Deliveries that are remembered, so that a repeated one is marked. */
 const MOST_REMEMBERED = 10_000;
-/** Marks an event that was accepted before: by its ID, or by its bytes if it has none. */
+/** Marks an event that was accepted before: by its ID, or by its bytes if it has no ID. */
 export const makeReplayMarker = (
   most = MOST_REMEMBERED,
 ): ((event: Record<string, unknown>) => Record<string, unknown>) => {

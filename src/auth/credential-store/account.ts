@@ -30,7 +30,7 @@ export type Account = {
   readonly subject?: string;
   /** The issuer in the first id_token: with `subject` it names the person. */
   readonly subjectIssuer?: string;
-  /** No key of the server confirmed the id_token: `subject` only contradicts, it names nobody. */
+  /** No key of the server confirmed the id_token: `subject` can only contradict; it does not identify the person. */
   readonly isUnconfirmed?: true;
   /** Absent in files of version 0.1.0, which had Bearer tokens only. */
   readonly tokenType?: TokenType;

@@ -115,7 +115,7 @@ const formIn = ({ text, headers }: HttpResponse): Form | undefined => {
   const isForm = /^(?:application\/x-www-form-urlencoded|text\/plain)\b/i.test(headers['content-type'] ?? '');
   if (!isForm || !/^[\w.-]+=[^<{]*$/.test(text.trim())) return undefined;
   const pairs = [...new URLSearchParams(text.trim())];
-  // A form has no numbers: a lifetime in digits is no further deviation.
+  // A form has no numbers: a lifetime in digits is not another deviation.
   const body: Json = Object.fromEntries(
     pairs.map(([name, value]) => [
       name,

@@ -38,12 +38,12 @@ export type Identity = {
   readonly email?: string;
   readonly name?: string;
   /**
-   * True if the server publishes keys and none of them confirms the id_token. Such a person names nobody: it gives an
+   * True if the server publishes keys and none of them confirms the id_token. Such a subject does not identify a person: it gives an
    * account no name and no email. It still contradicts another person, so it never replaces the tokens of one.
    */
   readonly isUnconfirmed?: true;
 };
-/** Why no key set could be read, so that nobody could confirm the person of an id_token. */
+/** Why no key set could be read, so that no key could confirm the person of an id_token. */
 export type UnreadKeys = { readonly url: string; readonly why: string };
 export type TokenType = 'Bearer' | 'DPoP';
 /** spec/sign-in#token, after all checks. Times in seconds as sent. */
@@ -80,7 +80,7 @@ const failureOf = (
 /** The error of a rejected token request; RFC 6749 5.2 and spec/sign-in#errors. */
 export const refusalOf = (what: string, read: HttpResponse, nowMs: number): AppError => {
   const isOutage = read.status === 429 || read.status >= 500;
-  // An outage is an outage, whatever a gateway writes.
+  // An outage stays an outage: the text of a gateway does not matter.
   const said = errorIn(isOutage ? rejectedBody(read) : bodyOf(read));
   if (isOutage)
     return outage(
@@ -254,7 +254,7 @@ const refuseOtherKind = (read: HttpResponse): void => {
 };
 /** OpenID Connect Core 2: the longest `sub`, in ASCII characters. */
 const longestSub = 255;
-/** Refuses an id_token that names nobody, that two readers could understand differently, or of another kind. */
+/** Refuses an id_token without a subject, one that two readers could understand differently, or of another kind. */
 const refuseUnclearToken = (read: HttpResponse): void => {
   const idToken = idTokenIn(read);
   if (idToken === undefined) return;
@@ -360,7 +360,7 @@ const verifyWith = (
  * Verifies the signature of an id_token if the server publishes its keys. OpenID Connect Core 3.1.3.7, 6: a token that
  * came from the token endpoint itself needs no signature, because the connection proves where it is from. So a key set
  * that is out of order, or without the key of the token, does not cost a sign-in whose code is used up. The person of
- * the token is unconfirmed then, and the result tells why. A key that the server made for another purpose is an error.
+ * the token is unconfirmed then, and the result contains the reason. A key that the server made for another purpose is an error.
  */
 const checkSignature = async (
   oauth: Oauth,

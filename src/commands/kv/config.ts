@@ -66,7 +66,7 @@ const readStarts = async (
   readonly path: string;
   readonly text: string;
   readonly source: Source;
-  /** Reads another text in the place of the file. Empty if no program can read it. */
+  /** Reads another text instead of the file. Empty if no program can read it. */
   readonly readAgain: (text: string) => Promise<Source['starts']>;
 }> => {
   const path = resolve(host.cwd, named);

@@ -92,7 +92,7 @@ export const certs = defineCommand({
     const columns = ['member', 'role', 'not_after', 'days_left', 'subject', 'source'];
     return {
       ...rowsResult(rows, { columns, name: 'source', findings: () => findings }),
-      // The certificates of a member that does not respond are unknown, which is no success.
+      // The certificates of a member that does not respond are unknown, which is not a success.
       exit: () => (findings.some(({ level }) => level !== 'pass') ? 'no' : 'done'),
     } as ReturnType<typeof rowsResult>;
   },

@@ -41,7 +41,7 @@ export type Opened = {
   /** Endpoints as they were typed, in the order of the members. */
   readonly typed: readonly string[];
 };
-/** The default file if no flag names one. */
+/** The default file if no flag specifies one. */
 const defaultFile = async (context: Context): Promise<string> => {
   const { host, settings, log } = context;
   const named = host.env['OPSCTL_KV_CLUSTER'];

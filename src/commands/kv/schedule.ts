@@ -125,7 +125,7 @@ const wordsOf = ({ host }: Context, values: ScheduleValues, isInImage: boolean):
     ...plainFlags.flatMap((name) => (values[name] === undefined ? [] : [`--${name}`, String(values[name])])),
   ];
 };
-/** The flags that replace a file of the cluster file. `--user` names another user, whose password is elsewhere. */
+/** The flags that replace a file of the cluster file. `--user` names another user, whose password is in another place. */
 const replacedBy = {
   ca_file: ['cacert'],
   cert_file: ['cert'],

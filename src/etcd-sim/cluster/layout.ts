@@ -242,7 +242,7 @@ export const readRehearsal = async (host: Host, directory: string): Promise<Rehe
         after('remove the directory, then', ['mock', 'kv', 'start', '--dir', shellWord(directory)]),
       ]);
 };
-/** Directories of simulated clusters, one small file for each: `kv clusters` finds them wherever they are. */
+/** Directories of simulated clusters, one small file for each: `kv clusters` finds them in every place. */
 const recordsDirectory = (state: string): string => childPath(state, pathPart('simulated-clusters'));
 export const recordRehearsal = async (host: Host, state: string, directory: string): Promise<void> => {
   const name = pathPart(hash('sha256', directory).slice(0, 16));

@@ -82,7 +82,7 @@ export class Progress {
   ackedSince(round: number): number {
     return this.#voters.filter(({ ackedRound }) => ackedRound >= round).length;
   }
-  /** The voter with the longest log among those heard since then; undefined if there is none. */
+  /** The voter with the longest log among those heard since then; undefined if none exists. */
   longest(time: number): string | undefined {
     const live = [...this.#peers].filter(([, { heardAt, votes }]) => votes && heardAt >= time);
     return live.sort(([, a], [, b]) => b.match - a.match)[0]?.[0];

@@ -235,7 +235,7 @@ const refuseTooLong = (operation: Operation, name: string, bytes: number): void 
  * change other members.
  */
 const stillBlocked = (name: string, ms: number, cause: unknown): unknown => {
-  // The text says "more than", so the part of a second is left out instead of rounded up.
+  // The text contains "more than", so the part of a second is left out instead of rounded up.
   const wholeMs = Math.floor(ms / 1000) * 1000;
   return cause instanceof AppError && cause.detail.code === 'DEADLINE_EXCEEDED'
     ? new AppError(

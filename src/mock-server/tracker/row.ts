@@ -270,7 +270,7 @@ export type Delivery = {
   readonly resend_of?: number;
   status: 'pending' | 'delivered' | 'failed';
   attempts: number;
-  /** The receiver's status, or the reason why there was none. */
+  /** The receiver's status, or the reason why none existed. */
   answer?: string;
   readonly body: string;
 };

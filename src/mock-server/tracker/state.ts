@@ -148,7 +148,7 @@ class Cache {
   longList(name: string, all: readonly ShownRecord[], text: (at: number) => string): Json {
     const list = this.#long.get(name) ?? new LongList();
     list.update(this.#store.version, all, text);
-    // The most recent list is kept, whatever its size, because most workspaces have one large list.
+    // The most recent list is kept regardless of its size, because most workspaces have one large list.
     const others = [...this.#long.values()].filter((one) => one !== list);
     if (others.reduce((sum, one) => sum + one.bytes, list.bytes) > LONG_BYTES) this.#long.clear();
     this.#long.set(name, list);

@@ -92,7 +92,7 @@ const refuseUnreadable = (stats: fs.Stats, path: string): void => {
   if (stats.size > limits.fileBytes)
     throw systemError('EFBIG', `larger than ${limits.fileBytes} bytes`, path);
 };
-/** Links below /proc are made by the kernel. */
+/** Links below /proc come from the kernel. */
 const isOfKernel = (path: string): boolean => /^\/proc\//.test(path);
 /** The content may be sent to a service or shown, so that another user must not choose the file either. */
 const refuseToRead = (path: string): void => {

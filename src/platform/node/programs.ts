@@ -117,7 +117,7 @@ export const run = async (command: string, args: readonly string[], given: RunOp
   };
 };
 
-/** A launcher that fails does so quickly. A launcher that still runs after this time has opened a page. */
+/** A launcher that fails ends quickly. A launcher that still runs after this time has opened a page. */
 const WATCH_MS = 1000;
 
 /** True where a window could appear at all. Pure. */

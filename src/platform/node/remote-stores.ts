@@ -37,7 +37,7 @@ const configOf = ({ endpoint, region, addressing }: BucketPlace, env: Env): S3Cl
     ...(region === undefined ? {} : { region }),
     forcePathStyle: addressing === 'path',
     maxAttempts: 5,
-    // A service in another region answers with a redirect. Following it would send the credentials to an
+    // A service in another region responds with a redirect. Following it would send the credentials to an
     // unknown host.
     followRegionRedirects: false,
     requestHandler: {

@@ -239,7 +239,7 @@ const statedParams = (
     ...(isLast ? [['id', row.id] as const] : []),
   ].filter(([, value]) => value !== undefined && value !== null);
 };
-/** False for a key of a row that states nothing. */
+/** False for a key of a row without content. */
 const hasContent = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 /** Values of a row that would go nowhere, and two values for one thing. */
 const addressProblems = (

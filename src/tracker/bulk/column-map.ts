@@ -311,7 +311,7 @@ class Columns implements ColumnMap {
     this.#ignores = options['ignore-unknown'] === true || options.from !== undefined;
   }
   #ruleOf(column: string): FieldRule | null | undefined {
-    // Spreadsheets write empty cells behind the header. Such a cell names no column.
+    // Spreadsheets write empty cells behind the header. Such a cell is not a column name.
     if (column.trim() === '') return undefined;
     const own = this.#own.get(fold(column));
     if (own !== undefined) return own && this.#withForm(column, own);

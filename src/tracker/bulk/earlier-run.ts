@@ -57,7 +57,7 @@ async function* digestBytes(
     yield piece;
   }
 }
-/** A pipeline whose filter finds nothing writes no rows, so an empty standard input is a run without rows. */
+/** A pipeline whose filter has no matches writes no rows, so an empty standard input is a run without rows. */
 const EMPTY_REMEDY = '-f - accepts an input without rows';
 /** Throws for bytes that are not UTF-8, for a conflict of a merge and for a file without any text. */
 const assertText = async (bytes: AsyncIterable<Uint8Array>, name: string): Promise<void> => {

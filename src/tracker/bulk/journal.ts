@@ -312,7 +312,7 @@ const entries = (host: Host, path: string, file: AppendFile) => {
   };
 };
 
-/** What a row replaces, as JSON. The rows of a run that make records differ in nothing but the resource. */
+/** What a row replaces, as JSON. The rows of a run that make records differ only in the resource. */
 const beforeText = (before: Before): string =>
   before.op === 'create' && before.params === undefined && before.irreversible === undefined
     ? `{"resource":${JSON.stringify(before.resource)},"op":"create"}`
@@ -406,7 +406,7 @@ const doneText = (
   const written = op === 'update' ? Object.keys(body ?? {}) : [];
   return `${id} ${markText(markRecord(resource, answer as RecordRow, written))}`;
 };
-/** A context that notes what its changes replace, so that `opsctl undo` can revert them. A dry run notes nothing. */
+/** A context that notes what its changes replace, so that `opsctl undo` can revert them. A dry run does not note changes. */
 export const withWriteRecord = <C extends EngineContext>(context: C, command: string): C => {
   if (context.isDryRun) return context;
   const record = new TrackerRecord(context, command);

@@ -209,7 +209,7 @@ export const progressBar = (
 };
 /**
  * On a terminal, the rows that failed: the progress line counts the others, and they would scroll the failures
- * away. With -o, a table has every row, and so has the plan of a dry run, which is there to be reviewed.
+ * away. With -o, a table has every row, and so does the plan of a dry run, because a person reviews it.
  */
 export const failedRowsOnly = ({
   isFormatGiven,
@@ -350,7 +350,7 @@ const closeJournal = async ({ run, release }: Work): Promise<void> => {
     try {
       await release?.();
     } finally {
-      // Rows that were sent have changed names, whatever became of the journal.
+      // Rows that were sent have changed names, even if the journal was not written.
       if (run.journal !== undefined) await trackerNames.forget(run.context);
     }
   }

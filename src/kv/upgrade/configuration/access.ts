@@ -133,7 +133,7 @@ const listeners = {
   clients: ['listen-client-urls', 'listen-metrics-urls', 'listen-client-http-urls'],
   peers: ['listen-peer-urls'],
 } as const;
-/** A listener without TLS ignores the certificate files, so it asks nobody for a certificate. */
+/** A listener without TLS ignores the certificate files, so it does not request certificates. */
 const isPlain = (who: keyof typeof listeners, read: (key: string) => unknown): boolean => {
   const [first, ...others] = listeners[who];
   return (
@@ -166,7 +166,7 @@ const ignoredText = (part: 'top' | 'section', key: string, shown: string, to: Mi
 
 /**
  * Published files write `peer-client-cert-auth` into the section, where no version reads it. From 3.4 on,
- * trusted-ca-file alone makes the peer port reject peers without a certificate, so the name opens nothing.
+ * trusted-ca-file alone makes the peer port reject peers without a certificate, so the name does not allow any connection.
  */
 const harmlessFinding = (section: Section, key: string, given: Settings, to: Minor): ConfigFinding[] =>
   section === 'peer-transport-security' &&

@@ -76,7 +76,7 @@ const lineIn = (text: string, needle: RegExp): number =>
   text.slice(0, Math.max(0, text.search(needle))).split('\n').length;
 /** Longer texts make a pattern that is too large, and no setting has them. */
 const LONGEST_PATTERN = 16_384;
-/** Returns a pattern for exactly this text, or for nothing if the text is longer than any setting. */
+/** Returns a pattern for exactly this text, or one that never matches if the text is longer than any setting. */
 export const escapeText = (text: string): string =>
   text.length > LONGEST_PATTERN ? '(?!)' : text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 /**

@@ -140,7 +140,7 @@ const inContainer = (words: readonly string[], around: Environment): ServerComma
     if (text === undefined) unread.push(file);
     else Object.assign(env, readEnvironment(text, file, 'container').env);
   }
-  // A flag in the place of a variable, such as `-e --net=host`, sets nothing.
+  // A flag in the place of a variable, such as `-e --net=host`, has no effect.
   unread.push(...given.filter((one) => !/^[^-=][^=]*=/.test(one)).map((one) => `variable ${one}`));
   const inner = { ...around, env: assign(env, given), unread, isContained: true };
   if (entry !== undefined && entry !== '') return findServers([entry, ...command], inner);

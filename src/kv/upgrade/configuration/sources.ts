@@ -90,7 +90,7 @@ const listContainers = (value: unknown): Mapping[] => {
   const jobs = isMapping(spec['jobTemplate']) ? listContainers(spec['jobTemplate']) : [];
   if (isMapping(spec['template'])) return [...jobs, ...listContainers(spec['template'])];
   const list = (key: string): Mapping[] => (Array.isArray(spec[key]) ? spec[key].filter(isMapping) : []);
-  // An init container that restarts always runs beside the others.
+  // An init container that restarts always runs next to the others.
   const sidecars = list('initContainers').filter((one) => one['restartPolicy'] === 'Always');
   return [...jobs, ...list('containers'), ...sidecars];
 };

@@ -287,7 +287,7 @@ const flagOrigins = (
   return found;
 };
 const variableNames = new Set(settingNames('flag').map(variableOf));
-/** Variables that the command line only inserts: they are no settings. The server also reads a known name itself. */
+/** Variables that the command line only inserts: they are not settings. The server also reads a known name itself. */
 const insertedOnly = (lines: readonly Line[]): string[] =>
   lines
     .filter(({ key }) => key.startsWith('Exec'))

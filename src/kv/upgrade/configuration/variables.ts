@@ -3,7 +3,7 @@ import type { Origin } from './configuration.ts';
 
 /** A problem of the file itself, independent of a version. */
 type Note = { readonly key: string; readonly message: string; readonly hint: string };
-/** A logical line of an environment file: an assignment, or text that is none. Its value may continue on further lines. */
+/** A logical line of an environment file: an assignment, or another text. Its value may continue on further lines. */
 type Entry = {
   readonly line: number;
   /** The text before `=`. Undefined if the line has no `=`. */

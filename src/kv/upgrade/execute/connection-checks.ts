@@ -223,7 +223,7 @@ const isIntended = ({ plan }: Checking): boolean =>
   'options' in plan &&
   kindOf(plan as Run['plan']) === 'restart' &&
   (plan as Run['plan']).options.accept.includes('configuration-fits');
-/** A member without any access control has nothing that the new version could lose. */
+/** A member without access control cannot lose it with the new version. */
 const restrictedNothing = (before: AccessResults | undefined, wanted: readonly AccessProbe[]): Verdict => {
   const unseen = wanted.filter((name) => before?.[name] === undefined).map((name) => probes[name]);
   return unseen.length === 0
@@ -260,7 +260,7 @@ type Log = {
   /** The lines begin at a start by this run, so a connection that they do not contain was never opened. */
   readonly isComplete: boolean;
   /**
-   * The lines since the last start of the gate's member; empty if their begin is unknown. Only these lines show
+   * The lines since the last start of the gate's member; empty if their start is unknown. Only these lines show
    * a connection to its current process: a peer that received no end of a connection, or has not noticed it
    * yet, still logs a connection to the previous process as opened. Measured on 3.4 with a firewall that drops
    * the packets of connections in one direction: the check passed a second after the start.
@@ -296,7 +296,7 @@ const hasStarted = ({ run, member, exited, isStarted }: Gate, name: string): boo
   run.state?.isStarted(name) === true ||
   (name === member.name && (exited !== undefined || isStarted === true));
 /**
- * What the round trips of `from` show; undefined if nothing. A start is followed by new connections, so a started
+ * What the round trips of `from` show; undefined if they show neither. A start is followed by new connections, so a started
  * process that never reached its peer cannot reach it. A member that was started before its peer keeps the round
  * trips to the peer's previous process, so only those of the gate's own member, the newest process, show that
  * a connection works. Measured on 3.4.

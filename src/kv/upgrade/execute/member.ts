@@ -373,7 +373,7 @@ const olderThanCluster = /cannot be downgraded|invalid downgrade/;
 export const refusedDowngrade = async (run: Run, name: string): Promise<boolean> => {
   const mark = run.state.logMark(name);
   const lines = await tailOf(run, name);
-  // Without a mark a line may be from before this start, so it proves nothing.
+  // Without a mark a line may be from before this start, so it is not evidence.
   return mark !== undefined && newLines(mark, lines).some((line) => olderThanCluster.test(line));
 };
 

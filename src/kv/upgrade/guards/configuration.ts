@@ -183,7 +183,7 @@ const checkKeptAccess = (one: Case & { readonly seen: MemberStatus }, log: Log):
   if (keepsStart(one) && changed === undefined) return;
   const running = readRunning(one);
   if ('unknown' in running) {
-    // Without a process there is nothing to compare, and another check reports an unreadable file.
+    // Without a process no comparison is possible, and another check reports an unreadable file.
     if (seen.host?.is_running === true && seen.host.config_error === undefined)
       log.noteUnknown({
         member: name,
@@ -310,7 +310,7 @@ const listLost = (file: NonNullable<HostFacts['config']>, next: NextStart, to: M
   });
 const mostNamed = 5;
 /**
- * A process that reads a file takes every setting from it. A next start that names no file must contain them: with
+ * A process that reads a file takes every setting from it. A next start that does not name a file must contain them: with
  * another data directory it would start without the data. Other settings change how the member works, and they are a
  * warning.
  */

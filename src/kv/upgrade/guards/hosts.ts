@@ -424,7 +424,7 @@ const programsAreListed = guard(
   },
   () => true,
 );
-/** Without hooks there is nothing to report. */
+/** Without hooks the check has no findings. */
 export const hookPrograms: Guard = {
   ...programsAreListed,
   findings: (input) =>

@@ -274,8 +274,8 @@ export const seeAuth = async (access: Access, url: string): Promise<Observation[
   }
 };
 /**
- * Asks one member after the other until one answers, because a busy member may not respond in time. A member
- * that rejects a read without a user proves that authentication is on, whatever the next members answer.
+ * Asks one member after the other until one responds, because a busy member may not respond in time. A member
+ * that rejects a read without a user proves that authentication is on, regardless of the responses of the next members.
  */
 const seeAuthOfAny = async (access: Access, urls: readonly string[]): Promise<Observation['auth']> => {
   let auth: Observation['auth'] = { is_on: undefined };

@@ -156,7 +156,7 @@ const unreachedOf = (
 };
 /**
  * Adds the members that each member does not reach, among the members that respond. A member that has just
- * started connects to the others first, so a missing connection is looked at again. Without a metric and a line
+ * started connects to the others first, so a missing connection is checked again. Without a metric and a line
  * of the log, two samples of the heartbeats show whether the member opened its connections.
  */
 export const seeUnreached = async (
@@ -248,7 +248,7 @@ export const certificateFiles = (
     env: { ...host?.environment, ...spec.env },
     minor: minorOf(server_version),
   };
-  // A process that names no file reads none. An unread command or environment may name one.
+  // A process that does not name a file does not read one. An unread command or environment may name one.
   const isUnread = host?.command === undefined || host.environment === undefined;
   const isFileRead = isUnread || fileOfStart(start) !== undefined;
   const read = readSettings({ ...start, file: isFileRead ? host?.config : undefined });

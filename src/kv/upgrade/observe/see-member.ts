@@ -133,7 +133,7 @@ const unlimitedQuota = -1;
 export const bytesOfQuota = (quota: number): number => (quota < 0 ? Number.POSITIVE_INFINITY : quota);
 /**
  * The quota for a value of the setting: 0 or no value is the default, and a negative value removes the limit.
- * Undefined for a value that is no number. Pure.
+ * Undefined for a value that is not a number. Pure.
  */
 export const quotaFor = (value: unknown): number | undefined => {
   const bytes = Number(String(value ?? 0).replaceAll('_', ''));
@@ -200,7 +200,7 @@ const readMetrics = async (host: Host, { connection }: Store): Promise<string> =
     if (count === 0) return page;
     await host.sleep(requestPauseMs);
     const next = await read();
-    // A page that could not be read again proves nothing about the page before.
+    // A page that could not be read again is not evidence about the page before.
     if (next === '' || clientsIn(next)?.v2_requests === count) return page;
     page = next;
   }
@@ -217,7 +217,7 @@ const metricsOf = async (
   const clients = clientsIn(page);
   return {
     ...(Number.isFinite(bytes) && bytes !== 0 ? { quota_bytes: quotaFor(bytes) } : {}),
-    // Fewer than no requests: the counters changed during every read, so they prove nothing.
+    // Fewer than no requests: the counters changed during every read, so they are not evidence.
     ...(clients === undefined || clients.v2_requests < 0 ? {} : { clients }),
   };
 };

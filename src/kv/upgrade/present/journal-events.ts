@@ -10,7 +10,7 @@ type Opened = Extract<JournalEntry, { kind: 'opened' }>;
 type Line = {
   readonly kind: string;
   readonly at: string;
-  /** Monotonic clock of the process that wrote the line. Lines of earlier versions have none. */
+  /** Monotonic clock of the process that wrote the line. Lines of earlier versions do not contain it. */
   readonly monotonic_ms?: number;
   readonly step?: string;
   readonly outcome?: string;
@@ -18,7 +18,7 @@ type Line = {
 const ms = (entry: Pick<Line, 'at'>): number => Date.parse(entry.at);
 /**
  * The time between two lines: by the monotonic clock if one process wrote both, otherwise by the wall clock. A
- * wall clock that was set back would make that time negative: it counts as none.
+ * wall clock that was set back would make that time negative: such a time counts as absent.
  */
 const between = (earlier: Line, later: Line, isOneProcess = true): number =>
   isOneProcess && earlier.monotonic_ms !== undefined && later.monotonic_ms !== undefined

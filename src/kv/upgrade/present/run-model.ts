@@ -18,7 +18,7 @@ import { actionName, runWay } from '../plan-kind.ts';
 
 /**
  * The model of a run: the facts that its events contain, derived once. The live table, the lines, the report
- * and its forms (page, drawing, Markdown) read this model and derive nothing from events.
+ * and its forms (page, drawing, Markdown) read this model and do not read events.
  */
 
 /** The value of a member. A member may have the name of an inherited property, such as `constructor`. */

@@ -56,7 +56,7 @@ const wordsOf = (plan: RestorePlan): RestoreWords => ({
   ...(plan.snapshot.has_no_checksum === true ? { has_no_checksum: true } : {}),
 });
 const commandOf = (plan: RestorePlan): string[] => restoreCommand(wordsOf(plan));
-/** While every member still runs, nothing has to be finished. */
+/** While every member still runs, no step has to be finished. */
 const stopOnRequest = ({ signal, plan, progress }: Restoring): void => {
   if (!signal.aborted || progress.wasStopping) return;
   throw new AppError('stopped', 'stopped before any member was stopped, as requested', {

@@ -312,7 +312,7 @@ export const refuseWrongCtl = async (
 trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
     );
   const first = await call();
-  // A call that printed nothing was cut, for example on a busy host.
+  // A call without output was cut, for example on a busy host.
   const { code, stdout, stderr } = `${first.stdout}${first.stderr}`.trim() === '' ? await call() : first;
   if (isTrustRefusal(stderr.trimStart()))
     throw new AppError('unsafe', `no changes were made: ${stderr.trim().split('\n')[0]}`, {

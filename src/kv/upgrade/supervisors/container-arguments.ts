@@ -419,7 +419,7 @@ const splitSettings = (container: Inspected, image: Settings, tool: 'docker' | '
       beyond(list(config['Env']), list(image['Env'])).some((line) => /^(#|=|[^=]*\s)/.test(line)),
     ],
     ['Config.Labels', hasName(ownLabels(config, image), /=/)],
-    // Podman reports the annotations that it sets itself, so they are not passed on.
+    // Podman reports the annotations that it sets itself, so opsctl does not copy them.
     ...Object.keys(mapFlags)
       .filter((key) => tool === 'docker' || key !== 'Annotations')
       .map((key) => [`HostConfig.${key}`, hasName(own[key], /=/)] as const),

@@ -194,7 +194,7 @@ const describe = (tool: ShellScript, kind: StepKind, member: MemberSpec): string
   ];
 };
 /**
- * The old container is kept under another name. After a boot, podman would start it beside the new one, on
+ * The old container is kept under another name. After a boot, podman would start it next to the new one, on
  * the same data, if its policy is `always` and cannot be changed.
  */
 const policyProblems = async (

@@ -174,7 +174,7 @@ done
 exit 0`;
 /** Time for the end of a killed process. A process that waits for a disk does not end. */
 export const killWithinMs = 10_000;
-/** The kernel keeps a killed process that waits for a disk. Another program must not use its data directory meanwhile. */
+/** The kernel keeps a killed process that waits for a disk. Another program must not use its data directory during that time. */
 export const makeKillIgnoredError = ({ name }: MemberSpec): AppError =>
   new AppError(
     'stopped',

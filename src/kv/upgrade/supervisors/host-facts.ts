@@ -347,7 +347,7 @@ const configFrom = async (
   ...(await contentFrom(found, path)),
   ...(found.has('is_config_of_variable') ? { is_config_of_variable: true } : {}),
 });
-/** The script prints the line of a version only if it calls a program, and a call that was cut prints nothing. */
+/** The script prints the line of a version only if it calls a program, and a call that was cut prints no text. */
 const programError = (
   { new_binary, new_command, new_image }: MemberSpec,
   found: ReadonlyMap<string, string>,

@@ -65,7 +65,7 @@ const schedulingLines = (record: ProcessRecord, own: Starter): ShellScript[] => 
     ? []
     : [tryCommand(sh`chrt ${flag} -p ${Number(priority)} "$$" >/dev/null`, 'scheduling policy')];
 };
-/** Class and level for ionice; undefined for a process without a priority of its own. */
+/** Class and level for ionice; undefined for a process with the default priority. */
 const ioClassOf = ({ io_priority = '' }: ProcessRecord): readonly [number, string] | undefined => {
   const [, name, level = '0'] = /^(realtime|best-effort|idle)(?:: prio ([0-7]))?$/.exec(io_priority) ?? [];
   return name === undefined ? undefined : [['realtime', 'best-effort', 'idle'].indexOf(name) + 1, level];
@@ -314,7 +314,7 @@ const otherNamespaces = (record: ProcessRecord, own: Starter): string[] =>
     .filter(([kind, name]) => own.namespaces?.[kind] !== undefined && own.namespaces[kind] !== name)
     .map(([kind]) => kind);
 /**
- * Settings that a container, a sandbox or a service manager gave to the process. A mount namespace of its own is no loss by itself: each session of an
+ * Settings that a container, a sandbox or a service manager gave to the process. A separate mount namespace alone is not a loss: each session of an
  * ssh server may have one. `missingScript` compares the files that the process sees in it.
  */
 const confinementLosses = (record: ProcessRecord, own: Starter): string[] => {

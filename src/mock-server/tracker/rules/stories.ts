@@ -12,7 +12,7 @@ export const documentsAreOn = (state: Tracker): void => {
   const message = 'Documents are switched off in this workspace.';
   throw new HttpError(403, message, { body: { feature_tag: 'documents', message } });
 };
-/** spec/tracker#states-6. The document names no 403 here, so the response is the common 422. */
+/** spec/tracker#states-6. The document does not list 403 here, so the response is the common 422. */
 export const templatesAreOn = (state: Tracker): void => {
   if (!isOn(state, 'entity-templates')) {
     throw new HttpError(
@@ -24,7 +24,7 @@ export const templatesAreOn = (state: Tracker): void => {
     );
   }
 };
-/** spec/tracker#states-6. The document names no 403 here, so the response is the common 422. */
+/** spec/tracker#states-6. The document does not list 403 here, so the response is the common 422. */
 export const iterationsAreOn = (state: Tracker): void => {
   if (!isOn(state, 'iterations')) {
     throw new HttpError(
