@@ -36,7 +36,7 @@ import {
   changedText,
   readRunning,
   nothingRead,
-  type SeenCase,
+  type StatusCase,
   checkNextDirectories,
   checkDataDirectory,
   readNextStart,
@@ -116,7 +116,7 @@ const checkFileOfVariable = (one: Case, log: Log): void => {
  * The limits of access of a running process whose settings are unknown: those that the member showed, or with
  * `isAssumed` also those that it may have. Signed tokens are left out, because another guard warns about tokens.
  */
-const observedSettings = ({ seen, member }: SeenCase, isAssumed: boolean): ReadSetting => {
+const observedSettings = ({ seen, member }: StatusCase, isAssumed: boolean): ReadSetting => {
   const { access = {}, client_url } = seen;
   const isRejected = (answer: 'accepted' | 'rejected' | undefined, isPossible: boolean): boolean =>
     answer === 'rejected' || (isAssumed && answer === undefined && isPossible);
@@ -144,7 +144,7 @@ const observedSettings = ({ seen, member }: SeenCase, isAssumed: boolean): ReadS
  * rejects shows its settings: a limit that it has and that the file does not contain is lost. A setting that no
  * connection shows is unknown, if the file does not contain it either.
  */
-const checkChangedAccess = (one: SeenCase, changed: ChangedFile, log: Log): void => {
+const checkChangedAccess = (one: StatusCase, changed: ChangedFile, log: Log): void => {
   const { seen, to, kind, member } = one;
   const start = readNextStart(one) ?? nothingRead;
   const versions = { from: minorOf(seen.server_version), to };

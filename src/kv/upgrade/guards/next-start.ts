@@ -153,9 +153,9 @@ export const readRunning = (
   };
 };
 export const nothingRead: NextStart = { read: () => undefined, isKnown: () => false };
-export type SeenCase = Case & { readonly seen: MemberStatus };
+export type StatusCase = Case & { readonly seen: MemberStatus };
 /** The directory that the running process uses for a setting; undefined if it is not known. */
-const runningDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir'): string | undefined => {
+const runningDirectory = (one: StatusCase, key: 'data-dir' | 'wal-dir'): string | undefined => {
   const { host } = one;
   if (findChangedConfig(host) !== undefined)
     return key === 'data-dir' ? host?.open_data_dir : host?.open_wal_dir;
@@ -165,7 +165,7 @@ const runningDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir'): string | 
 };
 /** The directory of the next start, and whether it is the default of the server, which depends on two settings. */
 type NextDirectory = { readonly path: string; readonly isDefault: boolean };
-const nextDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir'): NextDirectory | undefined => {
+const nextDirectory = (one: StatusCase, key: 'data-dir' | 'wal-dir'): NextDirectory | undefined => {
   const start = readNextStart(one);
   if (start?.isKnown(key) !== true) return undefined;
   const given = start.read(key);
@@ -178,7 +178,7 @@ const nextDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir'): NextDirector
   return { path: `${typeof name === 'string' && name !== '' ? name : 'default'}.etcd`, isDefault: true };
 };
 const isRunningDirectory = (
-  { host }: SeenCase,
+  { host }: StatusCase,
   key: string,
   current: string,
   { path, isDefault }: NextDirectory,
@@ -190,7 +190,7 @@ const isRunningDirectory = (
   return known.some((one) => one !== undefined && isSamePath(host, one, path));
 };
 /** Without the directory of the process, only the cluster file shows where its data is. */
-const isExpectedDirectory = ({ member, host }: SeenCase, key: string, given: string): boolean => {
+const isExpectedDirectory = ({ member, host }: StatusCase, key: string, given: string): boolean => {
   const data = [member.data_dir, host?.real_data_dir].flatMap((path) => (path === undefined ? [] : [path]));
   const known = key === 'data-dir' ? data : [member.wal_dir, ...data.map((path) => `${path}/member/wal`)];
   return known.some((path) => path !== undefined && isSamePath(host, path, given));
@@ -199,7 +199,7 @@ const isExpectedDirectory = ({ member, host }: SeenCase, key: string, given: str
  * A start in another directory begins without the data. A single member would even have the same IDs, and accept
  * writes into an empty store (seen on 3.4 and 3.5).
  */
-const checkNextDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir', log: Log): void => {
+const checkNextDirectory = (one: StatusCase, key: 'data-dir' | 'wal-dir', log: Log): void => {
   const [next, current] = [nextDirectory(one, key), runningDirectory(one, key)];
   const { name } = one.member;
   if (next === undefined) return;
@@ -220,7 +220,7 @@ const checkNextDirectory = (one: SeenCase, key: 'data-dir' | 'wal-dir', log: Log
     });
 };
 /** The process of a container shows the paths of its own file system. */
-export const checkNextDirectories = (one: SeenCase, log: Log): void => {
+export const checkNextDirectories = (one: StatusCase, log: Log): void => {
   const { container, manifest } = one.member;
   if (container !== undefined || manifest !== undefined || isContainedStart(one)) return;
   checkNextDirectory(one, 'data-dir', log);
