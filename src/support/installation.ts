@@ -38,8 +38,12 @@ export type Verification = Partial<Files> & { readonly sha256: string; readonly 
 
 const LIST = 'dist/SHA256SUMS';
 type Row = { readonly sum: string; readonly path: string };
-const rowsOf = (list: string): Row[] =>
-  [...list.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, sum = '', path = '']) => ({ sum, path }));
+/** A line is a row as a whole: a character that some programs read as the end of a line would hide the rest of it. */
+const rowOfLine = (line: string): Row | undefined => {
+  const [, sum, path] = /^([0-9a-f]{64}) [ *](.+)$/.exec(line) ?? [];
+  return sum === undefined || path === undefined ? undefined : { sum, path };
+};
+const rowsOf = (list: string): Row[] => list.split(/\r?\n/).flatMap((line) => rowOfLine(line) ?? []);
 
 const failure = (message: string, tryThis: readonly string[], code = 'NOT_VERIFIABLE'): AppError =>
   new AppError('config', message, { code, tryThis });
@@ -215,16 +219,26 @@ const isListed = (path: string): boolean => {
 /** Documents for people. The packages for Debian, Red Hat and Alpine omit the texts at the top, and other packagers the pages. */
 const isPage = (path: string): boolean => path.startsWith('docs/');
 const isText = (path: string): boolean => TEXT.test(path);
-/** The rows of the list in a package. Every line must be a row, because a skipped line would not be verified. */
-const readRows = (list: string, directory: string): Row[] =>
-  list.split('\n').flatMap((line, i, lines) => {
+/**
+ * The rows of the list in a package. Every line must be a row, because a skipped line would not be verified, and each
+ * file has one row. The list itself has none.
+ */
+const readRows = (list: string, directory: string): Row[] => {
+  const known = new Set<string>();
+  return list.split('\n').flatMap((line, i, lines) => {
     if (line === '' && i === lines.length - 1) return [];
-    const [row] = rowsOf(line);
-    if (row !== undefined && isListed(row.path)) return [row];
-    throw failure(`cannot verify ${directory}: line ${i + 1} of ${LIST} is invalid`, [
+    const row = rowOfLine(line);
+    const isValid = row !== undefined && row.path !== LIST && isListed(row.path);
+    if (isValid && !known.has(row.path)) {
+      known.add(row.path);
+      return [row];
+    }
+    const why = isValid ? 'repeats a path' : 'is invalid';
+    throw failure(`cannot verify ${directory}: line ${i + 1} of ${LIST} ${why}`, [
       'install the package again',
     ]);
   });
+};
 
 const KEYCHAIN = '@napi-rs/keyring';
 type Manifest = { readonly version: string; readonly optional: Readonly<Record<string, unknown>> };
@@ -293,6 +307,28 @@ const unlistedPackages = async (
   return (await Promise.all(found)).flat();
 };
 
+/** The Scoop manifest of a release writes this wrapper, because Scoop creates no command for a Node script. */
+const SCOOP_WRAPPER = '@node "%~dp0bin\\opsctl.js" %*';
+/** Files that a package manager writes next to the files of the package. Only the wrapper is a program. */
+const isOfManager = async ({ files, platform }: Host, root: string, name: string): Promise<boolean> => {
+  if (platform !== 'win32') return false;
+  if (name === 'opsctl.cmd') return (await files.read(join(root, name)))?.trimEnd() === SCOOP_WRAPPER;
+  return name === 'install.json' || name === 'manifest.json';
+};
+/**
+ * All files and links of the package, whether the list names them or not. `unlistedPackages` covers node_modules, which
+ * npm writes.
+ */
+const entriesOf = async (host: Host, root: string): Promise<Entry[]> => {
+  const names = (await host.files.list(root)).filter((name) => name !== NESTED);
+  const found = await Promise.all(
+    names.map(async (name) =>
+      (await isOfManager(host, root, name)) ? [] : entriesAt(host.files, root, name),
+    ),
+  );
+  return found.flat();
+};
+
 type Compared = Pick<Files, 'changed' | 'missing' | 'added' | 'linked' | 'files'>;
 /** Compares the rows of the list with the entries of the package. */
 const compareRows = async (
@@ -327,11 +363,10 @@ const verifyFiles = async (host: Host, program: string): Promise<Files> => {
       'install a package: only `npm pack` and `npm run release` write the checksums',
     ]);
   const rows = readRows(list, directory);
-  const tops = rows.map(({ path }) => path).filter((path) => !path.includes('/'));
-  const entries = await Promise.all([...PARTS, ...tops].map((part) => entriesAt(files, directory, part)));
-  const compared = await compareRows(files, directory, rows, entries.flat());
+  const compared = await compareRows(files, directory, rows, await entriesOf(host, directory));
   // A package.json that differs from the list is not evidence about the packages.
-  const isProven = tops.includes('package.json') && !compared.changed.includes('package.json');
+  const isProven =
+    rows.some(({ path }) => path === 'package.json') && !compared.changed.includes('package.json');
   const optional = isProven ? (await readManifest(files, directory))?.optional : undefined;
   const packages = await unlistedPackages(files, directory, '', optional ?? {});
   const own = await findOptional(files, directory);

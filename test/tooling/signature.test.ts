@@ -13,6 +13,7 @@ import {
 } from '../../src/support/installation.ts';
 import { realHost } from '../support/real-host.ts';
 import { makeSigningKey } from '../support/signing-key.ts';
+import { scoopManifest } from './manifests.mjs';
 import { keyIdOf, parseSecretKey, readSigningKey, signatureText, signChecksums } from './signature.mjs';
 import { makeDirectory } from '../support/directory.ts';
 
@@ -195,14 +196,14 @@ describe('the checksums in a package', () => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), content);
   };
-  const verifyWith = async (text: string, change = (): void => undefined) => {
+  const verifyWith = async (text: string, change = (): void => undefined, more: Partial<Host> = {}) => {
     rmSync(root, { recursive: true, force: true });
     for (const [path, content] of Object.entries(contents)) put(path, content);
     writeFileSync(join(root, 'dist/SHA256SUMS'), text);
     writeFileSync(join(root, '../outside'), 'outside');
     change();
     const real = await realHost();
-    const host: Host = { ...real.host, self: ['node', join(root, 'bin/opsctl.js')] };
+    const host: Host = { ...real.host, self: ['node', join(root, 'bin/opsctl.js')], ...more };
     return verifyInstallation(host, '1.2.3').finally(() => real.close());
   };
   const outside = hash('sha256', 'outside');
@@ -256,6 +257,43 @@ describe('the checksums in a package', () => {
       expect(verificationText('1.2.3', found)).toContain(path);
     },
   );
+  test.each(Object.keys(contents))('reject a list without the line of %s', async (path) => {
+    const found = await verifyWith(list.replace(new RegExp(`^.* {2}${path}\\n`, 'm'), ''));
+    expect([isIntact(found), found.added]).toEqual([false, [path]]);
+  });
+  test.each([
+    'CHANGELOG.md',
+    'LICENSE',
+    '.npmrc',
+    'index.js',
+    'src/main.ts',
+    'docs/more.md',
+    'dist/chunks/x.js',
+  ])('reject the additional file %s', async (path) => {
+    const found = await verifyWith(list, () => put(path, 'more'));
+    expect([isIntact(found), found.added]).toEqual([false, [path]]);
+  });
+  test('accept the files of Scoop on Windows, and reject another wrapper', async () => {
+    const { version, pre_install: script } = JSON.parse(
+      scoopManifest(
+        { version: '1.2.3', license: 'MIT', homepage: 'x' },
+        { summary: 'x', file: 'x', url: 'x', sum: 'x' },
+      ),
+    );
+    const wrapper = /'(.+)'/.exec(script)?.[1];
+    const found = (text: string, platform: Host['platform']) =>
+      verifyWith(
+        list,
+        () => {
+          for (const name of ['install.json', 'manifest.json']) put(name, version);
+          put('opsctl.cmd', text);
+        },
+        { platform },
+      );
+    expect((await found(`${wrapper}\r\n`, 'win32')).added).toEqual([]);
+    expect((await found(`@evil\r\n${wrapper}\r\n`, 'win32')).added).toEqual(['opsctl.cmd']);
+    expect((await found(`${wrapper}\r\n`, 'linux')).added).toHaveLength(3);
+  });
   const manifest = (version: string, optional = {}): string =>
     JSON.stringify({ version, optionalDependencies: optional });
   const native = `${keyring}-linux-x64-gnu`;
@@ -315,12 +353,23 @@ describe('the checksums in a package', () => {
     ['an escaped path', `\\${outside}  dist/a\\nb`],
     ['an empty line', ''],
     ['another text', 'x'.repeat(100_000)],
+    ['the list itself', `${outside}  dist/SHA256SUMS`],
+    ['a second row after a carriage return', `${outside}  dist/x.js\r${outside}  dist/y.js`],
+    ['a row after other text', `x\r${outside}  dist/x.js`],
   ])('with %s are invalid, and the error names the line', async (_, line) => {
     for (const [text, number] of [
       [`${list}${line}\n`, Object.keys(contents).length + 1],
       [`${line}\n${list}`, 1],
     ] as const)
       await expect(verifyWith(text)).rejects.toThrow(`line ${number} of dist/SHA256SUMS is invalid`);
+  });
+  test.each([
+    ['with the same checksum', hash('sha256', 'main'), 'dist/main.js'],
+    ['with another checksum', outside, 'dist/main.js'],
+  ])('with a repeated line %s are invalid', async (_, sum, path) => {
+    const text = `${list}${sum}  ${path}\n`;
+    const number = Object.keys(contents).length + 1;
+    await expect(verifyWith(text)).rejects.toThrow(`line ${number} of dist/SHA256SUMS repeats a path`);
   });
 });
 
