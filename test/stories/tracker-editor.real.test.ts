@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../src/platform/host.ts';
 import { type Ran, opsctl } from '../support/program.ts';
@@ -28,10 +28,15 @@ const editor = (script: string): string => {
   writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return path;
 };
-const run = (argv: readonly string[], script: string, command = editor(script)): Promise<Ran> =>
+const run = (
+  argv: readonly string[],
+  script: string,
+  command = editor(script),
+  host = atTerminal,
+): Promise<Ran> =>
   opsctl(['tracker', ...argv, '-o', 'json'], {
     home,
-    host: atTerminal,
+    host,
     env: {
       OPSCTL_TRACKER_URL: new URL(server.base).origin,
       OPSCTL_TRACKER_TOKEN: TOKEN,
@@ -101,6 +106,45 @@ test('the text is kept when the service rejects it', async () => {
   rmSync(join(path, '..'), { recursive: true });
 });
 
+/** A machine whose terminal closes while the editor is open: opsctl receives the signal before the editor ends. */
+const atClosingTerminal = (host: Host): Host => {
+  let listener: Parameters<Host['onSignal']>[0] = () => undefined;
+  return {
+    ...atTerminal(host),
+    onSignal: (given) => {
+      listener = given;
+      return host.onSignal(given);
+    },
+    processes: {
+      ...host.processes,
+      run: async (...call) => {
+        listener('SIGHUP');
+        return host.processes.run(...call);
+      },
+    },
+  };
+};
+test.each([
+  ['ends with success', 'exit 0'],
+  ['fails', 'exit 1'],
+  ['is ended by the signal', 'kill -HUP $$'],
+])(
+  'a terminal that closes while the editor %s: no request, and the next editor names the kept text',
+  async (_, end) => {
+    const id = await newEpic('Safe');
+    const argv = ['epics', 'update', String(id), '--edit'];
+    const script = `echo "$1" > ${home}/where; echo an hour of work > "$1"; ${end}`;
+    const ran = await run(argv, script, undefined, atClosingTerminal);
+    const [path = ''] = /\/\S+\/kept-texts\/[\w-]+\.md/.exec(ran.stderr) ?? [];
+    expect([ran.code, readFileSync(path, 'utf8')]).toEqual([143, 'an hour of work\n']);
+    expect(existsSync(readFileSync(join(home, 'where'), 'utf8').trim())).toBe(false);
+    expect(await description(id)).toBe('Safe');
+    expect((await run(argv, 'true')).stderr).toContain(dirname(path));
+    rmSync(path);
+    expect((await run(argv, 'true')).stderr).not.toContain('kept-texts');
+  },
+);
+
 test('a dry run shows the edited text and leaves no file behind', async () => {
   const id = await newEpic('Dry');
   const ran = await run(
@@ -115,7 +159,8 @@ test('a dry run shows the edited text and leaves no file behind', async () => {
 test('a failing editor sends no request', async () => {
   const id = await newEpic('Safe');
   const ran = await run(['epics', 'update', String(id), '--edit'], 'echo gone > "$1"; exit 3');
-  expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining('no request was sent')]);
+  expect([ran.code, ran.stderr]).toEqual([2, expect.stringMatching(/no request was sent[\s\S]*kept-texts/)]);
+  rmSync(join(home, 'state'), { recursive: true });
   expect(await description(id)).toBe('Safe');
 });
 

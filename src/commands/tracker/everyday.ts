@@ -26,7 +26,7 @@ import {
   type Story,
   updateStory,
 } from '../../tracker/stories.ts';
-import { type Edited, editText, mustBeAtTerminal, openPage } from './extensions.ts';
+import { editText, keptText, mustBeAtTerminal, openPage } from './extensions.ts';
 import { searchCommand } from './records.ts';
 
 const storyArgument = {
@@ -211,14 +211,6 @@ const applyEdit = async (
     `story ${before.id} changed: ${changes.map(({ field }) => field).join(', ')}`,
   );
 };
-const keepText = async (error: unknown, saved: Edited): Promise<unknown> => {
-  if (!(error instanceof AppError)) {
-    await saved.drop();
-    return error;
-  }
-  const tryThis = [...(error.detail.tryThis ?? []), `the edited text is in ${saved.path}`];
-  return reword(error, { ...error.detail, tryThis, cause: error });
-};
 const editCommand = defineCommand({
   path: ['tracker', 'stories', 'edit'],
   summary: 'Edit a story as YAML in your editor',
@@ -238,7 +230,7 @@ const editCommand = defineCommand({
       await saved.drop();
       return result;
     } catch (error) {
-      throw await keepText(error, saved);
+      throw await keptText(context, error, saved, (path) => `it is in ${path}`);
     }
   },
 });

@@ -1,9 +1,11 @@
 import { call, type ProgramCall, trustCall } from '../../core/program-call.ts';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Context, EngineContext, Prompts, RunCommand, Runtime } from '../../api/context.ts';
 import { inputFrom, type Argument, type Values } from '../../core/flag.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
+import { countText } from '../../core/format.ts';
+import type { Finished } from '../../platform/host.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, invalidArguments, problem, reword, usageError } from '../../core/problem.ts';
 import { nothing, type Result } from '../../core/result.ts';
@@ -122,14 +124,14 @@ const openEditor = async (
   const result = await command
     .run(context, text === undefined ? others : { ...others, [name]: text })
     .catch(async (error) => {
-      throw await keptText(error, saved, `--${name}-file`);
+      throw await keptText(context, error, saved, (path) => `send it with --${name}-file ${path}`);
     });
   await saved.drop();
   return result;
 };
 
-/** The text that the editor saved, and the file that keeps it until the text has arrived. */
-export type Edited = { readonly text: string; readonly path: string; drop(): Promise<void> };
+/** The text that the editor saved. A file keeps it until the text has arrived; `keep` returns the path where it stays. */
+export type Edited = { readonly text: string; keep(): Promise<string>; drop(): Promise<void> };
 const editorOf = (env: EngineContext['host']['env']): string | undefined =>
   env.VISUAL || env.EDITOR || undefined;
 /** Editors end the last line; a text of the service has no such end. */
@@ -141,32 +143,63 @@ const editorCall = ({ host }: Runtime, editor: string | undefined, path: string)
   const [command = '', ...args] = editor.split(' ').filter(Boolean);
   return trustCall([command, ...args, path]);
 };
+const keptDirectory = ({ settings }: Runtime): string => join(settings.directories.state, 'kept-texts');
+/** Moves an edited text to the state directory. If that accepts no file, the text stays where it is. */
+const keepEdited = async (context: Runtime, from: string): Promise<string> => {
+  const { files } = context.host;
+  const directory = keptDirectory(context);
+  const to = childPath(directory, pathPart(`${basename(dirname(from))}.md`));
+  try {
+    const { makePrivateDirectory } = await import('../../auth/credential-store/guarded-file.ts');
+    await makePrivateDirectory(context.host, directory);
+    await files.replace(to, (await files.read(from)) ?? '', 0o600);
+  } catch {
+    return from;
+  }
+  await files.remove(dirname(from));
+  return to;
+};
+/** The terminal that would have shown the path of a kept text may have been closed, so the next editor names it. */
+const warnOfKept = async (context: EngineContext): Promise<void> => {
+  const directory = keptDirectory(context);
+  const names = await context.host.files.list(directory).catch(() => []);
+  if (names.length > 0)
+    context.log.warn(
+      `${directory} contains ${countText(names.length, 'edited text')} that opsctl did not send; delete the files that you no longer need`,
+    );
+};
+/** The error of an editor that failed, or that a signal ended together with this program. */
+const editorError = (context: EngineContext, command: string, { code, startError }: Finished): AppError => {
+  const { aborted, reason } = context.signal;
+  if (aborted && reason instanceof AppError) return reason;
+  const why = startError ?? `exited with code ${code}`;
+  return new AppError('usage', `the editor ${command} ${why}; no request was sent`, {
+    tryThis: ['set EDITOR to an editor that is installed'],
+  });
+};
 /** Opens a text in $VISUAL or $EDITOR. Throws if the editor failed, so that no request is sent. */
 export const editText = async (context: EngineContext, text: string): Promise<Edited> => {
   const { files, processes, random } = context.host;
+  await warnOfKept(context);
   const directory = childPath(
     files.temporaryDirectory(),
     pathPart(`opsctl-${Buffer.from(random(6)).toString('hex')}`),
   );
   const path = join(directory, 'text.md');
   const drop = () => files.remove(directory);
+  const keep = () => keepEdited(context, path);
   await files.makeDirectory(directory, 0o700);
+  let edited = text;
   try {
     await files.replace(path, text === '' || text.endsWith('\n') ? text : `${text}\n`, 0o600);
     const command = editorOf(context.host.env);
-    const { code, startError } = await processes.run(...editorCall(context, command, path), {
-      stdio: 'inherit',
-    });
-    if (code !== 0)
-      throw new AppError(
-        'usage',
-        `the editor ${command ?? 'vi'} ${startError ?? `exited with code ${code}`}; no request was sent`,
-        {
-          tryThis: ['set EDITOR to an editor that is installed'],
-        },
-      );
-    return { text: withoutLastEnd((await files.read(path)) ?? ''), path, drop };
+    const ended = await processes.run(...editorCall(context, command, path), { stdio: 'inherit' });
+    edited = (await files.read(path)) ?? '';
+    if (ended.code !== 0 || context.signal.aborted) throw editorError(context, command ?? 'vi', ended);
+    return { text: withoutLastEnd(edited), keep, drop };
   } catch (error) {
+    if (withoutLastEnd(edited) !== withoutLastEnd(text))
+      throw await keptText(context, error, { keep, drop }, (kept) => `it is in ${kept}`);
     await drop();
     throw error;
   }
@@ -182,14 +215,23 @@ export const mustBeAtTerminal = (context: EngineContext & Prompts): void => {
       ['give the text with its flag, or --body @file'],
     );
 };
-/** Keeps the text of a failed request. A dry run, which also ends with a throw, does not need to keep it. */
-const keptText = async (thrown: unknown, { path, drop }: Edited, flag: string): Promise<unknown> => {
-  if (!(thrown instanceof AppError)) {
+/**
+ * Keeps the text of a failed or stopped request. A dry run, which also ends with a throw, does not need to keep it.
+ * `howTo` tells the user what to do with the file.
+ */
+export const keptText = async (
+  { signal }: EngineContext,
+  thrown: unknown,
+  { keep, drop }: Pick<Edited, 'keep' | 'drop'>,
+  howTo: (path: string) => string,
+): Promise<unknown> => {
+  const error = !(thrown instanceof AppError) && signal.aborted ? signal.reason : thrown;
+  if (!(error instanceof AppError)) {
     await drop();
     return thrown;
   }
-  const tryThis = [...(thrown.detail.tryThis ?? []), `your text is kept; send it with ${flag} ${path}`];
-  return reword(thrown, { ...thrown.detail, tryThis, cause: thrown });
+  const tryThis = [...(error.detail.tryThis ?? []), `your text is kept; ${howTo(await keep())}`];
+  return reword(error, { ...error.detail, tryThis, cause: error });
 };
 
 /** `--edit` and `--description-file` on creates and updates that have a long text. */
