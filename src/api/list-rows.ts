@@ -202,7 +202,7 @@ async function* batches(head: Bytes, rest: AsyncIterator<Bytes>, what: string): 
   let isDone = false;
   try {
     for (let next = await rest.next(); !next.done; next = await rest.next()) {
-      held.push(...cut.push(next.value));
+      for (const row of cut.push(next.value)) held.push(row);
       areChecked &&= cut.areChecked;
       if (held.length === 0 || (isFirst && held.length < FIRST_ROWS)) continue;
       isFirst = false;

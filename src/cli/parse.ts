@@ -291,7 +291,7 @@ const read = async (command: Command, tokens: readonly string[], flags: Flags): 
   engine.argument('[rest...]');
   const given: Given = { flags: {}, args: [] };
   engine.action((rest: string[], options: Record<string, string[]>) => {
-    given.args.push(...rest);
+    for (const word of rest) given.args.push(word);
     for (const option of engine.options) {
       const texts = options[option.attributeName()];
       if (texts !== undefined) given.flags[option.name()] = texts;

@@ -102,7 +102,7 @@ const rowsOf = async (result: Result, what: string): Promise<unknown[]> => {
     const all: unknown[] = [];
     for await (const batch of valuesOf(result)) {
       held.refuseMore(batch.length);
-      all.push(...batch);
+      for (const row of batch) all.push(row);
     }
     return all;
   }

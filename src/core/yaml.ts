@@ -421,7 +421,7 @@ const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
     errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', 'an alias has no anchor before it'));
   for (const { at, why } of mayHaveNul ? [] : hiddenTexts(text, contents))
     errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', why));
-  if (!mayHaveNul) errors.push(...blockErrors(text, contents, YamlError));
+  for (const error of mayHaveNul ? [] : blockErrors(text, contents, YamlError)) errors.push(error);
   for (const error of errors)
     if (error.code === 'MULTIPLE_DOCS')
       error.message = 'it contains several documents (---); this file has one';

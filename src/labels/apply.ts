@@ -437,7 +437,7 @@ const adviseLock = ({ context }: Session, made: readonly Made[]): void => {
 export const applyPrepared = async (session: Session, prepared: readonly PlannedLabel[]) => {
   const run: Run = { done: [], failures: [], outcomes: [], made: [] };
   if (session.context.isDryRun) {
-    run.done.push(...prepared.map((one) => appliedFrom(one, undefined)));
+    for (const one of prepared) run.done.push(appliedFrom(one, undefined));
     return run;
   }
   const recording = await createLocks(session, prepared);

@@ -368,8 +368,8 @@ export class Store {
     const isLater = this.#commit(net(changes)) === 'later';
     this.version += 1;
     if (isLater) {
-      this.#waiting.changes.push(...changes);
-      this.#waiting.undo.push(...this.#undo);
+      for (const change of changes) this.#waiting.changes.push(change);
+      for (const undo of this.#undo) this.#waiting.undo.push(undo);
     } else this.#settle(changes);
   }
   #inner<R>(changes: Change[], work: () => R): R {

@@ -322,7 +322,7 @@ const inputOf = (
   if (operation.params) found.push(...checkFields(operation.params, values.params));
   if (operation.query || request.query !== '')
     found.push(...checkFields(operation.query ?? empty, values.query));
-  found.push(...bodyProblems(operation, values.body, body, isStrict));
+  for (const one of bodyProblems(operation, values.body, body, isStrict)) found.push(one);
   if (found.length > 0)
     throw new HttpError(400, 'The request included invalid or missing parameters.', { problems: found });
   if (operation.query) withDefaults(operation.query, values.query);

@@ -312,7 +312,7 @@ export async function* joinFirstBatches(
     for (;;) {
       const step = await (late === undefined ? next : Promise.race([next.catch(() => undefined), late]));
       if (step === undefined || step.done || held.length >= LARGEST) break;
-      held.push(...step.value);
+      for (const row of step.value) held.push(row);
       if (late === undefined) {
         onHold();
         late = sleep(FIRST_MS).then(() => undefined);

@@ -172,6 +172,9 @@ const measureFor = async (texts: Iterable<string>): Promise<Measure> => {
   }
   return (text) => text.length;
 };
+/** The widest of these texts, or `least`. A batch has more words than one call accepts as arguments. */
+const widestOf = (texts: readonly string[], measure: Measure, least = 0): number =>
+  texts.reduce((widest, text) => Math.max(widest, measure(text)), least);
 /** A cut moves back to the end of the last word if it has to move by at most this many places. */
 const LONGEST_CUT_WORD = 16;
 /** Cuts to `columns` places between two words, with a mark where something is missing. */
@@ -255,7 +258,7 @@ const blockText = (
   { theme, width = 80 }: TableOptions,
   measure: Measure,
 ): string => {
-  const wide = Math.max(0, ...titles.map(measure));
+  const wide = widestOf(titles, measure);
   return rows
     .map((cells) => {
       const lines = cells.flatMap((cell, i) =>
@@ -336,12 +339,14 @@ export const tableRows = (options: TableOptions): Formatter => {
     measure: Measure,
   ): Layout => {
     const cellsOf = (i: number): string[] => cells.map((row) => row[i] ?? '');
-    kinds ??= names.map((name, i) => kindOf(name, cellsOf(i)));
-    content = names.map((_, i) => Math.max(content[i] ?? 0, 0, ...cellsOf(i).map(measure)));
+    const known = names.map((name, i) => kinds?.[i] ?? kindOf(name, cellsOf(i)));
+    kinds = known;
+    content = names.map((_, i) => widestOf(cellsOf(i), measure, content[i]));
+    const wordsOf = (i: number): string[] => cellsOf(i).flatMap((cell) => cell.split(' '));
     longestWords = names.map((_, i) =>
-      Math.max(longestWords[i] ?? 0, ...cellsOf(i).flatMap((cell) => cell.split(' ').map(measure))),
+      known[i] === 'name' ? widestOf(wordsOf(i), measure, longestWords[i]) : 0,
     );
-    return layOut(names, kinds, { content, longestWords }, options, measure);
+    return layOut(names, known, { content, longestWords }, options, measure);
   };
   return {
     async rows(burst: readonly Row[]) {
@@ -392,7 +397,7 @@ const fitTable = (
     titles.map((title, i) => ({
       content: content[i] ?? 0,
       title: hasHeader ? measure(title) : 0,
-      heading: hasHeader ? Math.max(0, ...title.split(' ').map(measure)) : 0,
+      heading: hasHeader ? widestOf(title.split(' '), measure) : 0,
       kind: kinds[i] ?? 'value',
       word: longestWords[i] ?? 0,
     })),
@@ -445,7 +450,10 @@ export const recordText = async (
       : [[oneLine(name), shownCell(columnOf(data, name))] as const],
   );
   const measure = await measureFor(rows.flat());
-  const wide = Math.max(0, ...rows.map(([name]) => measure(name)));
+  const wide = widestOf(
+    rows.map(([name]) => name),
+    measure,
+  );
   const { width, theme } = options;
   const lines = rows.flatMap(([name, value]) => fieldLines(name, value, { wide, width, measure, theme }));
   return {

@@ -174,3 +174,16 @@ test('the time in which a table collects its first rows starts with the first ro
   expect(calls).toEqual(['first row', 'sleep']);
   expect(joined).toEqual([[1, 2, 3], [4]]);
 });
+
+test('one batch may have more rows than a call accepts as arguments', async () => {
+  const rows = Array.from({ length: 200_000 }, (_, i) => i);
+  const joined: unknown[][] = [];
+  const batches = batchesOf({
+    rows: (async function* () {
+      yield rows;
+    })(),
+    inBatches: true,
+  });
+  for await (const burst of joinFirstBatches(batches, () => Promise.resolve())) joined.push(burst);
+  expect(joined.map((burst) => burst.length)).toEqual([rows.length]);
+});

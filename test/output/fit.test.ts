@@ -188,3 +188,15 @@ test('the last column of a fixed layout uses the rest of the line for later rows
   const text = 'name: onboarding → onboarding of customers';
   expect(await table.rows([{ id: 1, changes: text }])).toBe(`1   ${text}\n`);
 });
+
+test.each<[width: number | undefined, rows: number, words: number]>([
+  [undefined, 500, 300],
+  [100, 500, 300],
+  [100, 4, 40_000],
+  [undefined, 150_000, 1],
+])('a table of width %s accepts %s rows with %s words each in one batch', async (width, count, size) => {
+  const name = 'a '.repeat(size - 1);
+  const rows = Array.from({ length: count }, (_, i) => ({ name: `${name}word${i}` }));
+  const text = await tableRows({ columns: ['name'], hasHeader: true, width, theme }).rows(rows);
+  expect(text.includes(`word${count - 1}`)).toBe(true);
+});
