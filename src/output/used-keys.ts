@@ -110,7 +110,7 @@ const FORMAT = /@\w+/y;
 const INDEX = /\[\s*-?\d+\s*\]/y;
 const SLICE = /\[\s*(?:-?\d+)?\s*:\s*(?:-?\d+)?\s*\]/y;
 const COMPARISON = /[=!]=|[<>]=?/y;
-const ARITHMETIC = /\/\/|[-+*/%]/y;
+const ARITHMETIC = /[-+*%]|\/(?!\/)/y;
 
 /** Reads a program from left to right and follows the kind of `.` through it. */
 class Reader {
@@ -165,8 +165,14 @@ class Reader {
     return found;
   }
   #comma(kind: Kind): Kind {
+    let found = this.#alternative(kind);
+    while (this.#isSign(',')) found = either(found, this.#alternative(kind));
+    return found;
+  }
+  /** `//` binds less than all other operators, and its result depends on the truth of the values before it. */
+  #alternative(kind: Kind): Kind {
     let found = this.#or(kind);
-    while (this.#isSign(',')) found = either(found, this.#or(kind));
+    while (this.#isSign('//')) found = either(found, this.#or(kind));
     return found;
   }
   /** The result of `and` and `or` depends on truth only, and a row is true without its keys, too. */
@@ -185,15 +191,13 @@ class Reader {
     asValue(left);
     return asValue(this.#sum(kind));
   }
-  /** The order of the operators does not matter: all of them need values, except `//`. */
+  /** The order of the operators does not matter: all of them need values. */
   #sum(kind: Kind): Kind {
     let found = this.#term(kind);
     for (this.#spaces(); ; this.#spaces()) {
-      const sign = this.#take(ARITHMETIC);
-      if (sign === undefined) return found;
-      const right = this.#term(kind);
-      if (sign !== '//') [found, right].forEach(asValue);
-      found = sign === '//' ? either(found, right) : 'value';
+      if (this.#take(ARITHMETIC) === undefined) return found;
+      asValue(found);
+      found = asValue(this.#term(kind));
     }
   }
   #term(kind: Kind): Kind {
@@ -206,6 +210,8 @@ class Reader {
     }
   }
   #head(kind: Kind): Kind {
+    // `..` yields the row itself and each value in it.
+    if (this.#is('..')) return refuse();
     if (this.#is('.')) return this.#path(kind);
     if (this.#is('(')) return this.#until(')', kind);
     if (this.#is('-')) return asValue(this.#term(kind));
@@ -287,8 +293,8 @@ class Reader {
     return 'value';
   }
   #recordValue(kind: Kind): Kind {
-    let found = this.#or(kind);
-    while (this.#isSign('|')) found = this.#or(found);
+    let found = this.#alternative(kind);
+    while (this.#isSign('|')) found = this.#alternative(found);
     return found;
   }
   #call(name: string, kind: Kind): Kind {

@@ -18,6 +18,7 @@ test.each<[program: string, keys: readonly string[]]>([
   ['limit(2; .[] | select(.name | test("\\"a|b\\\\("; "i"))) | .id', ['name', 'id']],
   ['first(.[] | select(.["x y"] == -1)).id?', ['x y', 'id']],
   ['map(.list[].id?)', ['list']],
+  ['map(.a == 1 // .b and . or . // .c / 2 // .d)', ['a', 'b', 'c', 'd']],
 ])('a program over all rows uses only some keys: %s', (program, keys) => {
   expect(usedKeys(program, 'rows')).toEqual(keys);
 });
@@ -40,6 +41,18 @@ test.each([
   ...['map(.a += 1)', 'map(.a //= 1)', 'def f: .; map(.a)', 'map(input)', 'map(debug)', 'to_entries', '..'],
   ...['map(.a) # .b', 'try error(.) catch .', 'map(if .a then . else .b end)', '.[0] // "none"', 'min_by(.)'],
   ...['map(with_entries(.))', 'map(getpath(["a"]))', 'map($ENV.a)', '.[0] + .[1]', '.[', 'map(.a', '"a', ''],
+  ...[
+    '..["a"]?',
+    '..[]?',
+    '..[0]?',
+    'map(..["id"]?)',
+    '[..[]? | .id?]',
+    'map(-..[0]?)',
+    '.[] | ..?',
+    '[..].a',
+  ],
+  ...['(.[0].state == "x") and .[1] // .[0]', 'map(.state == "open" and . // .)', '.[0] // .[1] or true'],
+  ...['.[0] == 1 // 2', '.[0].a + 1 // .[0]', 'map(.a == 1 // .)', 'map({a: .b == 1 // .})'],
   ...['map(.["a\\u0062"])', '.a', 'map(.a | error)', `${'('.repeat(600)}.[]|.a${')'.repeat(600)}`],
 ])('a program that may use whole rows, or is unknown, has no answer: %s', (program) => {
   expect(usedKeys(program, 'rows')).toBeUndefined();
@@ -49,6 +62,7 @@ test('a program over each row starts with a row', () => {
   expect(usedKeys('select(.a > 1) | .b', 'row')).toEqual(['a', 'b']);
   expect(usedKeys('select(.a > 1)', 'row')).toBeUndefined();
   expect(usedKeys('map(.a)', 'row')).toBeUndefined();
+  expect(usedKeys('..["a"]?', 'row')).toBeUndefined();
 });
 
 test('rows keep the bytes of the values of the wanted keys', () => {
