@@ -7,7 +7,8 @@ import type { AuthContext } from './auth-context.ts';
 import { type Account, findAccount, swapEnded, swapRemoved } from './credential-store/account.ts';
 import { acquire, makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
 import { openCredentialStore } from './credential-store/store.ts';
-import type { HttpRequest } from '../platform/host.ts';
+import { lookAt } from '../platform/file-lock.ts';
+import type { Host, HttpRequest } from '../platform/host.ts';
 import { discover, type KeyMemory, keyPauseMs, safeUrl } from './protocol/discovery.ts';
 import {
   isRevokeGuessed,
@@ -275,6 +276,13 @@ const rememberedIn = (text: string | undefined, nowMs: number): readonly Remembe
 };
 /** A request for keys ends within this time, so a lock that is held longer does not protect one. */
 const longestKeyRequestMs = 12_000;
+/** Another machine may have crashed with the lock, and nobody can check its process. A wrong clock must not lengthen the wait. */
+const removeOutdated = async (host: Host, path: string): Promise<void> => {
+  const seen = await lookAt(host, path);
+  const sinceMs = seen.kind === 'held' ? seen.by?.sinceMs : undefined;
+  if (sinceMs !== undefined && Math.abs(host.now() - sinceMs) > longestKeyRequestMs)
+    await host.files.remove(path);
+};
 export const keyMemory = ({
   host,
   settings,
@@ -290,9 +298,11 @@ export const keyMemory = ({
     recall,
     alone: async (url, work) => {
       // The lock saves requests only: without it, processes that start in the same moment each send one.
+      const lockPath = `${path}.${nameOf(url)}.lock`;
       const lock = await makePrivateDirectory(host, settings.directories.state)
+        .then(() => removeOutdated(host, lockPath))
         .then(() =>
-          acquire(host, `${path}.lock`, {
+          acquire(host, lockPath, {
             waitMs: longestKeyRequestMs,
             signal,
             isDone: async () => (await recall(url)) !== undefined,
@@ -302,7 +312,7 @@ export const keyMemory = ({
       try {
         return await work();
       } finally {
-        await lock?.release();
+        await lock?.release().catch(() => undefined);
       }
     },
     note: async (url, keys) => {

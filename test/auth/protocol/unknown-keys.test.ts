@@ -1,5 +1,5 @@
 /** ID tokens and security events that name a key that is not in the published key set. */
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { instantNow } from '../../../src/auth/auth-context.ts';
 import { keepAccount } from '../../../src/auth/complete-login.ts';
@@ -12,7 +12,7 @@ import {
 } from '../../../src/auth/credential-store/account.ts';
 import { openCredentialStore } from '../../../src/auth/credential-store/store.ts';
 import { verifyWithFreshKeys } from '../../../src/auth/events/receiver.ts';
-import { receiveTokens } from '../../../src/auth/issued-tokens.ts';
+import { keyMemory, receiveTokens } from '../../../src/auth/issued-tokens.ts';
 import type { TokenResponse } from '../../../src/auth/protocol/token-response.ts';
 import { type FakeHost, fakeHost } from '../../support/fake-host.ts';
 import { contextOn } from '../schedules/environment.ts';
@@ -33,7 +33,11 @@ const jwt = (header: object, claims: object): string => {
 };
 
 /** A machine whose key set can change. All runs on it are processes with one home directory. */
-type World = { kid: string; reads: number; answer: { status?: number; body?: object | string } | undefined };
+type World = {
+  kid: string;
+  reads: number;
+  answer: { status?: number; body?: object | string } | undefined;
+};
 const machine = (kid = 'k1') => {
   const world: World = { kid, reads: 0, answer: undefined };
   const host = fakeHost({
@@ -102,6 +106,37 @@ test('a directory that accepts no lock does not cost a sign-in', async () => {
   const files = { ...host.files, create: () => Promise.reject(new Error('EROFS')) };
   const given = await issued({ ...host, hostname: host.hostname, files }, 'k1');
   expect(given.identity).not.toHaveProperty('isUnconfirmed');
+});
+/** Records the pauses of a process that waits for a lock. The time limit of a request is longer. */
+const countPauses = (given: FakeHost) => {
+  const pauses: number[] = [];
+  const sleep: FakeHost['sleep'] = (ms, ...rest) => {
+    if (ms < 100) pauses.push(ms);
+    return given.sleep(ms, ...rest);
+  };
+  return { host: { ...given, hostname: given.hostname, sleep }, pauses };
+};
+test('a lock that cannot be removed does not cost a sign-in', async () => {
+  const { host } = machine();
+  const files = { ...host.files, remove: () => Promise.reject(new Error('EBUSY')) };
+  const given = await issued({ ...host, hostname: host.hostname, files }, 'k1');
+  expect(given.identity).not.toHaveProperty('isUnconfirmed');
+});
+test.each([-12_001, 9e9])('a lock of another machine from %s ms is replaced immediately', async (ageMs) => {
+  const { host, pauses } = countPauses(machine().host);
+  const lock = `/state/unknown-keys.json.${hash('sha256', keysAt)}.lock`;
+  const by = { pid: 7, nonce: 'n', machine: 'elsewhere', sinceMs: host.now() + ageMs };
+  await host.files.replace(lock, JSON.stringify(by), 0o600);
+  await issued(host, 'k1');
+  expect(pauses).toEqual([]);
+  expect(host.files.all()).not.toHaveProperty([lock]);
+});
+test('a lock for the keys of one address does not delay a sign-in at another address', async () => {
+  const { host, pauses } = countPauses(machine().host);
+  await keyMemory(contextOn(host)).alone('https://other.example/keys', async () => {
+    await issued(host, 'k1');
+  });
+  expect(pauses).toEqual([]);
 });
 test.each([
   ['two keys have one ID', (own: object, other: object) => [{ ...other, kid: 'k1' }, own], false],
