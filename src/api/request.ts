@@ -14,7 +14,6 @@ export type WireRequest = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
 };
-/** Every problem of an input, before anything is sent. The same rules run in the service. */
 /** A record has one position: the documents do not state which of the two a service uses. */
 const positionProblems = ({
   before_id: before,
@@ -23,6 +22,9 @@ const positionProblems = ({
   before === undefined || after === undefined
     ? []
     : [problem('after_id', 'exclusive', 'cannot be combined with before_id')];
+/**
+ * Every problem of an input, before anything is sent. The same rules run in the service, except the rule of positions.
+ */
 export const inputProblems = (operation: Operation, input: LooseInput): Problem[] => [
   ...positionProblems(input.body ?? {}),
   ...checkFields(operation.params ?? {}, input.params ?? {}),

@@ -555,9 +555,12 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
 };
 
 /** True for a text with characters that Unicode may encode in several forms, such as `é`. */
-export const hasForms = (text: string): boolean => /\P{ASCII}/u.test(text);
+const hasForms = (text: string): boolean => /\P{ASCII}/u.test(text);
 /** The text in the canonical form of Unicode: texts that look the same have one form. */
 export const toForm = (text: string): string => (hasForms(text) ? text.normalize('NFC') : text);
+/** The text first, then the composed and the decomposed form of Unicode if they have other characters. */
+export const formsOf = (text: string): string[] =>
+  hasForms(text) ? [...new Set([text, text.normalize('NFC'), text.normalize('NFD')])] : [text];
 /** Texts by their canonical form. A text of ASCII has one form and is not kept. */
 export class TextForms {
   readonly #texts = new Map<string, string>();
@@ -579,7 +582,7 @@ export const showForm = (text: string): string =>
     /\p{M}/gu,
     (sign) => `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
   );
-export const lookalikeHint = 'write the characters of the existing text';
+export const lookalikeHint = 'write the characters of the other text';
 /** Shows characters that look like a space or are invisible as escapes. */
 export const showHidden = (text: string): string =>
   JSON.stringify(cutText(text, 100)).replace(/[\p{Cf}\p{Cc}\p{Zs}\u2028\u2029]/gu, (sign) =>

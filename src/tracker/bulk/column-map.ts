@@ -470,12 +470,16 @@ class Columns implements ColumnMap {
     }
     return out;
   }
+  /** Only a table has cells, which are read as text again: a value of an NDJSON row stays as the map file states it. */
+  #valueOf(found: unknown): unknown {
+    return this.#header === undefined ? (found ?? undefined) : cellOf(found);
+  }
   #read(rule: FieldRule, value: unknown): unknown {
     if (Array.isArray(value))
       return value.map((one) => this.#read(rule, one)).filter((one) => one !== undefined);
     if (typeof value !== 'string') return value;
     const found = mappedValue(rule, value);
-    if (found !== undefined) return cellOf(found);
+    if (found !== undefined) return this.#valueOf(found);
     if (moments.has(rule.field)) return readMoment(value, this.#file.dateOrder);
     if (rule.read !== undefined) return rule.read(value);
     if (rule.values === undefined) return value;

@@ -6,7 +6,7 @@ import { heldRows, isOutdated, type Reading } from '../../core/limits.ts';
 import { AppError, problem, usageError, type Problem } from '../../core/problem.ts';
 import { isPosition, type SentChange, verbsOf } from './previous.ts';
 import { isRecord } from '../../core/shape.ts';
-import { hasForms, lookalikeHint, nearest, showForm, TextForms, toForm } from '../../core/text.ts';
+import { formsOf, lookalikeHint, nearest, showForm, TextForms, toForm } from '../../core/text.ts';
 
 export type RecordRow = Readonly<Record<string, unknown>>;
 const PREFIX = 'external:';
@@ -210,9 +210,17 @@ export class RecordKeys {
     return index;
   }
   async #storiesWithKey(key: string): Promise<readonly RecordRow[]> {
-    // The search of one key does not find a key that looks the same.
-    if (this.#all.has('stories {}') || this.#single >= MOST_SINGLE || hasForms(key))
+    if (this.#all.has('stories {}') || this.#single >= MOST_SINGLE)
       return (await this.#index('stories')).withKey(key);
+    // The search of one key does not find a key that looks the same, so each form is a search.
+    for (const form of formsOf(key)) {
+      const rows = await this.#searchStories(form);
+      if (rows.length > 0 && form !== key) throw lookalike('stories', 'external_id', key, form);
+      if (rows.length > 0) return rows;
+    }
+    return [];
+  }
+  async #searchStories(key: string): Promise<readonly RecordRow[]> {
     this.#single += 1;
     const { search } = tracker.table.stories;
     const body = { external_id: key, includes_description: true };
@@ -388,18 +396,29 @@ const unknownName = (field: LabelField, name: string, known: Iterable<string>): 
     close && `did you mean ${close}?`,
   );
 };
+type Forms = { readonly ofService: TextForms; readonly ofRows: TextForms };
 /** Names that look like those of the service, or of earlier rows: each would be a second record. */
 class NameForms {
-  readonly #forms = new Map<LabelField, TextForms>();
+  readonly #forms = new Map<LabelField, Forms>();
   problems(field: LabelField, names: ServiceNames, wanted: Iterable<string>): Problem[] {
-    const known = this.#forms.get(field) ?? new TextForms(names.keys());
+    const known = this.#forms.get(field) ?? {
+      ofService: new TextForms(names.keys()),
+      ofRows: new TextForms(),
+    };
     this.#forms.set(field, known);
     return [...wanted].flatMap((name) => {
-      const other = names.has(name) ? undefined : known.findOther(name);
-      known.note(name);
+      if (names.has(name)) return [];
+      const existing = known.ofService.findOther(name);
+      const earlier = known.ofRows.findOther(name);
+      known.ofRows.note(name);
+      const other =
+        existing === undefined
+          ? earlier && `${showForm(earlier)} of an earlier row`
+          : `the existing ${showForm(existing)}`;
       if (other === undefined) return [];
-      const what = `names ${showForm(name)}, which looks the same as the existing ${showForm(other)}`;
-      return [problem(field, 'rule', what, lookalikeHint)];
+      return [
+        problem(field, 'rule', `names ${showForm(name)}, which looks the same as ${other}`, lookalikeHint),
+      ];
     });
   }
 }

@@ -71,7 +71,17 @@ class Pairing {
       'this name',
     );
   }
+  /** An entry means a record of its own state first: a name that an archived record had is free for another record. */
   #pairGroup(entries: readonly Row[], rows: readonly Row[], what: string): void {
+    const groups = [false, true].map((isArchived) => ({
+      some: entries.filter(({ archived }) => (archived === true) === isArchived),
+      alike: rows.filter(({ archived }) => (archived === true) === isArchived),
+    }));
+    if (groups.some(({ some, alike }) => alike.length === 0 || some.length > alike.length))
+      this.#pairAlike(entries, rows, what);
+    else for (const { some, alike } of groups) if (some.length > 0) this.#pairAlike(some, alike, what);
+  }
+  #pairAlike(entries: readonly Row[], rows: readonly Row[], what: string): void {
     const isOne = entries.length === 1 && rows.length === 1;
     const open = isOne ? entries : this.#pairUnchanged(entries, rows);
     const free = rows.filter((one) => !this.#taken.has(one));

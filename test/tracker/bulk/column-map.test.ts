@@ -203,6 +203,25 @@ test('a value that the map file has for a date is used', async () => {
   const ran = await at.run(['sync', '-f', 'a.csv', '--from', 'jira', '--map-file', 'm.yaml']);
   expect([ran.code, stories(at)[0]?.deadline]).toEqual([0, '2026-12-31T00:00:00Z']);
 });
+test('a list and a number of a map file keep their type in a row of NDJSON', async () => {
+  const at = trackerInMemory({
+    'a.ndjson': '{"external_id":"1","name":"a","Labels":"old","Size":"L"}\n',
+    'm.yaml':
+      'columns:\n  Labels: {field: labels, values: {old: [new]}}\n  Size: {field: estimate, values: {L: 5}}\n',
+  });
+  const words = [
+    'sync',
+    '-f',
+    'a.ndjson',
+    '--resource',
+    'stories',
+    '--map-file',
+    'm.yaml',
+    '--create-labels',
+  ];
+  const ran = await at.run(words);
+  expect([ran.code, labelsOf(stories(at)[0]), stories(at)[0]?.estimate]).toEqual([0, ['new'], 5]);
+});
 test('items that a cell of a list repeats are sent as the file has them', async () => {
   const at = trackerInMemory({ 'a.csv': 'name,labels\nT1,a;b;a\n' });
   const ran = await at.run('bulk -f a.csv --resource stories --op create --create-labels'.split(' '));

@@ -410,6 +410,19 @@ test.each(['epics', 'stories', 'labels'])(
     expect(await ran('d.ndjson')).toEqual(['done']);
   },
 );
+test.each([
+  ['\u8981\u4ef6-1', ['\u8981\u4ef6-1']],
+  [decomposed, [decomposed, composed]],
+])('the key %j of one story is searched in its forms, without a list of all stories', async (key, forms) => {
+  const asked: unknown[] = [];
+  const call = async (_: unknown, __: unknown, { body }: { readonly body: Record<string, unknown> }) => {
+    asked.push(body.external_id);
+    return [{ id: 1, external_id: composed }];
+  };
+  const keys = new RecordKeys(contextWith({ host: fakeHost(), lookups: { call } }));
+  const ended = await keys.find('stories', key).catch(({ category }: AppError) => category);
+  expect([ended, asked]).toEqual([key === decomposed ? 'usage' : undefined, forms]);
+});
 test('a name in another Unicode form is not a second label or record', async () => {
   const at = trackerInMemory({
     'a.csv': `name,labels\nA,${composed}\n`,

@@ -336,6 +336,19 @@ test('an entry that may mean several records is refused and names their IDs', ()
   const keyed = twins.map((row) => ({ ...row, external_id: 'k' }));
   expect(found([{ name: 'N', external_id: 'k' }], keyed)).toEqual([[], refusal]);
 });
+test('an archived record with the same name leaves the active record to an entry', () => {
+  const rows = [epic(1, { archived: true }), epic(2, { archived: false })];
+  const prune = { prune: true };
+  expect(found([{ name: 'E', description: 'c' }], rows)).toEqual([[['update', 2]], []]);
+  expect(found([{ name: 'E' }], rows, prune)).toEqual([[['delete', 1]], []]);
+  expect(found([{ name: 'E', archived: true }, { name: 'E' }], rows, prune)).toEqual([[], []]);
+  // Two entries of one state may mean the record of the other state.
+  const both = [
+    { name: 'E', description: 'c' },
+    { name: 'E', description: 'd' },
+  ];
+  expect(found(both, rows)).toEqual([[], [expect.stringContaining('1, 2'), expect.stringContaining('1, 2')]]);
+});
 test('an entry does not take over a record that has another external_id', () => {
   const rows = [epic(1, { external_id: 'old' })];
   expect(found([{ name: 'E', external_id: 'new' }], rows)).toEqual([[], [naming('"new"', '"old"', '1')]]);
