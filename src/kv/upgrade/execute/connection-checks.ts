@@ -26,6 +26,7 @@ import {
   accessProbes,
   type BeatSample,
   beatWindowMs,
+  mostWindows,
   openedToAll,
   peerUrlOf,
   seeAccess,
@@ -346,8 +347,8 @@ const openedByBeats = (gate: Gate, name: string, pages: Pages, peers: number): W
   const first = gate.beats.get(name) ?? last;
   gate.beats.set(name, first);
   const isAll = openedToAll(first, last, peers);
-  if (isAll !== undefined) return isAll;
-  return last.atMs - first.atMs < 2 * beatWindowMs ? 'pending' : undefined;
+  if (isAll === true) return true;
+  return last.atMs - first.atMs < mostWindows * beatWindowMs ? 'pending' : isAll;
 };
 const answering = async ({ member, store, others }: Gate): Promise<readonly Member[]> => {
   const seen = await Promise.all(

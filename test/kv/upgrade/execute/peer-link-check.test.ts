@@ -347,8 +347,12 @@ describe('the connections of a member', () => {
     ['fails if the member opened none', { n1: 2, n2: 0, n3: 2 }, false, ['n2 to n1', 'n2 to n3']],
   ])('without lines about connections, the check counts heartbeats and %s', async (_, opened, ok, shown) => {
     const { run, gate } = await withBeats(opened);
-    expect(await peerLinksWork(gate)).toMatchObject({ isPending: true });
-    await run.host.sleep(5050);
+    const windows = ok ? 1 : 3;
+    for (let window = 0; window < windows; window += 1) {
+      // Fewer heartbeats than expected may be late, so they are a failure only after the last window.
+      expect(await peerLinksWork(gate)).toMatchObject({ isPending: true });
+      await run.host.sleep(5051);
+    }
     expect(await peerLinksWork(gate)).toMatchObject({ ok, detail: naming(shown.join(', ')) });
   });
   it('heartbeats prove nothing while a member does not respond', async () => {
