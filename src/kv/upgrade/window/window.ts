@@ -67,8 +67,11 @@ const ofVector = (samples: readonly Sample[]): ImpactStatus => {
 };
 const ofScalar = (value: string): ImpactStatus =>
   Number(value) === 0 ? { state: 'no', reason: '0' } : { state: 'yes', reason: value };
-/** A server that is busy or starting may give another response later. */
-const isFinal = (status: number): boolean => status < 500 && status !== 408 && status !== 429;
+/**
+ * A server that is busy or starting may give another response later. Prometheus rejects an invalid query with 400;
+ * 422 means that it could not execute the query now, for example because of too many samples.
+ */
+const isFinal = (status: number): boolean => status < 500 && ![408, 422, 429].includes(status);
 /**
  * Uses the rule of alerting: a vector with any sample is yes, regardless of its value; a scalar is yes unless
  * its value is zero. Pure.

@@ -67,6 +67,7 @@ describe('a probe at the start of a run', () => {
     [200, '<html>', true],
     [503, 'starting', false],
     [429, 'slow down', false],
+    [422, '{"status":"error","errorType":"execution","error":"too many samples"}', false],
     [200, '{"status":"success","data":{"resultType":"vector","result":[]}}', false],
   ])('a query with the response %i %s is rejected: %j', async (status, body, isRejected) => {
     const host = fakeHost({ reply: () => ({ status, body }) });
