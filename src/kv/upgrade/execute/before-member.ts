@@ -175,7 +175,10 @@ const impactText = ({ state, reason }: ImpactStatus): string =>
   state === 'yes'
     ? `users are affected (${reason})`
     : `cannot determine whether users are affected (${reason})`;
-/** The first reason is in the journal. A later change between affected and unknown is only an event. */
+/**
+ * The first reason is in the journal and a warning, which is sent as a notice. A later change between affected and
+ * unknown is only an event: it may repeat with every check.
+ */
 const reportPause = (
   { journal, emit }: Pick<Run, 'journal' | 'emit'>,
   member: string,
@@ -185,7 +188,8 @@ const reportPause = (
   if (before === impact.state) return;
   const reason = impactText(impact);
   if (before === undefined) journal.write({ kind: 'paused', member, reason });
-  emit({ event: 'note', level: 'warn', text: `paused before ${member}: ${reason}`, is_paused: true });
+  const level = before === undefined ? 'warn' : 'info';
+  emit({ event: 'note', level, text: `paused before ${member}: ${reason}`, is_paused: true });
 };
 /** Waits while users are affected, up to a limit and never past the end of the window. */
 const pausedForUsers = async (run: Run, window: Window, member: string, isLast: boolean): Promise<Before> => {
