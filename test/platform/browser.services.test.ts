@@ -108,17 +108,22 @@ test('a browser gets no variables of opsctl', async () => {
   expect(seen).toContain('OTHER=kept');
   expect(seen).not.toContain('OPSCTL_');
 });
-test('without BROWSER, xdg-open is not found through a relative entry of PATH, and gets no variables of opsctl', async () => {
-  const real = await realHost();
-  open.push(real);
-  const [planted, seen] = [join(real.directory, 'planted'), join(real.directory, 'seen')];
-  mkdirSync(planted);
-  writeFileSync(join(planted, 'xdg-open'), `#!/bin/sh\nenv > '${seen}'\n`, { mode: 0o755 });
-  const env = { DISPLAY: ':0', OPSCTL_ACCESS_TOKEN: 'secret' };
-  const openWith = (path: string) =>
-    openBrowser(address('http://127.0.0.1:1/'), { ...env, PATH: path }, 'linux');
-  expect(await openWith(relative(process.cwd(), planted))).toBe(false);
-  expect(existsSync(seen)).toBe(false);
-  expect(await openWith(`${planted}:/usr/bin:/bin`)).toBe(true);
-  expect(readFileSync(seen, 'utf8')).not.toContain('secret');
-});
+test.each(['linux', 'freebsd', 'openbsd'])(
+  'on %s without BROWSER, xdg-open is found through absolute entries of PATH, and gets no token',
+  async (platform) => {
+    const real = await realHost();
+    open.push(real);
+    const [planted, seen] = [join(real.directory, 'planted'), join(real.directory, 'seen')];
+    // Without an absolute entry, the default PATH of the system counts, which may contain the real program.
+    const empty = join(real.directory, 'empty');
+    for (const directory of [planted, empty]) mkdirSync(directory);
+    writeFileSync(join(planted, 'xdg-open'), `#!/bin/sh\nenv > '${seen}'\n`, { mode: 0o755 });
+    const env = { DISPLAY: ':0', OPSCTL_ACCESS_TOKEN: 'secret' };
+    const openWith = (path: string) =>
+      openBrowser(address('http://127.0.0.1:1/'), { ...env, PATH: path }, platform);
+    expect(await openWith(`${relative(process.cwd(), planted)}:${empty}`)).toBe(false);
+    expect(existsSync(seen)).toBe(false);
+    expect(await openWith(`${planted}:/usr/bin:/bin`)).toBe(true);
+    expect(readFileSync(seen, 'utf8')).not.toContain('secret');
+  },
+);

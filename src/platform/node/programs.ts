@@ -181,8 +181,14 @@ const launch = ([command, ...args]: readonly string[], env: Env): Promise<boolea
   return seemsOpened(child);
 };
 
-/** The package `open` finds these programs by relative entries of PATH too, and passes all variables on to them. */
-const openers: Readonly<Record<string, string>> = { linux: 'xdg-open', darwin: '/usr/bin/open' };
+/**
+ * The package `open` finds programs by relative entries of PATH too, and passes all variables on to them. Only Windows
+ * and WSL need it: the page what-opsctl-trusts names this exception. Pure.
+ */
+const openerOf = (env: Env, platform: string): string | undefined => {
+  if (env.WSL_DISTRO_NAME || platform === 'win32') return undefined;
+  return platform === 'darwin' ? '/usr/bin/open' : 'xdg-open';
+};
 /** See `Host.openBrowser`. */
 export const openBrowser = async (url: ExternalUrl, env: Env, platform: string): Promise<boolean> => {
   // The type holds at compile time only, and this is the last place before the text is an argument of a program.
@@ -196,7 +202,7 @@ export const openBrowser = async (url: ExternalUrl, env: Env, platform: string):
     }
     return false;
   }
-  const opener = env.WSL_DISTRO_NAME ? undefined : openers[platform];
+  const opener = openerOf(env, platform);
   if (opener !== undefined) return launch([opener, address], strictEnv(env, platform));
   try {
     const { default: open } = await import('open');
