@@ -135,15 +135,18 @@ const confirmResume = async (
   // A rollback is not paused, so a probe that does not work must not keep it from its start.
   const unpaused = { ...values, 'pause-while-command': undefined, 'pause-while-query': undefined };
   if (isRollback) return confirmStart(context, cluster.name, question, unpaused);
-  const { describeRepair } = await import('../../kv/upgrade/execute/loop.ts');
+  const { findFirstAct } = await import('../../kv/upgrade/execute/loop.ts');
   const driver = await driverFor(context, cluster);
   // The run repeats the observation, so a failed observation is no reason to stop here.
-  const repair = await describeRepair({ host, cluster, access, driver }, plan, found.entries).catch(
+  const first = await findFirstAct({ host, cluster, access, driver }, plan, found.entries).catch(
     () => undefined,
   );
+  const repair = first?.repair;
   if (repair !== undefined && isConfirmed) log.warn(repair);
   const asked = repair === undefined ? question : `${repair} ${question}`;
-  await confirmStart(context, cluster.name, asked, values);
+  // A member that the run stopped is started without a pause, so a probe that does not work must not keep it down.
+  const checksProbes = first?.isNextMember === true;
+  await confirmStart(context, cluster.name, asked, values, { checksProbes });
 };
 export const resume = defineCommand({
   path: ['kv', 'resume'],

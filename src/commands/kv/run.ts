@@ -144,8 +144,12 @@ const eachConfirmed =
       });
       return /^y(es)?$/i.test(answer.trim());
     });
-/** Reports invalid flags before planning. */
-const refuseWrongWindow = async (context: Context, values: WindowValues): Promise<void> => {
+/** Reports invalid flags before planning. `checksProbes`: also probes that cannot work. */
+const refuseWrongWindow = async (
+  context: Context,
+  values: WindowValues,
+  checksProbes: boolean,
+): Promise<void> => {
   const { probes } = await readWindowValues(context, values);
   parseDuration(values['pause-at-most'] ?? defaultPause, '--pause-at-most');
   if (values['confirm-each'] === true && !context.isInteractive)
@@ -154,7 +158,7 @@ const refuseWrongWindow = async (context: Context, values: WindowValues): Promis
       [],
       ['use --until or --pause-while-query for unattended runs'],
     );
-  if (probes.length === 0) return;
+  if (probes.length === 0 || !checksProbes) return;
   const { refuseUnusableProbes } = await import('../../kv/upgrade/window/window.ts');
   await refuseUnusableProbes(context.host, probes);
 };
@@ -344,8 +348,9 @@ export const confirmStart = async (
   cluster: string,
   question: string,
   values: RunValues = {},
+  { checksProbes = true } = {},
 ): Promise<void> => {
-  await refuseWrongWindow(context, values);
+  await refuseWrongWindow(context, values, checksProbes);
   if (!context.isConfirmed && !context.isInteractive)
     throw usageError(
       `${question} Confirmation is required, but this is not an interactive terminal.`,

@@ -252,19 +252,30 @@ export const execute = async (run: Run, confirmed: Confirmation): Promise<Ending
   }
 };
 
-/**
- * Returns the change that a resume makes first because a member has failed since, for the question before the
- * resume.
- */
-export const describeRepair = async (
+/** What a resume does first. */
+export type FirstAct = {
+  /** The change that it makes because a member has failed since. */
+  readonly repair?: string;
+  /** It starts with the next member, or holds there, and does not finish or repair a member. */
+  readonly isNextMember: boolean;
+};
+/** Returns what a resume does first, for the question before the resume and for the checks before it. */
+export const findFirstAct = async (
   place: Place,
   plan: Plan,
   entries: readonly JournalEntry[],
-): Promise<string | undefined> => {
+): Promise<FirstAct> => {
   const decision = decide(plan, progressOf(entries), await observeMembers(place));
+  const isNextMember = decision.kind === 'hold' || memberToBegin(decision) !== undefined;
   if (decision.kind === 'revert')
-    return `First, ${decision.member} returns to ${oldWay(plan)}: ${decision.reason}.`;
+    return {
+      repair: `First, ${decision.member} returns to ${oldWay(plan)}: ${decision.reason}.`,
+      isNextMember,
+    };
   if (decision.kind === 'restart')
-    return `First, opsctl starts ${decision.member} with ${newWay(plan)} again: it has exited since its health check.`;
-  return undefined;
+    return {
+      repair: `First, opsctl starts ${decision.member} with ${newWay(plan)} again: it has exited since its health check.`,
+      isNextMember,
+    };
+  return { isNextMember };
 };

@@ -160,11 +160,14 @@ describe('peer-links', () => {
     expect(found.map(({ unreached }) => unreached)).toEqual(wanted);
     expect(ms).toBeLessThan(mostMs);
   });
-  it.each([4, 5])('one late heartbeat of each stream is no missing connection of %i members', async (count) => {
-    const opened = Object.fromEntries(clusterFile(count).members.map(({ name }) => [name, count - 1]));
-    const { found } = await heartbeats(opened, { late: 1 });
-    expect(findings('peer-links', found).filter(({ level }) => level === 'fail')).toEqual([]);
-  });
+  it.each([4, 5])(
+    'one late heartbeat of each stream is no missing connection of %i members',
+    async (count) => {
+      const opened = Object.fromEntries(clusterFile(count).members.map(({ name }) => [name, count - 1]));
+      const { found } = await heartbeats(opened, { late: 1 });
+      expect(findings('peer-links', found).filter(({ level }) => level === 'fail')).toEqual([]);
+    },
+  );
   it('a log without a line about the peers is unknown, not a pass', async () => {
     const host = fakeHost({ reply: () => ({ status: 404 }) });
     const driver = partlyMade<Driver>({
