@@ -733,13 +733,15 @@ export const changedDefaults = (
   from?: Minor,
 ): ConfigFinding[] => {
   const [before, now] = [defaultOf('cors', from ?? previousMinor(to) ?? to), defaultOf('cors', to)];
+  // An upgrade over several versions names the version that changed the default, and not its target.
+  const since = versionRows.find(({ minor }) => defaultOf('cors', minor) === now)?.minor ?? to;
   return before === now || isSet('cors')
     ? []
     : [
         finding(
           'warn',
           'cors',
-          `is not set: from ${to} on the default is ${now}, so web pages of every origin can call the JSON gateway`,
+          `is not set: from ${since} on the default is ${now}, so web pages of every origin can call the JSON gateway`,
           'set cors to the origins that need it, for example https://console.example.com:443',
         ),
       ];

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { goScalar } from '../../../../src/core/yaml-scalars.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
-import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
+import { changedDefaults, typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
 import { errorWith, naming } from '../../../support/facts.ts';
 import { covers } from '../../../support/covers.ts';
 
@@ -253,6 +253,23 @@ describe('interpretation of compaction and log output by version', () => {
 });
 
 /** Measured: whether real servers of 3.4.23, 3.5.16 and 3.5.30 start with these settings. */
+describe('a default that changes on the way', () => {
+  const unset = (to: '3.3' | '3.4' | '3.5' | '3.6', from?: '3.3' | '3.4') =>
+    changedDefaults(() => false, to, from).map(({ key, message }) => `${key} ${message}`);
+  it.each(['3.4', '3.5', '3.6'] as const)(
+    'from 3.3 to %s, the finding names 3.4, which changed the default of cors',
+    (to) => {
+      const found = unset(to, '3.3');
+      expect(found).toEqual([naming('cors', '3.4', '*')]);
+      if (to !== '3.4') expect(found.join()).not.toContain(to);
+    },
+  );
+  it('a version after the change and an explicit value give no finding', () => {
+    expect([unset('3.5', '3.4'), unset('3.5'), unset('3.3')]).toEqual([[], [], []]);
+    expect(changedDefaults((key) => key === 'cors', '3.5', '3.3')).toEqual([]);
+  });
+});
+
 describe('settings that stop a server without another setting', () => {
   const keysOf = (found: readonly { level: string; key: string; message: string }[]): string[] =>
     found
