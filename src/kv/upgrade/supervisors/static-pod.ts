@@ -7,6 +7,7 @@ import {
   lastLine,
   type MakeService,
   type ProcessState,
+  type ScriptRunner,
   valuesIn,
   waitFor,
   waitForKilled,
@@ -118,11 +119,33 @@ const stateFrom = (done: Finished): ProcessState => {
   );
 };
 /**
+ * Prints one field of the metadata in a YAML manifest. Labels and annotations are nested deeper, and may have a key with
+ * the same name.
+ */
+const metadataScript = (manifest: ShellScript, field: 'name' | 'namespace'): ShellScript =>
+  sh`awk -v field=${`${field}:`} '/^ *#/ { next } /^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m { match($0, /^ */); if (d == "") d = RLENGTH; if (RLENGTH == d && $1 == field) { gsub(/["\\047]/, "", $2); print $2; exit } }' ${manifest} 2>/dev/null`;
+/**
+ * Prints the other manifests of the same pod. The kubelet reads each file in its directory whose name does not start with a
+ * dot, including a backup. It would start the backup while the member is stopped, or instead of the new version
+ * (kubernetes/kubernetes#129364).
+ */
+const otherManifestsScript = ({ manifest }: MemberSpec): ShellScript => sh`[ -e ${manifest} ] || exit 0
+pod_of() { echo "$(${metadataScript(sh`"$1"`, 'namespace')})/$(${metadataScript(sh`"$1"`, 'name')})"; }
+own=$(pod_of ${manifest}); name="\${own#*/}"
+[ -n "$name" ] || { echo 'cannot read the name of the pod in '${manifest}', so opsctl could not check whether another file defines the same pod: write metadata and name on separate lines'; exit 0; }
+for other in "$(dirname ${manifest})"/*; do
+[ -f "$other" ] && [ "\${other##*/}" != "$(basename ${manifest})" ] || continue
+if ! [ -r "$other" ]; then echo "cannot read $other, which may define the pod $name too: move it to another directory"
+elif [ "$(pod_of "$other")" = "$own" ]; then echo "$other also defines the pod $name, and the kubelet may start it instead of "${manifest}': move it to another directory'; fi
+done`;
+const findOtherManifests = async (member: MemberSpec, ask: ScriptRunner): Promise<readonly string[]> =>
+  (await ask(otherManifestsScript(member))).split('\n').filter((line) => line !== '');
+/**
  * The pod's name, the time when its manifest was moved to its path, and the state of the runtime; empty
  * without crictl.
  */
 const askRuntime = ({ manifest }: MemberSpec): ShellScript => sh`if command -v crictl >/dev/null 2>&1; then
-echo "pod=$(awk '/^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m && /^ +name:/ { print $2; exit }' ${manifest} 2>/dev/null)"
+echo "pod=$(${metadataScript(sh`${manifest}`, 'name')})"
 echo "since=$(stat -c %Z ${manifest} 2>/dev/null)"
 echo "containers=$(crictl ps -a -o json 2>/dev/null | tr -d '\\n')"
 fi`;
@@ -154,6 +177,7 @@ source=${source === undefined ? parkScript(member) : sh`${source}`}
 put "$source" ${parkScript(member)}
 mv -f ${parkScript(member)} ${member.manifest}`;
   },
+  problems: findOtherManifests,
   logTail: (member, lines) =>
     member.log_file === undefined ? sh`true` : sh`tail -n ${lines} ${member.log_file}`,
   version: (member, which) =>

@@ -17,6 +17,7 @@ import { sshWords } from '../../../../src/kv/upgrade/supervisors/ssh.ts';
 import { factsFrom } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
 import type { ClusterFile, MemberSpec, StepKind } from '../../../../src/kv/engine/model.ts';
 import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
+import { naming } from '../../../support/facts.ts';
 import { covers } from '../../../support/covers.ts';
 import { watchProcesses } from '../../../support/secret-markers.ts';
 import { makeDirectory } from '../../../support/directory.ts';
@@ -233,6 +234,36 @@ describe('static pods', () => {
       expect(readdirSync(manifests)).toEqual(['kv.yaml']);
     },
   );
+});
+
+describe('another manifest of the same pod', () => {
+  const pod = (name: string, namespace = 'kube-system'): string =>
+    `apiVersion: v1\nmetadata:\n  labels:\n    name: ${namespace}\n  name: "${name}"\n  namespace: ${namespace}\nspec:\n  containers:\n  - image: registry/kv:3.4.23\n    name: kv\n`;
+  const problemsWith = async (files: Readonly<Record<string, string>>, own = pod('etcd')) => {
+    const manifests = join(real.directory, 'manifests of it');
+    mkdirSync(join(manifests, 'older'), { recursive: true });
+    for (const [name, text] of Object.entries({ 'kv.yaml': own, ...files }))
+      writeFileSync(join(manifests, name), text);
+    const [old_image, new_image] = ['registry/kv:3.4.23', 'registry/kv:3.5.16'];
+    const spec = member({ manifest: join(manifests, 'kv.yaml'), old_image, new_image });
+    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+    return (await driver.facts(spec, { sizes: false })).problems ?? [];
+  };
+  it('a backup in the directory of the kubelet is a problem that names the file, the pod and the fix', async () => {
+    const problems = await problemsWith({ 'kv.yaml.bak': pod('etcd').replace('3.4.23', '3.3.25') });
+    expect(problems).toEqual([naming('/manifests of it/kv.yaml.bak', 'pod etcd', 'kubelet', 'move it')]);
+  });
+  it('other pods, a pod of another namespace, directories and hidden files are not a problem', async () => {
+    const others = {
+      ...{ '.kv.yaml.swp': pod('etcd'), 'older/kv.yaml': pod('etcd'), 'events.yaml': pod('etcd-events') },
+      ...{ 'tenant.yaml': pod('etcd', 'tenant'), 'README.txt': 'metadata\n' },
+    };
+    expect(await problemsWith(others)).toEqual([]);
+  });
+  it('a manifest whose pod name opsctl cannot read does not pass the check', async () =>
+    expect(await problemsWith({}, 'metadata: { name: etcd }\nspec: {}\n')).toEqual([
+      naming('cannot read', 'kv.yaml'),
+    ]));
 });
 
 describe('the process of a static pod', () => {
