@@ -180,7 +180,7 @@ const tokenOf = (settings: Settings, { secrets, borrowed }: Endpoint): Setting |
   return setting && checkedToken(setting);
 };
 /** A named profile that no file defines is a typing mistake, regardless of the URL that the environment sets. */
-const profileIsKnownResolveTarget = ({ profile, profiles }: Settings): void => {
+const refuseUnknownProfile = ({ profile, profiles }: Settings, { url }: Endpoint): void => {
   if (!profile.isNew) return;
   const close = nearest(profile.name, profiles);
   throw new AppError(
@@ -190,7 +190,7 @@ const profileIsKnownResolveTarget = ({ profile, profiles }: Settings): void => {
       code: 'PROFILE_UNKNOWN',
       tryThis: [
         close === undefined
-          ? `opsctl config set tracker.url https://… --profile ${profile.name}`
+          ? `opsctl config set ${url} https://… --profile ${profile.name}`
           : `${profile.origin.startsWith('flag') ? '--profile ' : 'OPSCTL_PROFILE='}${close}`,
       ],
     },
@@ -200,7 +200,7 @@ const profileIsKnownResolveTarget = ({ profile, profiles }: Settings): void => {
 export const resolveTarget = (settings: Settings, service: ServiceName): Resolved => {
   const endpoint = endpoints[service];
   refuseEmptyVariables(settings, endpoint);
-  profileIsKnownResolveTarget(settings);
+  refuseUnknownProfile(settings, endpoint);
   const url = checkedUrl(settings, endpoint.url);
   if (url === undefined) {
     for (const guard of mockGuards) {

@@ -82,6 +82,19 @@ describe('a configured service', () => {
     );
   });
 
+  test.each(['tracker', 'labels', 'api'] as const)(
+    'an unknown profile names the URL setting of %s',
+    (service) => {
+      expect(() => resolve(service, { OPSCTL_PROFILE: 'production' })).toThrow(
+        expect.objectContaining({
+          detail: expect.objectContaining({
+            tryThis: [`opsctl config set ${service}.url https://… --profile production`],
+          }),
+        }),
+      );
+    },
+  );
+
   test('a tracker without a token needs a sign-in', () => {
     expect(() => resolve('tracker', { OPSCTL_PROFILE: 'work' })).toThrow(
       expect.objectContaining({ category: 'auth', detail: expect.objectContaining({ code: 'NO_TOKEN' }) }),
