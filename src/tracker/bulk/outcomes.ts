@@ -1,6 +1,7 @@
 import type { Display, EngineContext } from '../../api/context.ts';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { durationText } from '../../core/format.ts';
+import type { Advice } from '../../core/next.ts';
 import { AppError, reword } from '../../core/problem.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import type { View } from '../../core/result.ts';
@@ -252,6 +253,11 @@ const makeStoppedError = ({ done, failed, skipped }: Counts, resumeLine: string)
   new AppError('stopped', `stopped after ${done + failed + skipped} rows; a resumed run repeats no row`, {
     tryThis: [resumeLine],
   });
+/** A journal that cannot grow is still the record of the run: another file would start the run again. */
+const hintsOfRun = ({ detail: { code, tryThis = [] } }: AppError): readonly Advice[] =>
+  code === 'JOURNAL_UNWRITABLE'
+    ? ['free space on the disk of the journal, or make the journal writable']
+    : tryThis;
 /** The cause that stopped a run, with the command to resume it. */
 const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
   if (run.context.signal.aborted && run.journal !== undefined) return makeStoppedError(counts, resumeLine);
@@ -262,7 +268,7 @@ const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
       error.detail.outcome === 'unknown'
         ? // --resume looks the row up.
           [`continue with: ${resumeLine}`]
-        : [...(error.detail.tryThis ?? []), `continue with: ${resumeLine}`],
+        : [...hintsOfRun(error), `continue with: ${resumeLine}`],
   });
 };
 /** How the rows of an input are read: the check before a run and the run itself read the same. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Journal } from '../../../src/tracker/bulk/journal.ts';
+import { type Journal, journalUnwritable } from '../../../src/tracker/bulk/journal.ts';
 import { type Input, outcomes } from '../../../src/tracker/bulk/outcomes.ts';
 import type { Counts, Run } from '../../../src/tracker/bulk/run.ts';
 import { AppError } from '../../../src/core/problem.ts';
@@ -19,7 +19,12 @@ const input = (text: string, patch: Partial<Input> = {}): Input => ({
   ...patch,
 });
 /** Runs rows of 150 ms each; `answer` is the response of the service to a row. */
-const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id: 1 }), isDry = false) => {
+const running = (
+  given: Input,
+  answer: (name: unknown) => unknown = () => ({ id: 1 }),
+  isDry = false,
+  noteSent?: Journal['noteSent'],
+) => {
   const host = fakeHost();
   const [said, shown] = [[] as string[], [] as string[]];
   const calls: string[] = [];
@@ -47,7 +52,7 @@ const running = (given: Input, answer: (name: unknown) => unknown = () => ({ id:
   });
   const journal: Journal = {
     past: { startedAt: 0, lines: new Map(), isFinished: false },
-    noteSent: async () => void calls.push('sent'),
+    noteSent: noteSent ?? (async () => void calls.push('sent')),
     noteDone: () => calls.push('done'),
     noteFailed: () => calls.push('failed'),
     finish: () => calls.push('finish'),
@@ -112,6 +117,16 @@ test('a rejection affects its row; a lost connection stops the run and prints th
     'status stopped',
     'close',
   ]);
+});
+
+test('a run whose journal cannot grow continues with that journal, not with another file', async () => {
+  const full = async (): Promise<void> => {
+    throw journalUnwritable('/x.journal', new Error('no space left'));
+  };
+  const { all } = running(input(rows(2)), undefined, false, full);
+  await expect(all()).rejects.toMatchObject({
+    detail: { code: 'JOURNAL_UNWRITABLE', tryThis: [naming('space'), naming('RESUME')] },
+  });
 });
 
 test('a stopped run reports its progress', async () => {
