@@ -9,6 +9,7 @@ import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { type CheckFinding, type Result, recordResult, rowsResult } from '../../core/result.ts';
 import type { Observation } from '../../kv/engine/model.ts';
 import type { simulatedClusters } from '../mock/kv-start.ts';
+import type { HistoryRow } from '../../kv/operations/record.ts';
 import { clusterFlags, endpointFlags } from './flags.ts';
 import { type Opened, askAny, driverFor, openCluster } from './prepare.ts';
 
@@ -98,6 +99,12 @@ export const certs = defineCommand({
   },
 });
 
+/** An upgrade that rolled back by itself returned to its first version; a rollback that was requested leads to its last. */
+const versionAfter = ({ outcome, action, from, to }: HistoryRow): string => {
+  if (outcome === 'done') return to;
+  if (outcome === 'rolled-back') return action === 'rollback' ? to : from;
+  return `${from} or ${to}`;
+};
 /** What the newest run of a cluster left behind, from its journal. */
 const clusterRow = async ({ host, settings }: Context, cluster: string) => {
   const [{ findRuns }, { historyRow }, { readMachineLock }] = await Promise.all([
@@ -111,11 +118,9 @@ const clusterRow = async ({ host, settings }: Context, cluster: string) => {
   const opened = runs[0]?.entries[0];
   const planned = opened?.kind === 'opened' ? opened.plan.observation.members : [];
   const isAtWork = (await readMachineLock(host, state, cluster)) !== undefined;
-  const version =
-    newest === undefined ? null : newest.outcome === 'done' ? newest.to : `${newest.from} or ${newest.to}`;
   const row = {
     cluster,
-    version: newest?.outcome === 'rolled-back' ? newest.from : version,
+    version: newest === undefined ? null : versionAfter(newest),
     state: isAtWork ? 'running' : (newest?.outcome ?? 'none'),
     action: newest?.action ?? null,
     last_run: newest?.run ?? null,

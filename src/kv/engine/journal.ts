@@ -205,16 +205,16 @@ export const isFinal = (entries: readonly JournalEntry[]): boolean => {
   return last?.kind === 'closed' && (final.has(last.outcome) || isRolledBack(entries));
 };
 const final: ReadonlySet<Outcome> = new Set(['done', 'aborted', 'refused']);
+/** The action that the operator requested last. */
+export const lastAction = (entries: readonly JournalEntry[]): 'upgrade' | 'rollback' =>
+  entries.findLast((entry) => entry.kind === 'opened' || entry.kind === 'resumed')?.action ?? 'upgrade';
 /**
  * Returns whether the operator rolled back the whole run. A run that reverted one failed member has the same
  * outcome but is unfinished.
  */
 export const isRolledBack = (entries: readonly JournalEntry[]): boolean => {
-  const [last, begun] = [
-    entries.at(-1),
-    entries.findLast((entry) => entry.kind === 'opened' || entry.kind === 'resumed'),
-  ];
-  return last?.kind === 'closed' && last.outcome === 'rolled-back' && begun?.action === 'rollback';
+  const last = entries.at(-1);
+  return last?.kind === 'closed' && last.outcome === 'rolled-back' && lastAction(entries) === 'rollback';
 };
 const secondMs = 1000;
 const stampOf = (ms: number): string => new Date(ms).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');

@@ -4,9 +4,10 @@ import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { isRecord, misfit, shapeBy } from '../../core/shape.ts';
 import { wrapMessage } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
-import { type FoundRun, findRuns } from '../engine/journal.ts';
+import { type FoundRun, findRuns, lastAction } from '../engine/journal.ts';
 import type { Detail, JournalEntry, Outcome, PlanKind } from '../engine/model.ts';
 import { memberOfStep } from '../engine/steps.ts';
+import { actionWay } from '../upgrade/plan-kind.ts';
 import { canaryText, findingsText, nextLines } from '../upgrade/present/text.ts';
 import { markdownTable } from '../upgrade/present/page.ts';
 import type { StoredReport } from '../upgrade/present/report.ts';
@@ -86,7 +87,8 @@ export const historyRow = (found: FoundRun): HistoryRow | undefined => {
   const opened = entries[0];
   if (opened?.kind !== 'opened') return undefined;
   refuseDamaged(found);
-  const { plan, owner, action } = opened;
+  const { plan, owner } = opened;
+  const way = lastAction(entries);
   const last = entries.at(-1);
   const closed = last?.kind === 'closed' ? last : undefined;
   const resumed = ofKind(entries, 'resumed');
@@ -96,9 +98,8 @@ export const historyRow = (found: FoundRun): HistoryRow | undefined => {
   return {
     run,
     cluster: plan.cluster,
-    action: (resumed.at(-1)?.action ?? action) === 'rollback' ? 'rollback' : (plan.kind ?? 'upgrade'),
-    from: plan.from,
-    to: plan.to,
+    action: way === 'rollback' ? 'rollback' : (plan.kind ?? 'upgrade'),
+    ...actionWay(way, plan),
     outcome: closed?.outcome ?? 'unfinished',
     started_at: opened.at,
     ended_at: closed?.at ?? null,

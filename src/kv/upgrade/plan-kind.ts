@@ -63,6 +63,12 @@ export const runWay = (plan: Kinded & Pick<Plan, 'from' | 'to'>): string =>
 /** An action that starts a run is named after the type of its plan: `downgrade`. Pure. */
 export const actionName = ({ action, plan }: { readonly action: string; readonly plan: Kinded }): string =>
   action === 'upgrade' ? kindOf(plan) : action;
+/** The versions in the direction of the action: a rollback of an upgrade from 3.2 to 3.3 leads from 3.3 to 3.2. Pure. */
+export const actionWay = (
+  action: string,
+  { from, to }: Pick<Plan, 'from' | 'to'>,
+): { readonly from: string; readonly to: string } =>
+  action === 'rollback' ? { from: to, to: from } : { from, to };
 const pairs = [
   ['old_binary', 'new_binary'],
   ['old_command', 'new_command'],

@@ -27,7 +27,7 @@ import {
   stepNames,
 } from './run-model.ts';
 import { eventWithHexIds } from '../../engine/journal.ts';
-import { actionName } from '../plan-kind.ts';
+import { actionName, actionWay } from '../plan-kind.ts';
 import { timeLeftText } from './plan-text.ts';
 import { canaryText, errorWithMembers, outcomeText } from './text.ts';
 
@@ -187,8 +187,10 @@ export const lineOf = (event: UpgradeEvent, run: RunModel = emptyRun): string | 
     return place === undefined ? '     ' : `[${place}]`;
   };
   switch (event.event) {
-    case 'run-started':
-      return `${actionName(event)} ${event.action === 'rollback' ? `${event.plan.to} → ${event.plan.from}` : `${event.plan.from} → ${event.plan.to}`}, run ${event.run}, journal ${event.journal}`;
+    case 'run-started': {
+      const { from, to } = actionWay(event.action, event.plan);
+      return `${actionName(event)} ${from} → ${to}, run ${event.run}, journal ${event.journal}`;
+    }
     case 'step-started':
       return `${start(event.step)} ${event.step.title}`;
     case 'step-finished':

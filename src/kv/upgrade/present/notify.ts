@@ -4,6 +4,7 @@ import { refuseLongSecret } from '../../../core/field.ts';
 import { invalidArguments, problem, writeFailureReason } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { Outcome, Plan, Sink, UpgradeEvent } from '../../engine/model.ts';
+import { actionWay } from '../plan-kind.ts';
 import { type RunMember, type RunModel, emptyRun, getOwn, revertText, runAfter } from './run-model.ts';
 import { createHmac } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -399,7 +400,7 @@ export const withListeners = async <T>(
   conduct: (sink: Sink) => Promise<T>,
 ): Promise<T> => {
   const { plan, run, action } = about;
-  const named: RunSummary = { cluster: plan.cluster, run, action, from: plan.from, to: plan.to };
+  const named: RunSummary = { cluster: plan.cluster, run, action, ...actionWay(action, plan) };
   const listeners = [
     ...(await makeNotifiers(place, given, named)),
     ...(await makeMetricsWriters(place, given, named)),

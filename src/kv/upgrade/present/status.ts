@@ -7,13 +7,13 @@ import type { Host } from '../../../platform/host.ts';
 import { processState, signalRecorded } from '../../../platform/process-identity.ts';
 import type { Access } from '../../engine/access.ts';
 import { holdText } from '../../engine/locks.ts';
-import { type FoundRun, findRuns, isRolledBack } from '../../engine/journal.ts';
+import { type FoundRun, findRuns, isRolledBack, lastAction } from '../../engine/journal.ts';
 import { type LockInfo, readMachineLock, readStoreLock } from '../../engine/locks.ts';
 import type { ClusterFile, MemberStatus, Observation, Outcome } from '../../engine/model.ts';
 import { progressOf, sharedRun } from '../../engine/progress.ts';
 import { alarmMessages, revisionFinding } from '../guards/store.ts';
 import { observe } from '../observe/observe.ts';
-import { nextHopOf } from '../plan-kind.ts';
+import { actionWay, nextHopOf } from '../plan-kind.ts';
 import { startCanary } from '../watch/canary.ts';
 import { withHexIds } from '../../engine/journal.ts';
 import { type Cell, paint, tableLines } from './live.ts';
@@ -99,7 +99,8 @@ const timeline = ({ run, worker }: TopState, look: TopLook): string[] => {
   const { ended: done } = progressOf(run.entries);
   const started = lastStarted(run.entries);
   const current = started === undefined || done.has(started.id) ? undefined : started;
-  const { steps, from, to } = first.plan;
+  const { steps } = first.plan;
+  const { from, to } = actionWay(lastAction(run.entries), first.plan);
   const marks = steps.map(({ id }) => (done.has(id) ? '✓' : id === current?.id ? '▶' : '·')).join('');
   const end = last?.kind === 'closed' ? `${last.outcome}: ${last.message}` : (worker ?? 'interrupted');
   return [

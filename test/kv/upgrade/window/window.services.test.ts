@@ -456,7 +456,11 @@ describe('the history of a run', () => {
       const down = { ...opened, plan: { ...plan, kind: 'downgrade' as const } };
       expect(historyRow({ run: 'r2', directory: '/d', entries: [down] })?.action).toBe('downgrade');
       const back: JournalEntry = { kind: 'resumed', at: time(1), owner: opened.owner, action: 'rollback' };
-      expect(historyRow({ run: 'r2', directory: '/d', entries: [down, back] })?.action).toBe('rollback');
+      expect(historyRow({ run: 'r2', directory: '/d', entries: [down, back] })).toMatchObject({
+        action: 'rollback',
+        from: plan.to,
+        to: plan.from,
+      });
     },
   );
 });
