@@ -34,7 +34,7 @@ describe('opsctl mock kv', () => {
     expect(readFileSync(join(dir, 'cluster.yaml'), 'utf8')).toContain('It is not a database.');
     const listed = async () => JSON.parse((await home.run(['kv', 'clusters'])).stdout);
     const row = { cluster: 'rehearsal', version: '3.2', cluster_file: `${dir}/cluster.yaml` };
-    expect(await listed()).toMatchObject([{ ...row, simulated: '1 of 1 members run', last_run: null }]);
+    expect(await listed()).toMatchObject([{ ...row, simulated: '1 of 1 running', last_run: null }]);
     await kv('stop', '--kill');
     expect(await listed()).toMatchObject([{ ...row, simulated: 'stopped' }]);
   });

@@ -53,7 +53,7 @@ export const simulatedClusters = async ({ host, settings, log }: Context) => {
         row: {
           cluster: clusterName(directory),
           version: [...new Set(versions.map((one) => minorOf(one) ?? one))].sort().join(' or '),
-          simulated: running === 0 ? 'stopped' : `${running} of ${members.length} members run`,
+          simulated: running === 0 ? 'stopped' : `${running} of ${members.length} running`,
           cluster_file: join(directory, 'cluster.yaml'),
         },
       };
