@@ -154,7 +154,7 @@ export const wrapMessages = (text: string, width: number): string =>
     .join('\n');
 /** The mark before a question, and the choices and the cursor after it: `? Delete it? (y/N) `. */
 const AROUND_QUESTION = 10;
-/** Wraps a question at words, so that its choices fit behind its last line. Pure. */
+/** Wraps a question at words, so that its choices fit behind its last line. A prompt calls it; no other code may wrap a question. Pure. */
 export const wrapQuestion = (text: string, columns: number): string =>
   wrapMessages(text, Math.max(40, columns || 80) - AROUND_QUESTION);
 /** A command line, and a line of a file that a plan adds or removes: a person copies these. */

@@ -5,7 +5,7 @@ import { durationText, isJsonStream, momentText, parseDuration } from '../../cor
 import { next } from '../../core/next.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
-import { columnsOf, isAccessible, printable, wrap } from '../../core/text.ts';
+import { columnsOf, isAccessible, printable } from '../../core/text.ts';
 import type { Plan, Sink } from '../../kv/engine/model.ts';
 import type { SessionInput, SessionResult } from '../../kv/upgrade/execute/session.ts';
 import { crosses } from '../../kv/upgrade/plan-kind.ts';
@@ -98,7 +98,7 @@ const confirmCrossing = async (
   if (!context.isInteractive || context.isConfirmed) return false;
   const { terminal } = context.host;
   const { crossingText } = await import('../../kv/upgrade/present/live.ts');
-  const text = crossingText(plan, crossing, columnsOf(terminal.stderr), context.showAdvice);
+  const text = crossingText(plan, crossing, context.showAdvice);
   const lines = problems.map((one) => `\n  ! ${one}`).join('');
   const question = `${text}${lines}\n  Type ${plan.to} to continue past it, anything else to hold:`;
   return ask(async () => (await terminal.prompts.text(question, { signal: withdrawn })).trim() === plan.to);
@@ -336,10 +336,11 @@ export const runUpgrade = async (
 const typedName = async (context: Context, cluster: string, question: string): Promise<boolean> => {
   if (context.isConfirmed) return true;
   if (!context.isInteractive) return false;
-  const asked = wrap(question, columnsOf(context.host.terminal.stderr) - 2, '  ');
   return (
     (
-      await context.host.terminal.prompts.text(`${asked}\n  Type the cluster name (${cluster}) to confirm:`)
+      await context.host.terminal.prompts.text(
+        `${question}\n  Type the cluster name (${cluster}) to confirm:`,
+      )
     ).trim() === cluster
   );
 };

@@ -407,22 +407,16 @@ const memberText = (member: MemberStatus): string => {
 export const crossingText = (
   { from, to, cluster }: Pick<Plan, 'from' | 'to' | 'cluster'>,
   { member, upgraded, goodForMs, observation }: PointOfNoReturn,
-  columns: number,
   show: ShowAdvice = showPlain,
 ): string => {
   const good =
     upgraded.length === 0
       ? `${member} is the only member of ${cluster}`
       : `${upgraded.join(', ')} on ${to}, all healthy for ${durationText(goodForMs)}`;
-  const line = (text: string): string => wrapMessage(`  ${text}`, columns, '    ');
   return [
     `Point of no return: ${member} is the last member on ${from}.`,
-    line(`Now:  ${observation.members.map(memberText).join(' · ')}; ${good}.`),
-    line(
-      `Yes:  ${member} is replaced and the cluster becomes ${to}; after that, only kv restore can return to ${from}.`,
-    ),
-    line(
-      `No:   the run holds here without any loss: ${show(next(['kv', 'resume'], after('continues it,', ['kv', 'rollback'], 'reverts it.')), true)}`,
-    ),
+    `  Now:  ${observation.members.map(memberText).join(' · ')}; ${good}.`,
+    `  Yes:  ${member} is replaced and the cluster becomes ${to}; after that, only kv restore can return to ${from}.`,
+    `  No:   the run holds here without any loss: ${show(next(['kv', 'resume'], after('continues it,', ['kv', 'rollback'], 'reverts it.')))}`,
   ].join('\n');
 };

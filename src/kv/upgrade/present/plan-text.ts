@@ -5,7 +5,7 @@ import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { shellLine, wordsOf } from '../../../core/shell.ts';
 import { crosses, downgradeLimits, kindOf, pathLines } from '../plan-kind.ts';
 import type { Plan, Step } from '../../engine/model.ts';
-import { wrap } from '../../../core/text.ts';
+import { wrap, wrapQuestion } from '../../../core/text.ts';
 import { type Timing, getOwn, stepNames } from './run-model.ts';
 import { findingsText } from './text.ts';
 
@@ -241,7 +241,7 @@ export const planSummary = (
 
 /** Lines that a question and its prompt need on a terminal. Pure. */
 export const questionRows = (question: string, columns: number): number =>
-  wrap(question, columns - 2, '  ').split('\n').length + 2;
+  wrapQuestion(question, columns).split('\n').length + 2;
 
 const notesOfVersion: Readonly<Partial<Record<Minor, readonly string[]>>> = {
   '3.3': [

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
+import { wrapQuestion } from '../../../../src/core/text.ts';
 import { crossingText, eventQueue, followRun } from '../../../../src/kv/upgrade/present/live.ts';
 import { holdRun, topData, topWatch } from '../../../../src/kv/upgrade/present/status.ts';
 import type { Report, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
@@ -93,11 +94,10 @@ it('the question before the point of no return shows every member, what yes does
     away('n3'),
     seen('n4'),
   ];
-  const text = (upgraded: string[], columns = 400) =>
+  const text = (upgraded: string[]) =>
     crossingText(
       { from: '3.3', to: '3.4', cluster: 'test' },
       { member: 'n1', upgraded, goodForMs: 12_000, observation: observed(members) },
-      columns,
     );
   expect(text(['n2', 'n3']).split('\n')).toEqual([
     'Point of no return: n1 is the last member on 3.3.',
@@ -105,18 +105,17 @@ it('the question before the point of no return shows every member, what yes does
     '  Yes:  n1 is replaced and the cluster becomes 3.4; after that, only kv restore can return to 3.3.',
     '  No:   the run holds here without any loss: opsctl kv resume continues it, opsctl kv rollback reverts it.',
   ]);
-  // A line that just fits is not wrapped.
-  const widest = Math.max(
-    ...text([])
-      .split('\n')
-      .map((line) => line.length),
-  );
-  expect([text([], widest).split('\n').length, text([], widest - 1).split('\n').length]).toEqual([4, 5]);
   expect(text([])).toContain('n1 is the only member of test');
+  // The prompt is the only place that wraps: it indents each additional line once.
   expect(
-    text([], 60)
+    wrapQuestion(text(['n2']), 80)
       .split('\n')
-      .every((line) => line.length <= 60),
+      .filter((line) => /^ {4}\S/.test(line)).length,
+  ).toBe(3);
+  expect(
+    text(['n2'])
+      .split('\n')
+      .every((line) => /^( {2}(Now|Yes|No):|Point)/.test(line)),
   ).toBe(true);
 });
 

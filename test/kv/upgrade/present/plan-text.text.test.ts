@@ -117,5 +117,6 @@ it('a restart stays on its version', () =>
     ),
   ).toBe(true));
 it('a question wraps where it would reach the edge with its prompt', () => {
-  expect([questionRows('12345 789', 11), questionRows('12345 7890', 11)]).toEqual([3, 4]);
+  const word = 'x'.repeat(64);
+  expect([questionRows(`${word} 12345`, 80), questionRows(`${word} 123456`, 80)]).toEqual([3, 4]);
 });
