@@ -137,6 +137,14 @@ const tests: readonly Test[] = [
 ];
 const storyMatches = (state: Tracker, story: StoredStory, query: Query): boolean =>
   tests.every((test) => test(state, story, query));
+const externalIdOfStory = ({ external_id: key }: StoredStory): string | null => key ?? null;
+/** Programs look a story up by its external ID before each write, so this search does not read all stories. */
+const searchStories = (state: Tracker, query: Query): readonly StoredStory[] => {
+  const key = query.external_id;
+  if (key === undefined) return state.stories.filter((story) => storyMatches(state, story, query));
+  const found = [...state.stories.index('external-id', externalIdOfStory).get(key)];
+  return found.filter((story) => storyMatches(state, story, query)).sort((a, b) => a.id - b.id);
+};
 
 type CreateBody = Values<(typeof stories)['create']['body']>;
 type StoryBody = Partial<CreateBody>;
@@ -392,7 +400,7 @@ export const storyHandlers: Handlers<{ stories: typeof stories }, Tracker>['stor
     storiesJson(
       state,
       `query ${JSON.stringify(body)}`,
-      () => state.stories.filter((story) => storyMatches(state, story, body)),
+      () => searchStories(state, body),
       body.includes_description ?? false,
     ),
   get: ({ state, params }) => fullStory(state, findRecord(state.stories, params['story-public-id'])),

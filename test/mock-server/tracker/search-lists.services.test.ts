@@ -122,6 +122,22 @@ beforeAll(async () => {
   server = await startTracker();
 });
 
+test('a search by external ID finds each story under its current key, in the order of their IDs', async () => {
+  const make = async (name: string, key?: string): Promise<number> =>
+    (await server.ask('POST', '/stories', { name, project_id: 103, external_id: key })).body.id;
+  const found = async (body: object): Promise<number[]> =>
+    (await server.ask('POST', '/stories/search', body)).body.map(({ id }: { id: number }) => id);
+  const [first, second, third] = [await make('a', 'old'), await make('b', 'key'), await make('c', 'key')];
+  expect(await found({ external_id: 'key' })).toEqual([second, third]);
+  await server.ask('PUT', `/stories/${first}`, { external_id: 'key' });
+  expect(await found({ external_id: 'key' })).toEqual([first, second, third]);
+  expect(await found({ external_id: 'old' })).toEqual([]);
+  await server.ask('PUT', `/stories/${third}`, { archived: true });
+  expect(await found({ external_id: 'key', archived: false })).toEqual([first, second]);
+  await server.ask('DELETE', `/stories/${second}`);
+  expect(await found({ external_id: 'key' })).toEqual([first, third]);
+});
+
 test('a list of more than a thousand stories is whole after each change', async () => {
   const all = async () => (await server.ask('GET', '/projects/103/stories?includes_description=true')).body;
   const before = (await all()).length;
