@@ -5,7 +5,14 @@ import { AppError } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
 import type { AuthContext } from './auth-context.ts';
 import { type Account, findAccount, swapEnded, swapRemoved } from './credential-store/account.ts';
-import { acquire, makePrivateDirectory, readGuarded, writeGuarded } from './credential-store/guarded-file.ts';
+import {
+  acquire,
+  type Lock,
+  type LockOptions,
+  makePrivateDirectory,
+  readGuarded,
+  writeGuarded,
+} from './credential-store/guarded-file.ts';
 import { openCredentialStore } from './credential-store/store.ts';
 import { lookAt } from '../platform/file-lock.ts';
 import type { Host, HttpRequest } from '../platform/host.ts';
@@ -277,12 +284,18 @@ const rememberedIn = (text: string | undefined, nowMs: number): readonly Remembe
 /** A request for keys ends within this time, so a lock that is held longer does not protect one. */
 const longestKeyRequestMs = 12_000;
 /** Another machine may have crashed with the lock, and nobody can check its process. A wrong clock must not lengthen the wait. */
-const removeOutdated = async (host: Host, path: string): Promise<void> => {
+const acquireKeyLock = async (
+  host: Host,
+  path: string,
+  options: Omit<LockOptions, 'waitMs'>,
+): Promise<Lock | undefined> => {
   const seen = await lookAt(host, path);
   const sinceMs = seen.kind === 'held' ? seen.by?.sinceMs : undefined;
   if (sinceMs !== undefined && Math.abs(host.now() - sinceMs) > longestKeyRequestMs)
     await host.files.remove(path);
+  return acquire(host, path, { ...options, waitMs: longestKeyRequestMs });
 };
+const nameOf = (url: string): string => hash('sha256', url);
 export const keyMemory = ({
   host,
   settings,
@@ -291,7 +304,6 @@ export const keyMemory = ({
   const path = join(settings.directories.state, 'unknown-keys.json');
   const read = async (): Promise<readonly Remembered[]> =>
     rememberedIn(await readGuarded(host, path).catch(() => undefined), host.now());
-  const nameOf = (url: string): string => hash('sha256', url);
   const recall: KeyMemory['recall'] = async (url) =>
     (await read()).find((each) => each.url === nameOf(url))?.keys;
   return {
@@ -300,10 +312,8 @@ export const keyMemory = ({
       // The lock saves requests only: without it, processes that start in the same moment each send one.
       const lockPath = `${path}.${nameOf(url)}.lock`;
       const lock = await makePrivateDirectory(host, settings.directories.state)
-        .then(() => removeOutdated(host, lockPath))
         .then(() =>
-          acquire(host, lockPath, {
-            waitMs: longestKeyRequestMs,
+          acquireKeyLock(host, lockPath, {
             signal,
             isDone: async () => (await recall(url)) !== undefined,
           }),
