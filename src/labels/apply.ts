@@ -16,6 +16,7 @@ import {
   outcomesText,
   plansText,
   refuseLost,
+  withRenameNotes,
 } from './outcome.ts';
 import { isIdle, planFrom } from './plan.ts';
 import {
@@ -458,7 +459,7 @@ export const prepareFiles = async (
 ): Promise<{ session: Session; prepared: PlannedLabel[]; wishes: DesiredLabel[] }> => {
   const wishes = await loadDesiredLabels(context, files, options);
   const session = await openSession(context, options, wishes);
-  return { session, prepared: await prepareAll(session, wishes), wishes };
+  return { session, prepared: withRenameNotes(session, await prepareAll(session, wishes)), wishes };
 };
 /** `--take theirs`: writes remote changes into the files and reads them again. */
 const resolveDrift = async (context: EngineContext, files: readonly string[], options: Options) => {

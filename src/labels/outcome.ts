@@ -116,6 +116,30 @@ export const entriesWithoutDefinition = (session: Session, prepared: readonly Pl
       .map((one) => entryText(session, directory, one, defined));
   });
 };
+/** Labels of the lock file that exist in this deployment and whose definition file was removed. */
+const labelsWithoutFile = (session: Session, prepared: readonly PlannedLabel[], directory: string) => {
+  const here = prepared.filter(({ entry }) => entry?.directory === directory);
+  if (!here.some(({ wish }) => wish.document.isInDirectory === true)) return [];
+  const [used, defined] = [new Set(here.map(({ entry }) => entry?.key)), definedLabels(prepared)];
+  return Object.entries(session.locks.get(directory)?.labels ?? {}).flatMap(([key, { deployments }]) => {
+    const record = deployments[session.deployment];
+    return record === undefined || used.has(key) || defined.has(record.id) ? [] : [record];
+  });
+};
+/**
+ * A file with another name and another title defines a new label, although its author may have meant to rename the
+ * label of the removed file. Only the author knows, so the plan of the new label names the other meaning. Pure.
+ */
+export const withRenameNotes = (session: Session, prepared: readonly PlannedLabel[]): PlannedLabel[] =>
+  prepared.map((one) => {
+    if (one.live !== undefined || one.entry === undefined) return one;
+    const removed = labelsWithoutFile(session, prepared, one.entry.directory);
+    const notes = removed.slice(0, 3).map(({ id, title }) => {
+      const name = JSON.stringify(title);
+      return `apply creates a new label; to rename the label ${name} (labels/${id}), whose definition was removed, write \`was: ${name}\` in ${one.wish.source}`;
+    });
+    return { ...one, plan: { ...one.plan, notes: [...one.plan.notes, ...notes] } };
+  });
 /** `revision 6 by people/ana, 2026-11-26T01:05:00Z`: who made a revision since the label was applied. */
 const authorText = ({ revision, author, at }: RevisionAuthor): string =>
   `revision ${revision} by ${author ?? 'an unknown user'}${at === null ? '' : `, ${secondOf(at)}`}`;

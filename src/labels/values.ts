@@ -50,6 +50,15 @@ class Filler {
       // $${name} is the text ${name}.
       if (name === undefined) return found.slice(1);
       const value = this.#value(name, path);
+      if (typeof value === 'string' && /[\r\n]$/.test(value))
+        this.problems.push(
+          problem(
+            path,
+            'format',
+            `contains \${${name}}, whose value in ${this.#file} ends with a line end`,
+            'use |- instead of |',
+          ),
+        );
       if (value !== undefined && !isScalar(value))
         this.problems.push(
           problem(path, 'type', `contains \${${name}}, which is not text in ${this.#file}`, 'write it alone'),
@@ -125,8 +134,16 @@ const valuesFileOf = async (
   const known = await deploymentsIn(context, absolute(context, directory));
   if (deployment === undefined || !known.includes(deployment)) return { known };
   const yaml = childPath(join(directory, VALUES_DIRECTORY), pathPart(`${deployment}.yaml`));
+  const yml = yaml.replace(/yaml$/, 'yml');
   const isYaml = (await context.host.files.info(absolute(context, yaml))) !== undefined;
-  return { file: isYaml ? yaml : yaml.replace(/yaml$/, 'yml'), known };
+  if (isYaml && known.filter((name) => name === deployment).length > 1)
+    throw usageError(`${deployment} has two values files; no request was sent`, [
+      {
+        ...problem('', 'rule', `defines the same deployment as ${yaml}`, 'remove one of the files'),
+        file: yml,
+      },
+    ]);
+  return { file: isYaml ? yaml : yml, known };
 };
 /**
  * Definitions with the values of a deployment in place of `${name}`. Definitions without a values file are not changed:
@@ -158,7 +175,8 @@ export const fillValues = async (
     filled.push({ ...document, value, filled: filler.filled });
   }
   if (unfilled.length > 0) throw makeUnfilledError(unfilled, [...deployments]);
-  if (problems.length > 0) throw usageError('a value is missing; no request was sent', problems);
+  if (problems.length > 0)
+    throw usageError('the definitions and the values do not fit; no request was sent', problems);
   return filled;
 };
 /** The deployments whose values the definitions of `files` can use; empty without values files. */

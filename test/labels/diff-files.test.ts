@@ -69,6 +69,20 @@ describe('labels diff of files', () => {
       `label B (labels/${at.id('B')}) has no definition file any more; to delete it: opsctl labels retire labels/${at.id('B')}`,
     );
   });
+  test('a new title next to a removed file names the label that it may rename', async () => {
+    const at = await both();
+    await at.write('labels/c.yaml', text('C'));
+    const notes = async () => (await at.run(diff)).json().labels.map((one: any) => one.notes);
+    expect(await notes()).toEqual([[], [], []]);
+    await at.remove('labels/b.yaml');
+    expect(await notes()).toEqual([[], [expect.stringContaining('`was: "B"`')]]);
+    const plan = (await at.run(['apply', '-f', 'labels', '--dry-run', '-o', 'json'])).json();
+    expect(plan.map(({ notes: [note] }: any) => note?.includes(at.id('B')))).toContain(true);
+    await at.write('labels/c.yaml', text('C', 'was: B\n'));
+    expect(await notes()).toEqual([[], []]);
+    const [renamed] = [at.id('B'), await at.run(['apply', '-f', 'labels'])];
+    expect(at.id('C')).toBe(renamed);
+  });
   test('a second lock entry of a label with a definition is not a reason to delete the label', async () => {
     const at = await both();
     const lock = lockFrom('l', at.read(LOCK) ?? '');

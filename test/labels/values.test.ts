@@ -79,6 +79,18 @@ describe('values of a deployment', () => {
       { 'labels/values/staging.yaml': 'suffix: 007\n' },
       '007',
     ],
+    [
+      'a deployment has two values files',
+      apply('staging'),
+      { 'labels/values/staging.yml': 'suffix: x\ntext: y\neditors: []\n' },
+      'labels/values/staging.yml',
+    ],
+    [
+      'a value inside a text ends with a line end',
+      apply('staging'),
+      { 'labels/values/staging.yaml': 'suffix: |\n  x\ntext: y\neditors: []\n' },
+      'ends with a line end',
+    ],
     ['a value is empty', apply('staging'), { 'labels/values/staging.yaml': 'editors:\n' }, 'editors'],
   ])('values are rejected when %s', async (_, words, more, text) => {
     const at = labelsInMemory(files(more));
