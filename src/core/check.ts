@@ -9,7 +9,7 @@ import {
   bare,
 } from './field.ts';
 import { formatFault, formats } from './format.ts';
-import { LONE_SURROGATE, nearest } from './text.ts';
+import { LONE_SURROGATE, nearest, showHidden } from './text.ts';
 import { cutText, type Problem, problem } from './problem.ts';
 
 const join = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
@@ -251,4 +251,27 @@ export const checkFields = (
   const found: Found = [];
   addFromFields(fields, values, path, exclusive, found);
   return found;
+};
+
+/** Two keys that look the same would be two records. */
+const HIDDEN_IN_KEY = /^\s|\s$|[\p{Cc}\p{Cf}\u2028\u2029]/u;
+/** No spreadsheet or editor writes these characters into a name. Tabs and line ends (LF, CRLF) come from pasted text. */
+const HIDDEN_IN_NAME = /(?![\t\n\u0080-\u009f]|\r\n)\p{Cc}/u;
+/**
+ * Names and keys of records with characters that nobody sees, at any depth of a row or a file. The rule is the same
+ * for each format, so that a file means the same after a conversion.
+ */
+export const hiddenTextProblems = (value: unknown, path: string): Problem[] => {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => {
+    const at = Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
+    if (typeof member !== 'string') return hiddenTextProblems(member, at);
+    if (key === 'external_id' && HIDDEN_IN_KEY.test(member)) {
+      const what = `has a space at an end or an invisible character; got ${showHidden(member)}`;
+      return [problem(at, 'format', what, 'remove the character')];
+    }
+    if (key !== 'name' || !HIDDEN_IN_NAME.test(member)) return [];
+    const what = `has a control character; got ${showHidden(member)}`;
+    return [problem(at, 'format', what, 'remove the character')];
+  });
 };

@@ -104,6 +104,8 @@ export const limits = {
   pages: 1_000_000,
   /** Rows that a command holds or searches, about 2 GB. Commands that print row by row have no limit. */
   heldRows: 1_000_000,
+  /** Items of one list in a row of a file. A row with more items has a wrong quote or a wrong separator. */
+  listItems: 10_000,
   /** Problems of one file that an error shows. A file of others may contain any number. */
   shownProblems: 1_000,
   /** If a service requests a longer pause, the request fails instead. */

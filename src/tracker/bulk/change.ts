@@ -1,4 +1,5 @@
 import { isRecord } from '../../core/shape.ts';
+import { hiddenTextProblems } from '../../core/check.ts';
 import { inputProblems } from '../../api/request.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
 import { isOddNumber, isWholeNumber, momentOf, wholeNumberHint } from '../../core/format.ts';
@@ -6,7 +7,8 @@ import { formulaProblem } from './csv.ts';
 import { isExternal } from './external-keys.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
 import { type Problem, problem } from '../../core/problem.ts';
-import { nearest, showHidden } from '../../core/text.ts';
+import { limits } from '../../core/limits.ts';
+import { nearest } from '../../core/text.ts';
 
 /** What one row asks for. */
 export type Change = {
@@ -82,25 +84,28 @@ const endOfQuotedItem = (cell: string, start: number, delimiters: string): numbe
   if (after === undefined) return undefined;
   return delimiters.includes(cell.slice(after).trimStart().charAt(0)) ? after : undefined;
 };
-/** Items with `;` or `|` between them, or with commas if the cell has neither. `"a;b"` in quotes is one item. */
+/**
+ * Items with `;` or `|` between them, or with commas if the cell has neither. `"a;b"` in quotes is one item. Reads at
+ * most one item more than a list may have.
+ */
 const splitItems = (cell: string): string[] => {
   const bareText = withoutQuoted(cell);
   const isByComma = !/[;|]/.test(bareText) && bareText.includes(',');
   const [delimiters, delimiter] = isByComma ? [',', /,/g] : [';|', /[;|]/g];
   const texts: string[] = [];
-  for (let at = 0; at < cell.length; ) {
+  for (let at = 0; at < cell.length && texts.length <= limits.listItems; ) {
     const start = at + (/\S/.exec(cell.slice(at))?.index ?? cell.length);
     const after = endOfQuotedItem(cell, start, delimiters);
     delimiter.lastIndex = after ?? at;
     const end = delimiter.exec(cell)?.index ?? cell.length;
-    texts.push(
+    const text =
       after === undefined
         ? cell.slice(at, end).trim()
-        : cell.slice(start + 1, after - 1).replaceAll('""', '"'),
-    );
+        : cell.slice(start + 1, after - 1).replaceAll('""', '"');
+    if (text !== '') texts.push(text);
     at = end + 1;
   }
-  return texts.filter((text) => text !== '');
+  return texts;
 };
 /** Whether a column holds a list in the rows of a file: only such a column may repeat. */
 export const isListColumn = (table: Table, { resource }: Defaults, column: string): boolean => {
@@ -366,20 +371,8 @@ const formulaProblems = (row: Readonly<Record<string, unknown>>): Problem[] => {
 };
 /** A spreadsheet shows a long number in this form. Its other digits are not in the file. */
 const SHORTENED = /^\s*\d(?:[.,]\d+)?E\+\d+\s*$/;
-/** Two keys that look the same would be two records. */
-const HIDDEN = /^\s|\s$|[\p{Cc}\p{Cf}\u2028\u2029]/u;
-const keyProblems = ({ external_id: key }: Readonly<Record<string, unknown>>, source: Source): Problem[] => {
-  if (source !== 'csv' || typeof key !== 'string') return [];
-  if (HIDDEN.test(key))
-    return [
-      problem(
-        'external_id',
-        'format',
-        `has a space at an end or an invisible character; got ${showHidden(key)}`,
-        'remove the character; NDJSON stores this text',
-      ),
-    ];
-  return SHORTENED.test(key)
+const keyProblems = ({ external_id: key }: Readonly<Record<string, unknown>>, source: Source): Problem[] =>
+  source === 'csv' && typeof key === 'string' && SHORTENED.test(key)
     ? [
         problem(
           'external_id',
@@ -389,6 +382,23 @@ const keyProblems = ({ external_id: key }: Readonly<Record<string, unknown>>, so
         ),
       ]
     : [];
+/** Lists of a row that no record has. Checks and names of so many items would take minutes. */
+const longLists = (body: Readonly<Record<string, unknown>>): Problem[] =>
+  Object.entries(body).flatMap(([name, value]) =>
+    Array.isArray(value) && value.length > limits.listItems
+      ? [
+          problem(
+            name,
+            'max',
+            `has more than ${limits.listItems} items`,
+            'check the quotes and the separators of the row',
+          ),
+        ]
+      : [],
+  );
+const contentProblems = (body: Readonly<Record<string, unknown>>): Problem[] => {
+  const tooLong = longLists(body);
+  return tooLong.length > 0 ? tooLong : hiddenTextProblems(body, '');
 };
 /** The fields that a row of an operation may have. */
 const fieldsOf = ({ operation, update }: NonNullable<ReturnType<typeof operationsFor>>): Fields =>
@@ -406,6 +416,21 @@ const rowProblems = (
   ...(source === 'csv' ? formulaProblems(row) : []),
   ...keyProblems(row, source),
 ];
+/** The change that a checked row asks for, or the contents that no record may have. */
+const makeChange = (
+  asked: Pick<Change, 'resource' | 'verb' | 'operation' | 'update'>,
+  row: Readonly<Record<string, unknown>>,
+  source: Source,
+): Change | readonly Problem[] => {
+  const { operation, verb } = asked;
+  const isKeyed = verb === 'upsert' && isExternal(row.id);
+  const isStated = verb === 'upsert' && !isKeyed && operation.params === undefined && hasContent(row.id);
+  const params = paramsOf(operation, isKeyed ? { ...row, id: undefined } : row, source);
+  const body = operation.body && bodyOf(operation, fieldsOf(asked), row, source);
+  const unsuitable = contentProblems(body ?? {});
+  if (unsuitable.length > 0) return unsuitable;
+  return { ...asked, ...(isStated ? { statedId: row.id } : {}), input: body ? { params, body } : { params } };
+};
 /** A row as a change of the table, or everything that is wrong with it. Pure; ids may still be names. */
 export const changeFrom = (
   table: Table,
@@ -430,19 +455,9 @@ export const changeFrom = (
         'write upsert, or remove op',
       ),
     ];
-  const { operation } = found;
   const wrong = rowProblems(found, row, verb, source);
   if (wrong.length > 0) return wrong;
-  const isKeyed = verb === 'upsert' && isExternal(row.id);
-  const isStated = verb === 'upsert' && !isKeyed && operation.params === undefined && hasContent(row.id);
-  const params = paramsOf(operation, isKeyed ? { ...row, id: undefined } : row, source);
-  return {
-    resource,
-    verb,
-    ...found,
-    ...(isStated ? { statedId: row.id } : {}),
-    input: operation.body ? { params, body: bodyOf(operation, fieldsOf(found), row, source) } : { params },
-  };
+  return makeChange({ resource, verb, ...found }, row, source);
 };
 /** `01/02/2026` may be a day of January or of February. */
 const AMBIGUOUS_DAY = /^\s*\d{1,2}\/\d{1,2}\/\d{4}\b/;

@@ -205,12 +205,19 @@ export const readMoment = (text: string, order?: DateOrder): string => {
   return `${fullYear(year)}-${twoDigits(month)}-${twoDigits(day ?? 0)}T${time}Z`;
 };
 
-/** Columns and values that a run left out, for the report. */
-class LeftOut {
+/** Columns and values that a run left out or replaced, for the report. */
+class Deviations {
   readonly #columns = new Map<string, number>();
   readonly #values = new Map<string, Map<string, number>>();
+  readonly #chosen = new Map<string, Map<string, string>>();
   ignore(column: string): void {
     this.#columns.set(column, (this.#columns.get(column) ?? 0) + 1);
+  }
+  /** A value of the file for which the run chose a value of the workspace. */
+  choose(field: string, value: string, chosen: string): void {
+    const values = this.#chosen.get(field) ?? new Map<string, string>();
+    values.set(value, chosen);
+    this.#chosen.set(field, values);
   }
   omit(field: string, value: string): void {
     const values = this.#values.get(field) ?? new Map<string, number>();
@@ -229,7 +236,14 @@ class LeftOut {
       const more = found.size > most.length ? ` and ${found.size - most.length} more` : '';
       return `${field} was left unset for unknown values: ${text}${more}; map them in --map-file`;
     });
-    return [...columns, ...values];
+    const chosen = [...this.#chosen].map(([field, found]) => {
+      const text = [...found]
+        .sort()
+        .map(([value, state]) => `${JSON.stringify(value)} as ${state}`)
+        .join(', ');
+      return `${field} has the first state of the same type for other words: ${text}; choose other states in the table states of --map-file`;
+    });
+    return [...columns, ...values, ...chosen];
   }
 }
 
@@ -297,7 +311,7 @@ class Columns implements ColumnMap {
   readonly #file: MapFile;
   readonly #ignores: boolean;
   readonly #op: string;
-  readonly #left = new LeftOut();
+  readonly #deviations = new Deviations();
   #header: readonly string[] | undefined;
   #workflows: ReturnType<typeof readWorkflows> | undefined;
 
@@ -459,7 +473,7 @@ class Columns implements ColumnMap {
     for (const [column, value] of Object.entries(row)) {
       const rule = this.#ruleOf(column);
       if (rule === null || (rule === undefined && this.ignores(column))) {
-        if (rule === undefined) this.#left.ignore(column);
+        if (rule === undefined) this.#deviations.ignore(column);
         continue;
       }
       const field = rule?.field ?? column;
@@ -484,7 +498,7 @@ class Columns implements ColumnMap {
     if (rule.read !== undefined) return rule.read(value);
     if (rule.values === undefined) return value;
     if (rule.isOptional !== true) return value;
-    this.#left.omit(rule.field, value);
+    this.#deviations.omit(rule.field, value);
     return undefined;
   }
   get mayFit(): boolean {
@@ -532,7 +546,7 @@ class Columns implements ColumnMap {
   /** Notes a value that a ready map may leave out. Throws for any other field. */
   #leaveUnset(field: string, text: string, error: AppError): undefined {
     if (!this.#preset.some((rule) => rule.field === field && rule.isOptional === true)) throw error;
-    this.#left.omit(field, text);
+    this.#deviations.omit(field, text);
   }
   /** The first state of the type that the word of the other tool means. Of two workflows, none is chosen. */
   async #stateOfType(context: EngineContext, field: string, text: string): Promise<unknown> {
@@ -543,16 +557,21 @@ class Columns implements ColumnMap {
       states
         .filter((state) => state.type === type)
         .slice(0, 1)
-        .map(({ id }) => ({ id, workflow })),
+        .map(({ id, name }) => ({ id, name, workflow })),
     );
-    if (fitting.length < 2) return fitting[0]?.id;
+    const [first] = fitting;
+    if (first === undefined) return undefined;
+    if (fitting.length === 1) {
+      this.#deviations.choose(field, text.trim(), `${JSON.stringify(first.name)} (${type}, ID ${first.id})`);
+      return first.id;
+    }
     const names = fitting.map(({ id, workflow }) => `${id} (workflow ${workflow})`).join(', ');
     const cause = `means the type ${type}, which states of ${fitting.length} workflows have: ${names}`;
     throw usageError(`${JSON.stringify(text)} fits several workflows`, [
       problem(field, 'rule', cause, 'name the state in the table states of a map file'),
     ]);
   }
-  report = (): string[] => this.#left.lines();
+  report = (): string[] => this.#deviations.lines();
 }
 /** The map of a run; undefined if no flag asks for one. */
 export const readColumnMap = async (context: EngineContext, options: MapOptions): Promise<ColumnMap> =>

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { EngineContext, Runtime } from '../../api/context.ts';
 import { jsonFile, textFile } from '../../api/input.ts';
-import { check } from '../../core/check.ts';
+import { check, hiddenTextProblems } from '../../core/check.ts';
 import { bare, type Field, list, obj } from '../../core/field.ts';
 import { momentOf } from '../../core/format.ts';
 import { next } from '../../core/next.ts';
@@ -98,7 +98,7 @@ const problemsOf = (file: Row): Problem[] =>
           `write \`${key}: []\` for an empty list, or remove the key to leave the list unchanged`,
         ),
       ];
-    return check(list(obj(kind.fields)), value, key);
+    return [...check(list(obj(kind.fields)), value, key), ...hiddenTextProblems(value, key)];
   });
 /** A number that reads like its source is text where text is expected: `name: 42`. */
 const asText = (field: Field | undefined, value: unknown, path: string, shown: ShownTexts): unknown => {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { covers } from '../../support/covers.ts';
+import { limits } from '../../../src/core/limits.ts';
 import { naming } from '../../support/facts.ts';
 import { readMoment } from '../../../src/tracker/bulk/column-map.ts';
 import { trackerInMemory } from '../../support/in-memory.ts';
@@ -345,6 +347,82 @@ test.each([
   expect(
     ran.json().map(({ line, status }: any) => [line, status === 'would' || status === 'failed']),
   ).toEqual([[2, true]]);
+});
+test('a list of a row: n items and n + 1', covers('limit/listItems'), async () => {
+  for (const format of ['csv', 'ndjson'])
+    for (const [count, path] of [
+      [limits.listItems, undefined],
+      [limits.listItems + 1, 'follower_ids'],
+    ] as const) {
+      const ids = Array.from({ length: count }, () => '11111111-0000-4000-8000-000000000001');
+      const text =
+        format === 'csv'
+          ? `name,follower_ids\nT1,${ids.join(';')}\n`
+          : JSON.stringify({ name: 'T1', follower_ids: ids });
+      const at = trackerInMemory({ [`a.${format}`]: text });
+      const ran = await at.run([
+        ...[
+          'bulk',
+          '-f',
+          `a.${format}`,
+          '--resource',
+          'stories',
+          '--op',
+          'create',
+          '--dry-run',
+          '-o',
+          'json',
+        ],
+      ]);
+      expect([format, count, ran.json()[0].error?.problems[0].path]).toEqual([format, count, path]);
+    }
+});
+/** A record as each format of each command contains it. */
+const filesOf = (record: Readonly<Record<string, string>>) =>
+  [
+    ['sync -f r.csv --resource epics', 'r.csv', ',\t'],
+    ['sync -f r.tsv --resource epics --delimiter tab', 'r.tsv', '\t'],
+    ['bulk -f r.csv --resource epics --op create', 'r.csv', ','],
+    ['sync -f r.ndjson --resource epics', 'r.ndjson', ''],
+    ['bulk -f r.ndjson --resource epics --op create', 'r.ndjson', ''],
+    ['apply -f r.json --yes', 'r.json', ''],
+    ['apply -f r.yaml --yes', 'r.yaml', ''],
+  ].map(([command = '', file = '', delimiters = '']) => {
+    const [delimiter = ''] = delimiters;
+    const table = [Object.keys(record), Object.values(record).map((cell) => `"${cell}"`)];
+    const text =
+      delimiter !== ''
+        ? table.map((cells) => `${cells.join(delimiter)}\n`).join('')
+        : file.endsWith('.ndjson')
+          ? `${JSON.stringify(record)}\n`
+          : JSON.stringify({ epics: [record] });
+    return { command, file, text };
+  });
+test.each([
+  ['external_id', { external_id: 'K\u0007', name: 'a' }],
+  ['external_id', { external_id: 'K\u200b', name: 'a' }],
+  ['external_id', { external_id: 'K ', name: 'a' }],
+  ['name', { external_id: 'K', name: 'a\rb' }],
+  ['name', { external_id: 'K', name: 'a\u0007b' }],
+  [undefined, { external_id: 'K', name: 'a \u{1F469}\u200d\u{1F4BB}' }],
+])('each command and format has one rule for invisible characters: %s %j', async (path, record) => {
+  for (const { command, file, text } of filesOf(record)) {
+    const at = trackerInMemory({ [file]: text });
+    const ran = await at.run([...command.split(' '), '-o', 'json']);
+    const isRefused = path !== undefined;
+    expect([command, ran.code !== 0, ran.writes.length === 0]).toEqual([command, isRefused, isRefused]);
+    if (isRefused) expect([command, ran.out + ran.err]).toEqual([command, expect.stringContaining(path)]);
+  }
+});
+test('the report names each state that a run chose by its type, once', async () => {
+  const at = trackerInMemory({
+    'j.csv':
+      'Issue key,Summary,Issue Type,Status\nJ-1,a,Bug,In Review\nJ-2,b,Bug,In Review\nJ-3,c,Bug,Completed\n',
+  });
+  const ran = await at.run('sync -f j.csv --from jira --resource stories -o json'.split(' '));
+  const lines = ran.err.split('\n').filter((line) => line.includes('workflow_state_id'));
+  expect(lines).toEqual([naming('"In Review"', '"In Progress"', 'started')]);
+  expect(lines[0]).not.toContain('Completed');
 });
 test('a cell with millions of thousands separators is not a number', async () => {
   const at = trackerInMemory({ 'a.csv': `name,estimate\nT1,1${'.000'.repeat(6_000_000)}\n` });
