@@ -407,10 +407,10 @@ export const findAdoptedRuns = async (
 
 /**
  * A crashed run may have left a member down, and a held run waits for the operator. Both end before another run
- * starts.
+ * starts. The dry run shows the plan of a run that --hold-last holds, because a fleet continues such a run.
  */
-const refuseOpenRun = async (context: Context, { opened }: PreparedCommand): Promise<void> => {
-  const [{ refuseNewRun }, { refuseOtherHere }] = await Promise.all([
+const refuseOpenRun = async (context: Context, { opened, observation }: PreparedCommand): Promise<void> => {
+  const [{ holderOf, refuseNewRun }, { refuseOtherHere }] = await Promise.all([
     import('../../kv/engine/progress.ts'),
     import('../../kv/engine/locks.ts'),
   ]);
@@ -418,9 +418,10 @@ const refuseOpenRun = async (context: Context, { opened }: PreparedCommand): Pro
   await refuseOtherHere(context.host, context.settings.directories.clusters, opened.cluster.name);
   const [newest] = (await findAdoptedRuns(context, opened)).runs;
   try {
-    refuseNewRun(newest);
+    refuseNewRun(newest, observation);
   } catch (error) {
-    if (!context.isDryRun || !(error instanceof AppError) || error.detail.code !== 'HELD_RUN') throw error;
+    const isContinuable = newest !== undefined && holderOf(newest.entries) === 'hold-last';
+    if (!context.isDryRun || !isContinuable || !(error instanceof AppError)) throw error;
     context.log.warn(`${error.message}; without --dry-run, this command would not start`);
   }
 };

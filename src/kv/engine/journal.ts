@@ -185,11 +185,20 @@ export const unfinishedError = ({ run }: FoundRun): AppError =>
     code: 'UNFINISHED_RUN',
     tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])],
   });
-export const heldRunError = ({ run }: FoundRun): AppError =>
+/** `by`: who holds the run. A fleet reads it from the error object. */
+export const heldRunError = ({ run }: FoundRun, by: string): AppError =>
   new AppError(
     'unsafe',
     `no changes were made: run ${run} of this cluster is held, and its members may run two versions`,
-    { code: 'HELD_RUN', tryThis: [next(['kv', 'resume']), next(['kv', 'rollback']), next(['kv', 'abort'])] },
+    {
+      code: 'HELD_RUN',
+      data: { run, held_by: by },
+      tryThis: [
+        next(['kv', 'resume'], 'continues it'),
+        next(['kv', 'rollback']),
+        next(['kv', 'abort'], 'abandons it without changing members'),
+      ],
+    },
   );
 /** Returns the newest run if it is unfinished. */
 export const openRun = (runs: readonly FoundRun[]): FoundRun | undefined => {

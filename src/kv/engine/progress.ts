@@ -1,5 +1,6 @@
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { next } from '../../core/next.ts';
+import { minorOf } from '../../api-specs/etcd/versions.ts';
 import { AppError, firstReason, messageOf } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type Store, firstAnswer } from '../client/etcd-client.ts';
@@ -416,12 +417,59 @@ export const refuseUnseenHold = (
   });
 };
 /**
- * Refuses a new run after a run that is unfinished, and after a run that holds: its plan would pass the hold. A run
- * that stopped, failed or reached the end of its window does not prevent a new plan: a job may repeat the command in
- * each window.
+ * Who holds a run. hold-last and hold-after: the operator set the hold at the start. operator: the operator declined
+ * a member. last-member: nobody confirmed the point of no return. window: the run waits for its next window.
  */
-export const refuseNewRun = (newest: FoundRun | undefined): void => {
+export type HeldBy = 'hold-last' | 'hold-after' | 'operator' | 'last-member' | 'window';
+/** Returns who holds the run; undefined if the run is not held. Pure. */
+export const holderOf = (entries: readonly JournalEntry[]): HeldBy | undefined => {
+  const last = entries.at(-1);
+  if (last?.kind !== 'closed' || last.outcome !== 'held') return undefined;
+  if (last.held_for !== undefined) return last.held_for === 'operator' ? 'operator' : 'window';
+  const [first] = entries;
+  const begun = entries.findLast((entry) => entry.kind === 'resumed' && entry.holds !== undefined);
+  const holds: HoldOptions | undefined =
+    begun?.kind === 'resumed' ? begun.holds : first?.kind === 'opened' ? first.plan.options : undefined;
+  if (holds?.hold_after !== undefined) return 'hold-after';
+  return holds?.hold_last === true ? 'hold-last' : 'last-member';
+};
+/** Members that responded after the hold, as an observation shows them. */
+export type Seen = {
+  readonly taken_at: string;
+  readonly members: readonly Pick<MemberStatus, 'is_reachable' | 'server_version'>[];
+};
+/**
+ * Returns whether a held run has no work left: no member runs its old version, because the run was finished
+ * elsewhere; or no member runs its new version although the run had upgraded one, because the cluster was rolled back
+ * or restored elsewhere. A member that does not respond, or an observation before the hold, proves neither. Pure.
+ */
+export const isHoldOver = (entries: readonly JournalEntry[], { taken_at, members }: Seen): boolean => {
+  const [first, last] = [entries[0], entries.at(-1)];
+  if (first?.kind !== 'opened' || last === undefined || members.length === 0) return false;
+  if (!(Date.parse(taken_at) > Date.parse(last.at))) return false;
+  if (members.some((seen) => !seen.is_reachable || seen.server_version === undefined)) return false;
+  const { plan } = first;
+  const minors: readonly (string | undefined)[] = members.map((seen) => minorOf(seen.server_version));
+  if (!minors.includes(plan.from)) return true;
+  const { ended } = progressOf(entries);
+  return plan.order.some((name) => ended.has(stepId(name, 'gate'))) && !minors.includes(plan.to);
+};
+/**
+ * The rule for a new run after an earlier run of the cluster:
+ * - An unfinished run refuses every new run, because it may have left a member down.
+ * - A held run refuses every new run, because the new plan would pass the hold. Only `kv resume` with a flag or an
+ *   answer that acknowledges the hold, `kv rollback` and `kv abort` continue or end it. A fleet and its workflows do
+ *   this only for a hold of --hold-last (`holderOf`), which the operator sets to continue later.
+ * - A held run is over when it was resumed to its end, rolled back or aborted, when `kv restore` rebuilt the cluster,
+ *   or when the members show that another machine did this (`isHoldOver`).
+ * - A run that stopped, failed or reached the end of its window refuses no new run: a job may repeat the command in
+ *   each window.
+ */
+export const refuseNewRun = (newest: FoundRun | undefined, seen: Seen): void => {
   if (newest === undefined) return;
-  if (newest.entries.at(-1)?.kind !== 'closed') throw unfinishedError(newest);
-  if (heldBy(newest.entries) !== undefined && !isHeldForWindow(newest.entries)) throw heldRunError(newest);
+  const { entries } = newest;
+  if (entries.at(-1)?.kind !== 'closed') throw unfinishedError(newest);
+  const by = holderOf(entries);
+  if (by === undefined || by === 'window' || isHoldOver(entries, seen)) return;
+  throw heldRunError(newest, by);
 };

@@ -7,6 +7,7 @@ import type { Access } from '../engine/access.ts';
 import { findRuns, heldRunError, unfinishedError } from '../engine/journal.ts';
 import { type Lock, ownerOf, takeLocks } from '../engine/locks.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../engine/model.ts';
+import { type Seen, holderOf, isHoldOver } from '../engine/progress.ts';
 import { observe } from '../upgrade/observe/observe.ts';
 import { lineOf } from '../upgrade/present/live.ts';
 import { activeMs } from '../upgrade/present/journal-events.ts';
@@ -34,20 +35,21 @@ import { performInOrder, recordEnd, runLocked, type StepTraits } from '../engine
 const repairs: ReadonlySet<OperationKind> = new Set(['replace-member', 'recover-space']);
 /**
  * Refuses every operation during a crashed or running upgrade. During a held run, whose members run two
- * versions, it allows only repairs.
+ * versions, it allows only repairs. `seen`: the members, which may show that the held run is over.
  */
 export const refuseDuringUpgrade = async (
   host: Host,
   state: string,
   cluster: string,
   operation: OperationKind,
+  seen: Seen,
 ): Promise<void> => {
   const [newest] = await findRuns(host, state, cluster);
-  const last = newest?.entries.at(-1);
   if (newest === undefined) return;
-  if (last?.kind !== 'closed') throw unfinishedError(newest);
-  if (last.outcome !== 'held' || repairs.has(operation)) return;
-  throw heldRunError(newest);
+  if (newest.entries.at(-1)?.kind !== 'closed') throw unfinishedError(newest);
+  const by = holderOf(newest.entries);
+  if (by === undefined || repairs.has(operation) || isHoldOver(newest.entries, seen)) return;
+  throw heldRunError(newest, by);
 };
 
 const impossible = async (): Promise<never> => {
@@ -263,7 +265,7 @@ export const performOperation = (input: OperationInput): Promise<OperationEnding
       const onLost = (error: AppError): void => lost.abort(error);
       return takeLocks({ host, state, cluster, access, run: plan.id, warn, onLost });
     },
-    refuseOthers: () => refuseDuringUpgrade(host, state, cluster.name, plan.operation),
+    refuseOthers: () => refuseDuringUpgrade(host, state, cluster.name, plan.operation, plan.observation),
     open: (lock, lost) => openOperation(input, lock, lost),
     perform: (operation) => performWithCanary(operation, input),
     conclude: async (operation, { error, wrote }) => {

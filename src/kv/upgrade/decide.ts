@@ -166,8 +166,8 @@ const stepsFor = (
     if (kind === 'snapshot') return !isSaved && seen.is_reachable;
     if (kind !== 'copy-data' && kind !== 'check-data') return true;
     // After the new version has used the directory, a copy no longer contains the old state, unless the member
-    // runs the old version again.
-    return !begun.has(stepId(name, 'start')) || (state === 'old' && !ended.has(id));
+    // runs the old version again. An earlier copy then lacks the latest writes.
+    return state === 'old' || !begun.has(stepId(name, 'start'));
   });
 };
 const refusal = (guard: string, member: string, message: string, hint: Advice): Decision => ({

@@ -6,11 +6,13 @@ import {
   refuseNewRun,
   refuseUnseenHold,
   resumedOptions,
+  holderOf,
+  isHoldOver,
 } from '../../../src/kv/engine/progress.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { seeHold } from '../../../src/kv/engine/locks.ts';
 import type { JournalEntry, PlanOptions } from '../../../src/kv/engine/model.ts';
-import { clusterFile, observed, planOptions, planned } from '../../support/observations.ts';
+import { away, clusterFile, observed, planOptions, planned, seen } from '../../support/observations.ts';
 import { partlyMade } from '../../support/context.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
@@ -67,9 +69,67 @@ describe('the reason of a hold', () => {
     ['stopped', [closed('stopped')], undefined],
     ['reached the end of its window', [closed('held', 'window')], undefined],
   ])('a new run after a run that %s', (_, entries, code) => {
-    const start = (): void => refuseNewRun({ run: 'r', directory: '/r', entries });
+    const start = (): void => refuseNewRun({ run: 'r', directory: '/r', entries }, observed());
     if (code === undefined) expect(start).not.toThrow();
     else expect(start).toThrow(expect.objectContaining({ detail: expect.objectContaining({ code }) }));
+  });
+
+  const opened = (patch: Partial<PlanOptions> = {}): JournalEntry => ({
+    ...{ kind: 'opened', at, run: 'r', action: 'upgrade', plan: planOf(patch) },
+    ...{ owner: { host: 'h', pid: 1 }, cluster_file: '/c.yaml' },
+  });
+  it.each<[string, JournalEntry[], string | undefined]>([
+    ['hold-last', [opened({ hold_last: true }), closed('held')], 'hold-last'],
+    ['hold-after', [opened({ hold_last: true, hold_after: 1 }), closed('held')], 'hold-after'],
+    ['operator', [opened({ hold_last: true }), closed('held', 'operator')], 'operator'],
+    ['last-member', [opened(), closed('held')], 'last-member'],
+    ['window', [opened({ hold_last: true }), closed('held', 'impact')], 'window'],
+    ['nobody: stopped', [opened({ hold_last: true }), closed('stopped')], undefined],
+    [
+      'hold-last of a resume',
+      [opened({ hold_after: 1 }), closed('held'), resumed({ hold_last: true }), closed('held')],
+      'hold-last',
+    ],
+    [
+      'last-member after a passed hold-last',
+      [opened({ hold_last: true }), closed('held'), resumed({ hold_last: false }), closed('held')],
+      'last-member',
+    ],
+  ])('the run is held by %s', (_, entries, by) => expect(holderOf(entries)).toBe(by));
+
+  const later = '2026-01-01T00:00:01.000Z';
+  const held = [opened({ hold_last: true }), ...passed('n2', 'n3'), closed('held')];
+  const running = (versions: readonly (string | undefined)[], taken_at = later) =>
+    observed(
+      versions.map((server_version, i) =>
+        server_version === undefined ? away(`n${i + 1}`) : seen(`n${i + 1}`, { server_version }),
+      ),
+      { taken_at },
+    );
+  const [old, fresh, next] = ['3.3.25', '3.4.45', '3.5.30'];
+  it.each<[string, boolean, JournalEntry[], ReturnType<typeof running>]>([
+    ['the members run both versions', false, held, running([old, fresh, fresh])],
+    ['another machine finished the run', true, held, running([fresh, fresh, fresh])],
+    ['the cluster has moved on to a later version', true, held, running([fresh, next, next])],
+    ['the cluster was restored or rolled back elsewhere', true, held, running([old, old, old])],
+    ['the run had upgraded no member yet', false, [opened(), closed('held')], running([old, old, old])],
+    ['the old member does not respond', false, held, running([undefined, fresh, fresh])],
+    ['an upgraded member does not respond', false, held, running([old, undefined, old])],
+    ['the observation is older than the hold', false, held, running([old, old, old], at)],
+    ['no member is known', false, held, { ...running([fresh]), members: [] }],
+  ])('if %s, a held run is over: %s', (_, isOver, entries, observation) => {
+    expect(isHoldOver(entries, observation)).toBe(isOver);
+    const start = (): void => refuseNewRun({ run: 'r', directory: '/r', entries }, observation);
+    if (isOver) expect(start).not.toThrow();
+    else
+      expect(start).toThrow(
+        expect.objectContaining({
+          detail: expect.objectContaining({
+            code: 'HELD_RUN',
+            data: { run: 'r', held_by: holderOf(entries) },
+          }),
+        }),
+      );
   });
 
   it('a hold is pending for a run that was stopped before it, and passed after it has held', () => {

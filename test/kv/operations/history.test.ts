@@ -162,11 +162,11 @@ describe('the report of an operation', () => {
 });
 
 describe('an unfinished upgrade', () => {
-  const opened = { kind: 'opened', at: '2026-11-22T08:00:00.000Z', run: 'r' };
+  const opened = { kind: 'opened', at: '2026-11-22T08:00:00.000Z', run: 'r', plan: { options: {} } };
   const asked = (operation: 'defrag' | 'replace-member' | 'recover-space', ...more: readonly object[]) => {
     const path = '/state/test/20261122T080000Z-0001/journal.jsonl';
     const host = fakeHost({ files: { [path]: lines([opened, ...more]) } });
-    return refuseDuringUpgrade(host, '/state', 'test', operation);
+    return refuseDuringUpgrade(host, '/state', 'test', operation, { taken_at: opened.at, members: [] });
   };
   const closed = (outcome: string) => ({ kind: 'closed', at: opened.at, outcome, message: '' });
   it('an upgrade in progress or crashed prevents an operation', async () => {

@@ -2,7 +2,7 @@ import { type Advice, after, next, adviceText } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, type Category, messageOf } from '../../../core/problem.ts';
 import { removeOwnKeys } from '../../client/etcd-client.ts';
-import { type FoundRun, openJournal } from '../../engine/journal.ts';
+import { type FoundRun, findRuns, openJournal, openRun } from '../../engine/journal.ts';
 import type { Finding, HeldFor, MemberStatus, Outcome, Plan } from '../../engine/model.ts';
 import { progressOf, removeShared } from '../../engine/progress.ts';
 import { stepId } from '../../engine/steps.ts';
@@ -212,6 +212,25 @@ export const giveUp = async (given: GivenUp): Promise<GiveUpReport> => {
     await rewriteReports(host, found.directory, journal).catch(() => undefined);
     await removeShared({ host, cluster, stores });
     return { run: found.run, outcome: 'aborted', upgraded, downgrade: left ?? null, message };
+  } finally {
+    journal.close();
+  }
+};
+/**
+ * A restore ends the open run of the cluster: its journal describes members and data that no longer exist.
+ */
+export const endRestoredRun = async (
+  host: Run['host'],
+  state: string,
+  { cluster, to }: { readonly cluster: string; readonly to: string },
+): Promise<void> => {
+  const found = openRun(await findRuns(host, state, cluster));
+  if (found === undefined) return;
+  const journal = await openJournal(host, found.directory);
+  try {
+    const message = `run ${found.run} ended: a restore rebuilt the cluster on ${to}`;
+    journal.write({ kind: 'closed', outcome: 'aborted', message });
+    await rewriteReports(host, found.directory, journal).catch(() => undefined);
   } finally {
     journal.close();
   }

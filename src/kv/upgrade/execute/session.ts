@@ -132,12 +132,13 @@ export const refuseUnfinished = async ({
   host,
   state,
   cluster,
+  plan,
   run,
   action,
 }: SessionInput): Promise<void> => {
   if (action !== 'upgrade') return;
   const [newest] = await findRuns(host, state, cluster.name);
-  if (newest?.run !== run) refuseNewRun(newest);
+  if (newest?.run !== run) refuseNewRun(newest, plan.observation);
 };
 /**
  * Before the first step no changes were made, even if a write to the disk failed. Other errors stay

@@ -12,6 +12,7 @@ import { dropLock, takeLocks } from '../../engine/locks.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { removeShared } from '../../engine/progress.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
+import { endRestoredRun } from '../execute/ending.ts';
 import { quorumOf } from '../guards/membership.ts';
 import { configOn, placementOf, startVersion } from '../placement.ts';
 import type { Driver, Shell } from '../supervisors/driver.ts';
@@ -422,7 +423,9 @@ const runRestore = async ({ host, directories, log, signal }: Place, parts: Part
   const directory = runDirectory(directories.clusters, cluster.name, plan.run);
   const progress = await openRestore(host, directories.clusters, plan);
   const { info, warn } = log;
-  return restore({ ...parts, host, shellFor, directory, progress, signal, log: info, warn });
+  const restored = await restore({ ...parts, host, shellFor, directory, progress, signal, log: info, warn });
+  await endRestoredRun(host, directories.clusters, { cluster: cluster.name, to: plan.to });
+  return restored;
 };
 /**
  * Holds the local lock, so that no other process changes the members. The store is unavailable during the

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { findRuns, openRun } from '../../../../src/kv/engine/journal.ts';
 import { runLockedRestore } from '../../../../src/kv/upgrade/restore/execute.ts';
 import { restorePlan } from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { Finished, RunOptions } from '../../../../src/platform/host.ts';
@@ -53,6 +54,32 @@ describe('a restore of a cluster', () => {
     expect([small.host.files.readNow(LOCK), [...small.keys.keys()], warned]).toEqual([undefined, [], []]);
     expect(told).toContain('n1: new data directory built');
     expect(small.host.files.readNow('/clusters/test/restore.jsonl')).toContain('"closed"');
+  });
+  it.each([
+    [
+      'held',
+      [{ kind: 'closed', at: '2026-01-01T00:00:00.000Z', outcome: 'held', message: 'held before n1' }],
+    ],
+    ['crashed', []],
+  ])('a restore ends the %s run of the cluster, and no finished run', async (_, more) => {
+    const { small, runIt } = await scene();
+    const path = '/clusters/test/20260101T000000Z-0001/journal.jsonl';
+    const plan = await smallCluster().plan({});
+    const opened = { kind: 'opened', at: '2026-01-01T00:00:00.000Z', run: 'r', plan };
+    const entries = [{ ...opened, action: 'upgrade', owner: { host: 'h', pid: 1 } }, ...more];
+    await small.host.files.makeDirectory('/clusters/test/20260101T000000Z-0001', 0o700);
+    await small.host.files.replace(
+      path,
+      entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''),
+      0o600,
+    );
+    await runIt();
+    const [found] = await findRuns(small.host, '/clusters', 'test');
+    expect(found?.entries.at(-1)).toMatchObject({ kind: 'closed', outcome: 'aborted' });
+    expect(openRun(found === undefined ? [] : [found])).toBeUndefined();
+    const ended = small.host.files.readNow(path);
+    await runIt();
+    expect(small.host.files.readNow(path)).toBe(ended);
   });
   it('a failed restore releases both locks', async () => {
     const { small, runIt } = await scene('3.5.1');
