@@ -69,9 +69,11 @@ const command = (...words: string[]): object => ({
 /** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
 const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
 
-/** An earlier play was interrupted, or held the run. */
+/** An earlier play was interrupted, or held the run with --hold-last. Every other hold belongs to its operator. */
 const hasOpenRun = (register: string): string =>
-  ['UNFINISHED_RUN', 'HELD_RUN'].map((code) => `'${code}' in ${register}.stderr | default('')`).join(' or ');
+  ['UNFINISHED_RUN', '"held_by":"hold-last"']
+    .map((text) => `'${text}' in ${register}.stderr | default('')`)
+    .join(' or ');
 /** A held run is a result if the play wants a hold. A repeated play finds the hold of the earlier play. */
 const isNotHeld = (register: string): string =>
   `not (${register}.rc | default(1) == 8 and ('"held"' in ${register}.stdout or '"HELD"' in ${register}.stderr))`;
@@ -79,8 +81,8 @@ const isNotHeld = (register: string): string =>
  * A task that Ansible lost has no exit code, and is a failure with the message of Ansible. For example, Ansible does not
  * find its job if HOME is not the home directory of the user.
  */
-const hasFailed = (register: string): string =>
-  `(${register}.rc is not defined or ${register}.rc != 0) and not (${hasOpenRun(register)})`;
+const hasFailed = (register: string): string => `(${register}.rc is not defined or ${register}.rc != 0)`;
+const failsToStart = (register: string): string => `${hasFailed(register)} and not (${hasOpenRun(register)})`;
 const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => {
   const isHeld = lastMember.includes('--hold-last');
   return [
@@ -91,8 +93,8 @@ const upgradeTasks = ({ lastMember, planFlags = [] }: EmitOptions): object[] => 
       ...detached,
       changed_when: "'already' not in opsctl_upgrade.stdout",
       failed_when: isHeld
-        ? `${hasFailed('opsctl_upgrade')} and ${isNotHeld('opsctl_upgrade')}`
-        : hasFailed('opsctl_upgrade'),
+        ? `${failsToStart('opsctl_upgrade')} and ${isNotHeld('opsctl_upgrade')}`
+        : failsToStart('opsctl_upgrade'),
     },
     {
       name: 'Resume an interrupted or held run',
@@ -121,7 +123,7 @@ const playbook = (options: EmitOptions): string => {
         'ansible.builtin.command': command('upgrade', '--dry-run', ...planFlags, '-o', 'json'),
         register: 'opsctl_check',
         changed_when: false,
-        failed_when: hasFailed('opsctl_check'),
+        failed_when: failsToStart('opsctl_check'),
       },
     ],
   };
@@ -193,8 +195,8 @@ const argo = ({ fleet, lastMember, planFlags = [], image }: EmitOptions): string
   const steps = [order.map(step('check')), ...wavesOf(fleet).map((wave) => wave.map(step('upgrade')))];
   const spec = {
     entrypoint: 'fleet',
-    // The claim stores the journals of all clusters: a resubmitted workflow continues where this workflow
-    // stopped.
+    // The claim stores the journals of all clusters. A resubmitted workflow skips upgraded clusters. A cluster with an
+    // interrupted or held run fails until an operator runs `kv resume` there: the workflow has no step for it.
     volumes: [
       { name: 'clusters', configMap: { name } },
       { name: 'work', persistentVolumeClaim: { claimName: name } },

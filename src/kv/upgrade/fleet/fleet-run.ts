@@ -28,6 +28,8 @@ export type ChildDetail = {
   readonly exit_code: number | null;
   readonly message: string;
   readonly report?: Report;
+  /** The run ended with a hold, or found an earlier hold, which has no report. */
+  readonly isHeld?: true;
 };
 type ChildAnswer = Partial<Omit<Report, 'outcome'>> & {
   readonly outcome?: string;
@@ -42,6 +44,8 @@ type Ended = {
   readonly message: string;
   /** From the error object at the end of the stderr of a run with -o json. */
   readonly error: string | undefined;
+  /** Who holds the run that prevents a new run. */
+  readonly heldBy: string | undefined;
 };
 const parseLine = <Line>(text: string): Line | undefined => {
   try {
@@ -50,18 +54,24 @@ const parseLine = <Line>(text: string): Line | undefined => {
     return undefined;
   }
 };
+type Complaint = {
+  readonly code?: string;
+  readonly message?: string;
+  readonly data?: { readonly held_by?: string };
+};
 const runSelf = async (host: Host, words: readonly string[]): Promise<Ended> => {
   // No signal is passed: a Ctrl-C reaches the child directly and stops it between two members.
   const { code, stdout, stderr } = await host.processes.run(
     ...trustCall([...host.self, ...words, '-o', 'json']),
   );
   const last = stderr.trim().split('\n').at(-1) ?? '';
-  const complaint = parseLine<{ readonly code?: string; readonly message?: string }>(last);
+  const complaint = parseLine<Complaint>(last);
   const answer = parseLine<ChildAnswer>(stdout);
   return {
     code,
     answer,
     error: complaint?.code,
+    heldBy: complaint?.code === 'HELD_RUN' ? complaint.data?.held_by : undefined,
     message: answer?.message ?? complaint?.message ?? last,
   };
 };
@@ -80,12 +90,16 @@ const checkCluster = async (
   const order: readonly string[] = Array.isArray(answer?.order) ? answer.order.map(String) : [];
   return { cluster, from: from ?? null, to: to ?? null, order, digest: digest ?? null };
 };
-const detailOf = ({ code, answer, message }: Ended): ChildDetail => ({
-  exit_code: code,
-  message,
-  ...(answer?.run === undefined || answer?.members === undefined ? {} : { report: answer as Report }),
-});
 const isHeld = ({ answer, error }: Ended): boolean => answer?.outcome === 'held' || error === 'HELD';
+const detailOf = (ended: Ended): ChildDetail => {
+  const { code, answer, message } = ended;
+  return {
+    exit_code: code,
+    message,
+    ...(answer?.run === undefined || answer?.members === undefined ? {} : { report: answer as Report }),
+    ...(isHeld(ended) ? { isHeld: true } : {}),
+  };
+};
 const lockedForMs = 3_600_000;
 const lockedPollMs = 2000;
 /** The child of a killed fleet run may still run: waits until it exits, then checks the result. */
@@ -119,7 +133,10 @@ const describeChangedPlan = async (
     ? undefined
     : `not started: its plan has changed since the review (${plan.digest} instead of ${reviewed ?? 'no changes'})`;
 };
-/** Upgrades one cluster, or continues the run that a killed fleet run had started there. */
+/**
+ * Upgrades one cluster, or continues the run that a killed fleet run had started there. Resumes a held run only if
+ * --hold-last holds it: every other hold belongs to its operator. A hold is the result only if it was requested.
+ */
 export const upgradeCluster = async (
   host: Host,
   cluster: string,
@@ -139,9 +156,9 @@ export const upgradeCluster = async (
     if (message !== undefined) return { ok: false, detail: { exit_code: null, message } };
   }
   const started = isOver ? await runSelf(host, ['kv', 'upgrade', ...flags, ...planFlags]) : resumed;
-  // An earlier run of the fleet held this cluster. Only a flag for the last member passes the hold.
-  const ended = started.error === 'HELD_RUN' ? await runSelf(host, ['kv', 'resume', ...flags]) : started;
-  return { ok: ended.code === 0 || isHeld(ended), detail: detailOf(ended) };
+  const ended = started.heldBy === 'hold-last' ? await runSelf(host, ['kv', 'resume', ...flags]) : started;
+  const isHeldAsAsked = isHeld(ended) && lastMember.includes('--hold-last');
+  return { ok: ended.code === 0 || isHeldAsAsked, detail: detailOf(ended) };
 };
 
 export type FleetInput = {
@@ -353,7 +370,7 @@ export async function* upgradeFleet(input: FleetInput): AsyncGenerator<FleetRow<
 export const fleetRow = ({ cluster, outcome, detail }: FleetRow<ChildDetail>, label: string) => ({
   cluster: label,
   file: cluster,
-  outcome: detail?.report?.outcome === 'held' ? 'held' : outcome,
+  outcome: detail?.isHeld === true ? 'held' : outcome,
   message: detail?.message ?? 'not started: an earlier cluster failed, or the run received a signal',
   duration_ms: detail?.report?.duration_ms ?? null,
   exit_code: detail?.exit_code ?? null,

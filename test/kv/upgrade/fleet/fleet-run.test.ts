@@ -14,7 +14,8 @@ import { naming } from '../../../support/facts.ts';
 
 type Answer = Partial<Finished> | undefined;
 const report = (outcome: string) => JSON.stringify({ run: 'r', outcome, message: outcome, members: [] });
-const complaint = (code: string) => JSON.stringify({ error: 'stopped', code, message: `it says ${code}` });
+const complaint = (code: string, data?: object) =>
+  JSON.stringify({ error: 'stopped', code, message: `it says ${code}`, data });
 /** Child processes of opsctl: `answer` receives `kv upgrade a --dry-run` as `upgrade a --dry-run`. */
 const children = (answer: (words: string) => Answer) => {
   const asked: string[] = [];
@@ -291,9 +292,13 @@ describe('a fleet', () => {
 });
 
 describe('one cluster of a fleet', () => {
-  const upgraded = async (wasBegun: boolean, answer: (words: string) => Answer) => {
+  const upgraded = async (
+    wasBegun: boolean,
+    answer: (words: string) => Answer,
+    lastMember: readonly string[] = [],
+  ) => {
     const some = children(answer);
-    const { ok, detail } = await upgradeCluster(some.host, 'a', { lastMember: [], wasBegun });
+    const { ok, detail } = await upgradeCluster(some.host, 'a', { lastMember, wasBegun });
     return { ok, detail, asked: some.asked, slept: some.host.slept };
   };
 
@@ -305,14 +310,47 @@ describe('one cluster of a fleet', () => {
     const plain = await upgraded(false, () => ({ code: 1, stderr: 'first\nlast words\n' }));
     expect(plain).toMatchObject({ ok: false, detail: { exit_code: 1, message: 'last words' } });
     expect(plain.detail).not.toHaveProperty('report');
-    expect(await upgraded(false, () => ({ code: 6, stderr: complaint('HELD') }))).toMatchObject({ ok: true });
   });
 
-  it('resumes a run that an earlier run of the fleet held', async () => {
-    const held = await upgraded(false, (words) =>
-      words.startsWith('upgrade') ? { code: 10, stderr: complaint('HELD_RUN') } : undefined,
-    );
-    expect(held).toMatchObject({ ok: true, asked: ['upgrade a', 'resume a'] });
+  /** An earlier run is held. `resumed`: the end of its resume. */
+  const heldRun = (held_by: string, resumed?: Answer) => (words: string) =>
+    words.startsWith('upgrade')
+      ? { code: 10, stderr: complaint('HELD_RUN', { run: 'r', held_by }) }
+      : resumed;
+  const outcomeOf = async (answer: (words: string) => Answer, flag: string) => {
+    const { ok, detail, asked } = await upgraded(false, answer, [flag]);
+    const outcome = ok ? ('done' as const) : ('failed' as const);
+    return { ok, asked, outcome: fleetRow({ cluster: 'a', outcome, detail }, 'a').outcome };
+  };
+  const accepting = '--accept-point-of-no-return';
+  it('resumes a run that --hold-last holds', async () => {
+    expect(await outcomeOf(heldRun('hold-last'), accepting)).toEqual({
+      ...{ ok: true, outcome: 'done', asked: [`upgrade a ${accepting}`, `resume a ${accepting}`] },
+    });
+  });
+  it('a repeated run with --hold-last reports the cluster as held', async () => {
+    const again = { code: 8, stderr: complaint('HELD') };
+    expect(await outcomeOf(heldRun('hold-last', again), '--hold-last')).toEqual({
+      ...{ ok: true, outcome: 'held', asked: ['upgrade a --hold-last', 'resume a --hold-last'] },
+    });
+    // A killed run of the fleet had started the cluster.
+    expect(await upgraded(true, () => again, ['--hold-last'])).toMatchObject({
+      ...{ ok: true, asked: ['resume a --hold-last'], detail: { isHeld: true } },
+    });
+  });
+  it.each(['hold-after', 'operator', 'last-member'])(
+    'does not resume a run that %s holds',
+    async (holder) => {
+      for (const flag of ['--hold-last', accepting])
+        expect(await outcomeOf(heldRun(holder), flag)).toEqual({
+          ...{ ok: false, outcome: 'failed', asked: [`upgrade a ${flag}`] },
+        });
+    },
+  );
+  it('a hold is a failure if the whole upgrade was requested', async () => {
+    const held = () => ({ code: 8, stdout: report('held') });
+    expect(await outcomeOf(held, accepting)).toMatchObject({ ok: false, outcome: 'held' });
+    expect(await outcomeOf(held, '--hold-last')).toMatchObject({ ok: true, outcome: 'held' });
   });
 
   it('a cluster without an unfinished run is upgraded', async () => {
@@ -345,7 +383,8 @@ describe('one cluster of a fleet', () => {
   });
 
   it('a cluster is one row, even if it was not started', () => {
-    const detail = { exit_code: 6, message: 'held', report: { outcome: 'held', duration_ms: 7 } as never };
+    const report = { outcome: 'held', duration_ms: 7 } as never;
+    const detail = { exit_code: 6, message: 'held', report, isHeld: true as const };
     expect(fleetRow({ cluster: '/a.yaml', outcome: 'done', detail }, 'a')).toEqual({
       ...{ cluster: 'a', file: '/a.yaml', outcome: 'held', message: 'held', duration_ms: 7, exit_code: 6 },
       report: { outcome: 'held', duration_ms: 7 },

@@ -246,9 +246,17 @@ describe('names and waves', () => {
     expect(check.tasks[0].changed_when).toBe(false);
     expect(upgrade).toMatchObject({ any_errors_fatal: true, max_fail_percentage: 0, gather_facts: false });
     const [run, resume] = upgrade.tasks;
-    expect(run).toMatchObject({ async: 86_400, failed_when: expect.not.stringContaining('held') });
+    expect(run).toMatchObject({ async: 86_400, failed_when: expect.not.stringContaining('"held"') });
     expect(resume).toMatchObject({ changed_when: true, failed_when: expect.not.stringContaining('"held"') });
-    for (const code of ['UNFINISHED_RUN', 'HELD_RUN']) expect(resume.when).toContain(code);
+    for (const text of ['UNFINISHED_RUN', '"held_by":"hold-last"']) {
+      expect([resume.when, run.failed_when].map((condition) => condition.includes(text))).toEqual([
+        true,
+        true,
+      ]);
+      // Another hold and an unfinished run are failures of the resume.
+      expect(resume.failed_when).not.toContain(text);
+    }
+    expect(resume.when).not.toContain('HELD_RUN');
     const [, resumeAgain] = playbook(['--hold-last'])[1].tasks;
     expect(resumeAgain.failed_when).toContain('"HELD"');
     expect(playbook(['--hold-last'])[1].tasks[0].failed_when).toContain('"held"');
