@@ -180,7 +180,10 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   HELD_RUN: {
     category: 'unsafe',
     meaning: 'The cluster has a held run, so that a new run cannot start.',
-    causes: ['An earlier run was held and may have left two versions.'],
+    causes: [
+      'An earlier run was held, for example by --hold-last, and may have left two versions. A new run would pass the hold.',
+      'Another machine finished the run or restored the cluster while a member does not respond.',
+    ],
     fix: 'Resume, roll back or abandon the held run first.',
     example: 'opsctl kv resume',
   },
