@@ -66,6 +66,7 @@ const checks: Readonly<Record<string, readonly (keyof typeof reasons)[]>> = {
   'commands/kv/compare.ts': ['plan'],
   'commands/kv/fleet.ts': ['plan'],
   'commands/kv/plan.ts': ['plan'],
+  'commands/kv/prepare.ts': ['plan'],
   'commands/kv/restore.ts': ['plan'],
   'commands/kv/snapshot.ts': ['plan', 'text'],
   'commands/kv/space.ts': ['plan'],

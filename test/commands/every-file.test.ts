@@ -57,6 +57,7 @@ const FILE = 'bad.file';
 const additional: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^tracker (bulk|sync) --map-file/, ['-f', 'rows.csv', '--resource', 'labels']],
   [/^labels \w+ --(values|rules)/, ['-f', 'a.yaml']],
+  [/^kv compact --cluster/, ['--keep-last', '1']],
   [/^kv member (add|update) --cluster/, ['--peer-urls', 'http://127.0.0.1:1']],
   [/^kv snapshot prune --cluster/, ['--keep-last', '1']],
   [/^kv wait --cluster/, ['--for', 'healthy']],

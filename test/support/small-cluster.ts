@@ -480,5 +480,7 @@ export const inShort = (entries: readonly JournalEntry[]): string[] =>
               : entry.kind === 'snapshot'
                 ? entry.snapshot.member
                 : '';
-    return `${entry.kind} ${what}`.trim();
+    // A step may note a fact in a second line, for example how the member treats clients.
+    const kind = entry.kind === 'begin' && entry.note !== undefined ? 'note' : entry.kind;
+    return `${kind} ${what}`.trim();
   });

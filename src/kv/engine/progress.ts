@@ -434,7 +434,7 @@ export const holderOf = (entries: readonly JournalEntry[]): HeldBy | undefined =
   return holds?.hold_last === true ? 'hold-last' : 'last-member';
 };
 /** Members that responded after the hold, as an observation shows them. */
-export type Seen = {
+export type ClusterState = {
   readonly taken_at: string;
   readonly members: readonly Pick<MemberStatus, 'is_reachable' | 'server_version'>[];
 };
@@ -443,7 +443,10 @@ export type Seen = {
  * elsewhere; or no member runs its new version although the run had upgraded one, because the cluster was rolled back
  * or restored elsewhere. A member that does not respond, or an observation before the hold, proves neither. Pure.
  */
-export const isHoldOver = (entries: readonly JournalEntry[], { taken_at, members }: Seen): boolean => {
+export const isHoldOver = (
+  entries: readonly JournalEntry[],
+  { taken_at, members }: ClusterState,
+): boolean => {
   const [first, last] = [entries[0], entries.at(-1)];
   if (first?.kind !== 'opened' || last === undefined || members.length === 0) return false;
   if (!(Date.parse(taken_at) > Date.parse(last.at))) return false;
@@ -465,7 +468,7 @@ export const isHoldOver = (entries: readonly JournalEntry[], { taken_at, members
  * - A run that stopped, failed or reached the end of its window refuses no new run: a job may repeat the command in
  *   each window.
  */
-export const refuseNewRun = (newest: FoundRun | undefined, seen: Seen): void => {
+export const refuseNewRun = (newest: FoundRun | undefined, seen: ClusterState): void => {
   if (newest === undefined) return;
   const { entries } = newest;
   if (entries.at(-1)?.kind !== 'closed') throw unfinishedError(newest);

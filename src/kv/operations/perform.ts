@@ -7,7 +7,7 @@ import type { Access } from '../engine/access.ts';
 import { findRuns, heldRunError, unfinishedError } from '../engine/journal.ts';
 import { type Lock, ownerOf, takeLocks } from '../engine/locks.ts';
 import type { CanaryReport, ClusterFile, Unstamped } from '../engine/model.ts';
-import { type Seen, holderOf, isHoldOver } from '../engine/progress.ts';
+import { type ClusterState, holderOf, isHoldOver } from '../engine/progress.ts';
 import { observe } from '../upgrade/observe/observe.ts';
 import { lineOf } from '../upgrade/present/live.ts';
 import { activeMs } from '../upgrade/present/journal-events.ts';
@@ -42,7 +42,7 @@ export const refuseDuringUpgrade = async (
   state: string,
   cluster: string,
   operation: OperationKind,
-  seen: Seen,
+  seen: ClusterState,
 ): Promise<void> => {
   const [newest] = await findRuns(host, state, cluster);
   if (newest === undefined) return;

@@ -58,17 +58,20 @@ const stopped = async (n2: Identity, patch: Partial<Run> = {}) => {
   return { run, stops, discards, ended };
 };
 
+/** The successor must treat clients as the running member does. */
+const access = { kind: 'begin', step: 'n2.stop', note: { access: { user: 'accepted' } } };
 describe('stopping a member', () => {
-  it('the stop of the planned member needs no note', async () => {
+  it('the stop of the planned member needs no note of its identity', async () => {
     const { run, stops, ended } = await stopped({ member_id: '1002', cluster_id: '77' });
     expect([ended, stops]).toEqual(['stopped', ['n2']]);
-    expect(run.written).toMatchObject([{ kind: 'placed', placement }]);
+    expect(run.written).toMatchObject([access, { kind: 'placed', placement }]);
     expect(identityOf(run, 'n2')).toEqual({ member_id: '1002', cluster_id: '77' });
   });
   it('a member that an operator replaced is checked by its new ID, including after a crash', async () => {
     const { run, stops } = await stopped({ member_id: '1009', cluster_id: '77' });
     expect(stops).toEqual(['n2']);
     expect(run.written).toMatchObject([
+      access,
       { kind: 'begin', step: 'n2.stop', note: { member_id: '1009' } },
       { kind: 'placed', placement },
     ]);

@@ -172,7 +172,7 @@ describe('a step that fails', () => {
       driver: () => ({ stop: () => Promise.reject(new Error('no ssh')) }),
     });
     expect(error).toMatchObject({ message: 'no ssh' });
-    expect(written.slice(-3)).toEqual(['begin n2.stop', 'placed n2', 'failed n2.stop']);
+    expect(written.slice(-3)).toEqual(['note n2.stop', 'placed n2', 'failed n2.stop']);
     expect(told.at(-1)).toMatchObject({ event: 'step-failed', reason: 'no ssh' });
     expect(run.state.replacing.size).toBe(0);
   });

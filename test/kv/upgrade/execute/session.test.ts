@@ -82,6 +82,7 @@ describe('an upgrade', () => {
       ...['begin n2.snapshot', 'snapshot n2', 'end n2.snapshot'],
       ...[
         'begin n2.stop',
+        'note n2.stop',
         'placed n2',
         'end n2.stop',
         'begin n2.start',
@@ -92,6 +93,7 @@ describe('an upgrade', () => {
       ...['begin n3.snapshot', 'snapshot n3', 'end n3.snapshot', 'end n2.gate'],
       ...[
         'begin n3.stop',
+        'note n3.stop',
         'placed n3',
         'end n3.stop',
         'begin n3.start',
@@ -103,6 +105,7 @@ describe('an upgrade', () => {
       ...['crossing-confirmed', 'begin n1.move-leader', 'end n1.move-leader'],
       ...[
         'begin n1.stop',
+        'note n1.stop',
         'placed n1',
         'end n1.stop',
         'begin n1.start',

@@ -33,6 +33,8 @@ const stopped = async (name: string, given: Given = {}) => {
   return { ...made, ended, asked };
 };
 
+/** The successor must treat clients as the running member does. */
+const access = { kind: 'begin', step: 'n2.stop', note: { access: { user: 'accepted' } } };
 describe('a stop', () => {
   it('stages, notes where, shares that, and then stops within the grace of the cluster file', async () => {
     const order: string[] = [];
@@ -56,7 +58,7 @@ describe('a stop', () => {
     });
     expect([order, graces]).toEqual([['staged 3.4 3.5 run', 'shared', 'stopped'], [7000]]);
     expect(ended).toEqual({ took_ms: 30 });
-    expect(run.written).toMatchObject([{ kind: 'placed', placement: { member: 'n2' } }]);
+    expect(run.written).toMatchObject([access, { kind: 'placed', placement: { member: 'n2' } }]);
     expect(run.state.endDownTime('n2')).toBe(small.host.elapsed() - 30);
     expect(run.told).toEqual([{ event: 'member-down', member: 'n2', was_leader: false }]);
   });
