@@ -27,9 +27,13 @@ const absoluteEnv = (env: Env, platform: string): Env => {
   // An empty PATH means the current directory. Without PATH, the default of the system counts.
   return { ...env, PATH: absolute.length === 0 ? undefined : absolute.join(':') };
 };
+/** A program that starts opsctl, such as a ProxyCommand of ssh, needs them to find the account. They contain no secret. */
+const placesOfOpsctl = ['OPSCTL_HOME', 'OPSCTL_PROFILE'];
 /** The variables without those of opsctl, which contain tokens and passwords. Only opsctl and programs of a person need them. */
 export const withoutOwnVariables = (env: Env): Env =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('OPSCTL_')));
+  Object.fromEntries(
+    Object.entries(env).filter(([name]) => !name.startsWith('OPSCTL_') || placesOfOpsctl.includes(name)),
+  );
 /** The same for the options of a call: a program of a member needs no token, and may run as another user. */
 export const hideOwnVariables = ({ env }: { readonly env: Env }): Record<string, undefined> =>
   Object.fromEntries(

@@ -100,13 +100,14 @@ test.each(['--renderer-cmd-prefix=touch ran', 'file:///etc/hostname', 'javascrip
   },
 );
 
-test('a browser gets no variables of opsctl', async () => {
+test('a browser gets no variables of opsctl except its home and its profile', async () => {
   const { host, directory } = await withLauncher('env > "$HOME/opened"');
-  const env = { ...host.env, OPSCTL_ACCESS_TOKEN: 'secret', OTHER: 'kept' };
+  const env = { ...host.env, OPSCTL_ACCESS_TOKEN: 'secret', OPSCTL_PROFILE: 'p', OTHER: 'kept' };
   expect(await openBrowser(address('http://127.0.0.1:1/'), env, 'linux')).toBe(true);
   const seen = readFileSync(join(directory, 'opened'), 'utf8');
   expect(seen).toContain('OTHER=kept');
-  expect(seen).not.toContain('OPSCTL_');
+  expect(seen).toContain('OPSCTL_PROFILE=p');
+  expect(seen).not.toContain('OPSCTL_ACCESS_TOKEN');
 });
 test.each(['linux', 'freebsd', 'openbsd'])(
   'on %s without BROWSER, xdg-open is found through absolute entries of PATH, and gets no token',
