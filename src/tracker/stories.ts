@@ -12,8 +12,14 @@ export type Story = Readonly<Record<string, unknown>> & {
   readonly workflow_state_id: number;
   readonly updated_at: string;
 };
-type State = { readonly id: number; readonly name: string; readonly type: string };
-type Workflow = { readonly id: number; readonly states: readonly State[] };
+type State = {
+  readonly id: number;
+  readonly name: string;
+  readonly type: string;
+  /** All names of the state; without it, its own name only. */
+  readonly names?: readonly string[];
+};
+type Workflow = { readonly id: number; readonly name: string; readonly states: readonly State[] };
 
 /** Reads a story, even in a dry run, because a plan needs the current state. */
 export const readStory = async (context: EngineContext, id: number): Promise<Story> =>
@@ -30,11 +36,28 @@ export const updateStory = async (
     body,
   })) as Story;
 
+/**
+ * Returns the names that mean a state, wherever a user names one: its own name, and WORKFLOW/STATE, because states of
+ * several workflows often have the same name.
+ */
+export const namesOfState = (workflow: unknown, state: unknown): string[] =>
+  [state, `${workflow}/${state}`].filter((name): name is string => typeof name === 'string' && name !== '');
+/** Returns the first name of each state that no other state has, or its ID, as the text of a file. */
+export const stateTexts = (workflows: readonly Workflow[]): ReadonlyMap<unknown, string> => {
+  const all = workflows.flatMap(({ name, states }) =>
+    states.map((state) => ({ id: state.id, names: namesOfState(name, state.name) })),
+  );
+  const counts = new Map<string, number>();
+  for (const name of all.flatMap(({ names }) => names)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return new Map(
+    all.map(({ id, names }) => [id, names.find((name) => counts.get(name) === 1) ?? String(id)]),
+  );
+};
 /** Returns the workflows with their states. A workflow without states has an empty list. */
 export const readWorkflows = async (context: EngineContext): Promise<readonly Workflow[]> => {
   const found = await context.lookups.call(tracker, tracker.table.workflows.list, {});
   const workflows = (found as readonly Workflow[]).map((one) => ({ ...one, states: one.states ?? [] }));
-  const wrong = misfit(workflows, [{ states: [{ name: 'text' }] }]);
+  const wrong = misfit(workflows, [{ name: 'text', states: [{ name: 'text' }] }]);
   if (wrong !== undefined) throw brokenPage('GET /workflows', wrong);
   return workflows;
 };
@@ -42,8 +65,10 @@ export const readWorkflows = async (context: EngineContext): Promise<readonly Wo
 export const readStates = async (
   context: EngineContext,
   { workflow_id: id }: Story,
-): Promise<readonly State[]> =>
-  (await readWorkflows(context)).find((workflow) => workflow.id === id)?.states ?? [];
+): Promise<readonly State[]> => {
+  const own = (await readWorkflows(context)).find((workflow) => workflow.id === id);
+  return (own?.states ?? []).map((state) => ({ ...state, names: namesOfState(own?.name, state.name) }));
+};
 
 /** Common words for the types of states, independent of the names of the states in the workspace. */
 const typeWords: Readonly<Record<string, string>> = {
@@ -69,8 +94,10 @@ const fold = (text: string): string => text.trim().toLowerCase().replaceAll(/[_-
  */
 export const findState = (states: readonly State[], word: string, path: string): State => {
   const [byId] = states.filter(({ id }) => String(id) === word);
-  const exact = states.filter(({ name }) => name === word);
-  const named = exact.length > 0 ? exact : states.filter(({ name }) => fold(name) === fold(word));
+  const find = (isNamed: (name: string) => boolean): State[] =>
+    states.filter(({ name, names = [name] }) => names.some(isNamed));
+  const exact = find((name) => name === word);
+  const named = exact.length > 0 ? exact : find((name) => fold(name) === fold(word));
   if (byId === undefined && named.length > 1) {
     const ids = named.map(({ id, name }) => `${id} (${name})`).join(', ');
     throw invalidArguments([

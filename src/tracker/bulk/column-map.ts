@@ -7,7 +7,7 @@ import { nearest } from '../../core/text.ts';
 import { emptyKeys, misreadText, shownTexts } from '../../core/yaml-scalars.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../../api-specs/tracker/info.ts';
-import { readWorkflows } from '../stories.ts';
+import { namesOfState, readWorkflows } from '../stories.ts';
 import { readYaml } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
 import { type FieldRule, type PresetName, type PresetRule, presets, stateTypes } from './presets.ts';
@@ -553,11 +553,11 @@ class Columns implements ColumnMap {
     const type = this.#preset.length === 0 ? undefined : stateTypes[fold(text)];
     if (type === undefined) return undefined;
     this.#workflows ??= readWorkflows(context);
-    const fitting = (await this.#workflows).flatMap(({ id: workflow, states }) =>
+    const fitting = (await this.#workflows).flatMap(({ name: workflow, states }) =>
       states
         .filter((state) => state.type === type)
         .slice(0, 1)
-        .map(({ id, name }) => ({ id, name, workflow })),
+        .map(({ id, name }) => ({ id, name, names: namesOfState(workflow, name) })),
     );
     const [first] = fitting;
     if (first === undefined) return undefined;
@@ -565,7 +565,7 @@ class Columns implements ColumnMap {
       this.#deviations.choose(field, text.trim(), `${JSON.stringify(first.name)} (${type}, ID ${first.id})`);
       return first.id;
     }
-    const names = fitting.map(({ id, workflow }) => `${id} (workflow ${workflow})`).join(', ');
+    const names = fitting.map(({ id, names: all }) => `${all.at(-1)} (ID ${id})`).join(', ');
     const cause = `means the type ${type}, which states of ${fitting.length} workflows have: ${names}`;
     throw usageError(`${JSON.stringify(text)} fits several workflows`, [
       problem(field, 'rule', cause, 'name the state in the table states of a map file'),

@@ -25,6 +25,7 @@ import { fittingJson } from '../../core/shape.ts';
 import { nearest, toForm } from '../../core/text.ts';
 import { keys } from '../../config/settings.ts';
 import type { Choice } from '../../platform/host.ts';
+import { namesOfState } from '../stories.ts';
 
 /** Names older than this are read again. */
 const MAX_AGE_MS = 5 * 60_000;
@@ -49,6 +50,12 @@ export const readCache = async (
   const age = context.host.now() - cached.readAt;
   return age >= 0 && age < MAX_AGE_MS ? cached.things : undefined;
 };
+/** The first name of each record that only this record has, otherwise its first name. */
+const offeredNames = (things: readonly NamedRecord[]): string[] => {
+  const counts = new Map<string, number>();
+  for (const name of things.flatMap(({ names }) => names)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return things.map(({ names }) => names.find((name) => counts.get(name) === 1) ?? names[0] ?? '');
+};
 /** The plain list that TAB reads: a name a line, so one that has several lines is left out. */
 const writeNames = async (
   context: EngineContext,
@@ -57,9 +64,7 @@ const writeNames = async (
 ): Promise<void> => {
   const { files } = context.host;
   const directory = join(context.settings.directories.cache, 'names');
-  const lines = things
-    .map(({ names: [first = ''] }) => first)
-    .filter((name) => name !== '' && !/[\r\n]/.test(name));
+  const lines = offeredNames(things).filter((name) => name !== '' && !/[\r\n]/.test(name));
   const text = `${lines.join('\n')}\n`;
   try {
     if ((await files.read(childPath(directory, pathPart(kind)))) === text) return;
@@ -111,15 +116,18 @@ const member = (row: Row): NamedRecord => {
   const profile = (row.profile ?? {}) as Row;
   return { id: row.id as string, names: texts(profile.mention_name, profile.name, profile.email_address) };
 };
-const states = (field: string) => (answer: unknown) =>
-  (Array.isArray(answer) ? rows(answer) : [answer as Row]).flatMap((workflow) => byName(workflow?.[field]));
+const statesOf = (workflow: Row): NamedRecord[] =>
+  rows(workflow.states).map((row) => ({
+    id: row.id as number,
+    names: namesOfState(workflow.name, row.name),
+  }));
 /** Everything of the tracker that people call by name. */
 export const kinds: Readonly<Record<string, Kind>> = {
   category: listByName(categories.list),
   'custom-field': listByName(customFields.list),
   'entity-template': listByName(entityTemplates.list),
   epic: listByName(epics.list),
-  'epic-state': { list: epicWorkflow.get, read: states('epic_states') },
+  'epic-state': { list: epicWorkflow.get, read: (answer) => byName((answer as Row)?.epic_states) },
   group: {
     list: groups.list,
     read: (answer) =>
@@ -136,7 +144,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       rows(answer).map((row) => ({ id: row.id as number, names: texts(row.full_name, row.name) })),
   },
   workflow: listByName(workflows.list),
-  'workflow-state': { list: workflows.list, read: states('states') },
+  'workflow-state': { list: workflows.list, read: (answer) => rows(answer).flatMap(statesOf) },
 };
 
 const foldCase = (text: string): string => toForm(text).toLowerCase();
@@ -228,6 +236,11 @@ const none = (kind: string, text: string, things: readonly NamedRecord[], path: 
     tryThis: listCommand(kind),
   });
 };
+/** The name of a record that no other record has, as another way to name it: WORKFLOW/STATE. */
+const otherName = (things: readonly NamedRecord[], { id, names }: NamedRecord): string => {
+  const own = names.find((name) => candidates(things, name).every((one) => one.id === id));
+  return own === undefined ? '' : `, or a name such as ${JSON.stringify(own)}`;
+};
 /** The id behind a name. Ambiguity is an error that lists the candidates; a cached list that lacks the name is read again. */
 export const resolveName = async (
   context: EngineContext,
@@ -247,7 +260,7 @@ export const resolveName = async (
   if (found.length > 1) {
     const list = found.map(({ id, names }) => `${id} (${names.join(', ')})`).join('; ');
     throw usageError(`${found.length} ${words(kind)}s are called ${JSON.stringify(text)}: ${list}`, [
-      problem(path, 'rule', 'is ambiguous', 'give the id'),
+      problem(path, 'rule', 'is ambiguous', `give the id${otherName(things, only)}`),
     ]);
   }
   return only.id;

@@ -7,7 +7,7 @@ import { heldRows, isOutdated, type Reading } from '../../core/limits.ts';
 import { AppError, problem, usageError } from '../../core/problem.ts';
 import { yamlText } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
-import { readWorkflows } from '../stories.ts';
+import { readWorkflows, stateTexts } from '../stories.ts';
 import {
   contentsBody,
   idOf,
@@ -52,8 +52,9 @@ const wholeRow = async (context: EngineContext, kind: string, row: Row): Promise
         params: { 'iteration-public-id': row.id },
       })) as Row)
     : row;
+/** The states by the text that the file has for them. */
 const workflowStatesOf = async (context: EngineContext): Promise<Row[]> =>
-  (await readWorkflows(context)).flatMap(({ states }) => states);
+  [...stateTexts(await readWorkflows(context))].map(([id, name]) => ({ id, name }));
 /** The lists to which templates refer. Lists that were already read are not read again. */
 const readTemplateLookup = async (
   context: EngineContext,

@@ -13,6 +13,7 @@ import { nearest, refuseForeignText } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-scalars.ts';
 import { fieldProblem, findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
+import { readWorkflows, stateTexts } from '../stories.ts';
 import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
 import { type Action, type Plan, type PlanOptions, planWorkspace } from './plan.ts';
 import { type LaterPlan, readCurrent } from './read.ts';
@@ -25,14 +26,31 @@ const idsOf = async (context: EngineContext, names: readonly unknown[], path: st
     ids.push(await trackerNames.resolve(context, 'member', String(name), `${path}[${i}]`));
   return ids;
 };
+type StateTexts = ReturnType<typeof stateTexts>;
+/** The one text that the file has for a state. A state whose names other states have as well is written as its ID. */
+const stateText = async (
+  context: EngineContext,
+  states: StateTexts,
+  text: string,
+  path: string,
+): Promise<string> => {
+  const isOnlyId = states.get(Number(text)) === text;
+  const id = await trackerNames.resolve(context, 'workflow-state', isOnlyId ? text : `name:${text}`, path);
+  return states.get(id) ?? text;
+};
 /** The keys of a template's contents: those of the story and those of its tasks. */
-const withStoryMembers = async (context: EngineContext, entry: Row, path: string): Promise<Row> => {
+const withStoryMembers = async (
+  context: EngineContext,
+  entry: Row,
+  path: string,
+  states: StateTexts,
+): Promise<Row> => {
   const story = { ...(entry.story as Record<string, unknown>) };
   for (const field of ['owner_ids', 'follower_ids'])
     if (Array.isArray(story[field]))
       story[field] = await idsOf(context, story[field] as unknown[], `${path}.${field}`);
   if (typeof story.state === 'string')
-    await trackerNames.resolve(context, 'workflow-state', `name:${story.state}`, `${path}.state`);
+    story.state = await stateText(context, states, story.state, `${path}.state`);
   if (Array.isArray(story.tasks)) {
     const tasks: Row[] = [];
     for (const [i, task] of (story.tasks as Row[]).entries())
@@ -49,6 +67,14 @@ const withStoryMembers = async (context: EngineContext, entry: Row, path: string
 const checkState = async (context: EngineContext, entry: Row, path: string): Promise<void> => {
   if (typeof entry.state === 'string')
     await trackerNames.resolve(context, 'epic-state', `name:${entry.state}`, path);
+};
+const withNames = async (context: EngineContext, templates: readonly Row[]): Promise<Row[]> => {
+  const hasStates = templates.some(({ story }) => (story as Row | undefined)?.state !== undefined);
+  const states = hasStates ? stateTexts(await readWorkflows(context)) : new Map<unknown, string>();
+  const out: Row[] = [];
+  for (const [i, entry] of templates.entries())
+    out.push(await withStoryMembers(context, entry, `entity_templates[${i}].story`, states));
+  return out;
 };
 const withMemberIds = async (context: EngineContext, workspace: Workspace): Promise<Workspace> => {
   const out: Record<string, readonly Row[] | undefined> = { ...workspace };
@@ -67,10 +93,8 @@ const withMemberIds = async (context: EngineContext, workspace: Workspace): Prom
     }
     out[kind] = known;
   }
-  const templates: Row[] = [];
-  for (const [i, entry] of (workspace.entity_templates ?? []).entries())
-    templates.push(await withStoryMembers(context, entry, `entity_templates[${i}].story`));
-  return workspace.entity_templates === undefined ? out : { ...out, entity_templates: templates };
+  const { entity_templates: templates } = workspace;
+  return templates === undefined ? out : { ...out, entity_templates: await withNames(context, templates) };
 };
 
 const problemsOf = (file: Row): Problem[] =>
