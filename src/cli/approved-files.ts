@@ -3,8 +3,10 @@ import { childPath, pathPart } from '../core/file-name.ts';
 import { createHash, hash } from 'node:crypto';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { configFile, directoriesOf } from '../config/settings.ts';
+import { limits } from '../core/limits.ts';
 import { usageError } from '../core/problem.ts';
-import type { FileInfo, Files, Host, Processes } from '../platform/host.ts';
+import { decodeUtf8 } from '../core/text.ts';
+import type { Bytes, FileInfo, FileParts, Files, Host, Processes } from '../platform/host.ts';
 import type { Command } from './command.ts';
 import type { Values } from '../core/flag.ts';
 import { effectsOf } from './read-only.ts';
@@ -262,6 +264,15 @@ const withCopies = (processes: Processes, copies: Copies): Processes => {
   };
 };
 
+/** The methods without content, by name: a new one that reads files must not pass a wrapper by. */
+const contentFree = (files: Files) => {
+  const { realPath, makeDirectory, setMode, freeBytes, diskOf, isWritable } = files;
+  const { temporaryDirectory, homeDirectory } = files;
+  return {
+    ...{ realPath, makeDirectory, setMode, freeBytes, diskOf, isWritable, temporaryDirectory, homeDirectory },
+  };
+};
+
 export type ApprovedFiles = { readonly host: Host; readonly end: () => Promise<void> };
 
 /**
@@ -284,11 +295,8 @@ export const withApprovedFiles = async (
     await copies.recordNamed();
     await copies.at(configFile(host));
   } else await copies.load();
-  // Each other method by name: a new one that reads files must not pass the copies by.
-  const { realPath, makeDirectory, setMode, freeBytes, diskOf, isWritable } = host.files;
-  const { temporaryDirectory, homeDirectory } = host.files;
   const files: Files = {
-    ...{ realPath, makeDirectory, setMode, freeBytes, diskOf, isWritable, temporaryDirectory, homeDirectory },
+    ...contentFree(host.files),
     ...readingFiles(host.files, copies),
     ...writingFiles(host.files, copies),
   };
@@ -308,4 +316,119 @@ export const approvedDigest = async (files: Files, directory: string): Promise<s
   const text = await files.read(manifestFile(directory));
   if (text === undefined) throw usageError('the dry run left no list of the files that it read');
   return (JSON.parse(text) as Manifest).sha256;
+};
+
+const chunkBytes = 65_536;
+async function* readChunks(parts: FileParts): AsyncGenerator<Bytes> {
+  try {
+    for (let from = 0; ; ) {
+      const chunk = parts.read(from, chunkBytes);
+      if (chunk.length === 0) return;
+      from += chunk.length;
+      yield chunk;
+    }
+  } finally {
+    parts.close();
+  }
+}
+const readWhole = (parts: FileParts | undefined, path: string): Bytes | undefined => {
+  if (parts === undefined) return undefined;
+  try {
+    if (parts.size <= limits.fileBytes) return parts.read(0, parts.size);
+    throw usageError(`${path} is larger than ${limits.fileBytes} bytes`);
+  } finally {
+    parts.close();
+  }
+};
+/** Checks the paths of a run that belong to the directories of the server. */
+const boundaryOf = (host: Host, directories: readonly string[]) => {
+  const { files } = host;
+  const own = ownDirectories(host);
+  const isBound = (path: string): boolean =>
+    directories.some((one) => isInside(one, path)) && !own.some((one) => isInside(one, path));
+  const check = (path: string, real: string | undefined): void => {
+    if (real === undefined || directories.some((one) => isInside(one, real))) return;
+    throw usageError(`${path} leads out of ${directories.join(' or ')}; the file was not read or changed`);
+  };
+  const checkPlace = async (path: string): Promise<void> => {
+    if (isBound(path)) check(path, (await files.realPath(path)) ?? (await files.realPath(dirname(path))));
+  };
+  /** The system reports where the open file is, so a link that another process replaces at this moment has no effect. */
+  const openNow = (path: string): FileParts | undefined => {
+    const parts = files.openParts(path);
+    try {
+      if (isBound(path)) check(path, parts?.path);
+      return parts;
+    } catch (error) {
+      parts?.close();
+      throw error;
+    }
+  };
+  const open = async (path: string): Promise<FileParts | undefined> => {
+    await checkPlace(path);
+    return openNow(path);
+  };
+  return { isBound, checkPlace, open, openNow };
+};
+type Boundary = ReturnType<typeof boundaryOf>;
+const boundedReads = (files: Files, { isBound, checkPlace, open, openNow }: Boundary) => {
+  const readBytes = async (path: string): Promise<Bytes | undefined> =>
+    isBound(path) ? readWhole(await open(path), path) : files.readBytes(path);
+  return {
+    readBytes,
+    read: async (path: string) => {
+      const bytes = await readBytes(path);
+      return bytes === undefined ? undefined : decodeUtf8(bytes, path);
+    },
+    readNow: (path: string) => {
+      const bytes = isBound(path) ? readWhole(openNow(path), path) : undefined;
+      return bytes === undefined ? files.readNow(path) : decodeUtf8(bytes, path);
+    },
+    async *stream(path: string) {
+      const parts = isBound(path) ? await open(path) : undefined;
+      yield* parts === undefined ? files.stream(path) : readChunks(parts);
+    },
+    openParts: openNow,
+    list: async (path: string) => {
+      await checkPlace(path);
+      const names = await files.list(path);
+      await checkPlace(path);
+      return names;
+    },
+  } satisfies Partial<Files>;
+};
+const boundedWrites = (files: Files, { checkPlace }: Boundary) =>
+  ({
+    replace: async (path, ...rest) => {
+      await checkPlace(path);
+      return files.replace(path, ...rest);
+    },
+    replaceStream: async (path, ...rest) => {
+      await checkPlace(path);
+      return files.replaceStream(path, ...rest);
+    },
+    create: async (path, ...rest) => {
+      await checkPlace(path);
+      return files.create(path, ...rest);
+    },
+    copy: async (from, to) => {
+      await checkPlace(from);
+      await checkPlace(to);
+      return files.copy(from, to);
+    },
+  }) satisfies Partial<Files>;
+/**
+ * The machine of a tool whose files are limited to directories. The server checks only the paths of the call. In a
+ * directory, the agent may have made a link to a file elsewhere, or may replace a directory by a link after that check.
+ */
+export const withinDirectories = (host: Host, directories: readonly string[]): Host => {
+  const boundary = boundaryOf(host, directories);
+  const { info, append, truncate, rename, remove } = host.files;
+  const files: Files = {
+    ...contentFree(host.files),
+    ...{ info, append, truncate, rename, remove },
+    ...boundedReads(host.files, boundary),
+    ...boundedWrites(host.files, boundary),
+  };
+  return Object.create(host, { files: { value: files, enumerable: true } }) as Host;
 };

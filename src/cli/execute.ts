@@ -191,17 +191,19 @@ const tracingOf = async (
     return { host, reach: (given) => given, settings: (given) => given, end: async () => {} };
   return (await import('./tracing.ts')).traceHost(host, globals, redactor, path);
 };
-/** The copies that an approved call acts on; without them the files are read where they are. */
+/** The copies that an approved call acts on, and the directories of a tool; without them the files are read where they are. */
 const approvedFiles = async (
   host: Host,
   command: Command,
   values: Values,
   globals: Globals,
 ): Promise<ApprovedFiles> => {
-  const directory = globals['approved-files'];
-  if (directory === undefined) return { host, end: async () => {} };
-  const { withApprovedFiles } = await import('./approved-files.ts');
-  return withApprovedFiles(host, directory, { command, values, isDryRun: globals['dry-run'] ?? false });
+  const { 'approved-files': directory, 'files-within': directories } = globals;
+  if (directory === undefined && directories === undefined) return { host, end: async () => {} };
+  const { withApprovedFiles, withinDirectories } = await import('./approved-files.ts');
+  const limited = directories === undefined ? host : withinDirectories(host, directories);
+  if (directory === undefined) return { host: limited, end: async () => {} };
+  return withApprovedFiles(limited, directory, { command, values, isDryRun: globals['dry-run'] ?? false });
 };
 const loggerFor = (...given: Parameters<typeof makeLogger>): ReturnType<typeof makeLogger> => {
   const log = makeLogger(...given);

@@ -276,6 +276,14 @@ export const globalFlags = {
     value: 'directory',
     hidden: true,
   },
+  'files-within': {
+    effects: ['reads'],
+    field: list(str(4096, { min: 1 })),
+    repeat: true,
+    summary: 'Directory whose paths must not lead out of it',
+    value: 'directory',
+    hidden: true,
+  },
   'mask-secrets': {
     effects: [],
     field: bool(),

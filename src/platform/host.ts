@@ -249,6 +249,8 @@ export type FileParts = {
   readonly size: number;
   /** Fewer bytes at its end. */
   read(from: number, length: number): Bytes;
+  /** The real path of the open file, which a later link cannot change; undefined if the system does not report it. */
+  readonly path?: string | undefined;
   close(): void;
 };
 export type Files = {

@@ -92,13 +92,14 @@ const makeAnswer = (text: string, isError = false): Answer => ({
  * call is in the process list.
  */
 const run = async (
-  { host, always }: Caller,
+  { host, always, directories }: Caller,
   words: readonly string[],
   signal?: AbortSignal,
 ): Promise<Ran> => {
   const end = words.indexOf('--');
   // A filter such as .[].token prints a value without its name, so the command masks the values before the filter reads them.
-  const flags = ['--output=json', '--no-input', '--mask-secrets', ...always];
+  const bounds = directories.map((directory) => `--files-within=${directory}`);
+  const flags = ['--output=json', '--no-input', '--mask-secrets', ...always, ...bounds];
   const line = end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
   const done = await host.processes.run(...trustCall([...host.self, WORDS_FOLLOW]), {
     env: { GITHUB_ACTIONS: undefined, GITLAB_CI: undefined },

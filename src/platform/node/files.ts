@@ -385,6 +385,14 @@ const realPath = (path: string): Promise<string | undefined> =>
   orMissing(Promise.resolve(path).then((named) => fs.realpathSync.native(named)));
 /** Opening a pipe waits for its writer. */
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
+/** Linux reports the path of an open file. */
+const pathOfOpen = (file: number): string | undefined => {
+  try {
+    return process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${file}`) : undefined;
+  } catch {
+    return undefined;
+  }
+};
 const openParts = (path: string): FileParts | undefined => {
   refuseToRead(path);
   let file: number;
@@ -409,6 +417,9 @@ const openParts = (path: string): FileParts | undefined => {
         done += count;
       }
       return bytes.subarray(0, done);
+    },
+    get path() {
+      return pathOfOpen(file);
     },
     close: () => fs.closeSync(file),
   };

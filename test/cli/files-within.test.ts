@@ -1,0 +1,110 @@
+/** A tool reads only files in the directories of its server, even if an agent makes links in them. */
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { withinDirectories } from '../../src/cli/approved-files.ts';
+import { nodeFiles } from '../../src/platform/node/files.ts';
+import type { Files, Host } from '../../src/platform/host.ts';
+import { makeDirectory } from '../support/directory.ts';
+import { partlyMade } from '../support/context.ts';
+import { opsctl } from '../support/program.ts';
+
+let root: string;
+const at = (name: string): string => join(root, name);
+beforeEach(() => {
+  root = makeDirectory();
+  mkdirSync(at('work/defs'), { recursive: true });
+  mkdirSync(at('work/.opsctl/config'), { recursive: true });
+  mkdirSync(at('elsewhere'));
+  writeFileSync(at('work/defs/a.yaml'), 'key: a\ntitle: a\n');
+  writeFileSync(at('elsewhere/a.yaml'), 'key: secret\ntitle: secret\n');
+  symlinkSync(at('elsewhere/a.yaml'), at('work/link.yaml'));
+  symlinkSync(at('elsewhere'), at('work/linked'));
+  symlinkSync(at('work/defs'), at('work/inner'));
+});
+const filesOf = (changed: Partial<Files> = {}): Files =>
+  withinDirectories(
+    partlyMade<Host>({
+      env: { OPSCTL_HOME: at('work/.opsctl') },
+      cwd: root,
+      files: { ...nodeFiles, ...changed },
+    }),
+    [at('work')],
+  ).files;
+const all = async (parts: AsyncIterable<Uint8Array>): Promise<string> => {
+  const found: Uint8Array[] = [];
+  for await (const part of parts) found.push(part);
+  return Buffer.concat(found).toString();
+};
+const readers: Readonly<Record<string, (files: Files, path: string) => unknown>> = {
+  read: (files, path) => files.read(path),
+  readBytes: (files, path) => files.readBytes(path),
+  readNow: async (files, path) => files.readNow(path),
+  stream: (files, path) => all(files.stream(path)),
+  openParts: async (files, path) => files.openParts(path),
+  copy: (files, path) => files.copy(path, at('work/copy')),
+};
+async function* oneByte(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('x');
+}
+const writers: Readonly<Record<string, (files: Files, path: string) => unknown>> = {
+  replace: (files, path) => files.replace(path, 'x'),
+  replaceStream: (files, path) => files.replaceStream(path, oneByte()),
+  create: (files, path) => files.create(path, 'x'),
+};
+const others = {
+  append: 'a command appends only to its own records, or to a file that no tool may name',
+  truncate: 'the same',
+  rename: 'the same',
+  remove: 'the same',
+  setMode: 'the same',
+  makeDirectory: 'creates no content',
+  info: 'returns no content',
+  realPath: 'returns no content',
+  isWritable: 'returns no content',
+  freeBytes: 'returns no content',
+  diskOf: 'returns no content',
+  temporaryDirectory: 'has no path',
+  homeDirectory: 'has no path',
+};
+
+test('every method of the files is limited, or has a reason', () => {
+  const limited = [...Object.keys(readers), ...Object.keys(writers), 'list'];
+  expect([...limited, ...Object.keys(others)].toSorted()).toEqual(Object.keys(nodeFiles).toSorted());
+});
+test.each(Object.keys(readers))('%s reads no file to which a link leads', async (name) => {
+  const read = readers[name] as (files: Files, path: string) => Promise<unknown>;
+  for (const path of ['work/link.yaml', 'work/linked/a.yaml'])
+    await expect(Promise.resolve(read(filesOf(), at(path)))).rejects.toMatchObject({ category: 'usage' });
+  for (const path of ['work/defs/a.yaml', 'work/inner/a.yaml', 'elsewhere/a.yaml'])
+    await expect(Promise.resolve(read(filesOf(), at(path)))).resolves.not.toThrow();
+});
+test.each(Object.keys(writers))('%s changes no file to which a link leads', async (name) => {
+  const write = writers[name] as (files: Files, path: string) => Promise<unknown>;
+  for (const path of ['work/link.yaml', 'work/linked/a.yaml', 'work/linked/new.yaml'])
+    await expect(Promise.resolve(write(filesOf(), at(path)))).rejects.toMatchObject({ category: 'usage' });
+  expect(await nodeFiles.read(at('elsewhere/a.yaml'))).toContain('secret');
+});
+test('the names in a linked directory stay unknown', async () => {
+  await expect(filesOf().list(at('work/linked'))).rejects.toMatchObject({ category: 'usage' });
+  expect(await filesOf().list(at('work/inner'))).toEqual(['a.yaml']);
+});
+test.runIf(process.platform === 'linux')('a link that is made after the check has no effect', async () => {
+  // The answer that the check got before another process replaced the directory.
+  const files = filesOf({ realPath: async (path) => path });
+  for (const name of ['read', 'readBytes', 'readNow', 'stream', 'openParts'])
+    await expect(Promise.resolve(readers[name]?.(files, at('work/linked/a.yaml')))).rejects.toMatchObject({
+      category: 'usage',
+    });
+});
+test('the settings of opsctl may be links', async () => {
+  symlinkSync(at('elsewhere/a.yaml'), at('work/.opsctl/config/config.json'));
+  expect(await filesOf().read(at('work/.opsctl/config/config.json'))).toContain('secret');
+});
+test('a command with the directories of a server does not read a linked definition', async () => {
+  symlinkSync(at('elsewhere/a.yaml'), at('work/defs/b.yaml'));
+  const words = ['labels', 'validate', '-f', at('work/defs'), '-o', 'json'];
+  const limited = await opsctl([...words, `--files-within=${at('work')}`], { home: at('home') });
+  expect([limited.code, limited.stdout]).toEqual([2, '']);
+  expect((await opsctl(words, { home: at('home') })).stdout).toContain('secret');
+});
