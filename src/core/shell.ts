@@ -67,6 +67,25 @@ const quote = (text: string): string => {
   if (text.includes('\0')) throw new TypeError('a value of a shell script contains a zero byte');
   return `'${text.replaceAll("'", `'\\''`)}'`;
 };
+/** Commands for which a word with a dash in front is data. All others may read it as a flag. */
+const dataCommands = new Set(['printf', 'echo', '[', 'test', 'case', 'for']);
+const commandEnds = /[\n;|&(){]|(?:^|\s)(?:then|do|else|!)\s/;
+/** Quoted texts of a script, which contain no command. */
+const quoted = /'[^']*'|"[^"$`\\]*"/g;
+const startsWord = (before: string, at: Quoting | undefined): boolean =>
+  at === '"' ? /(?:^|\s)"$/.test(before) : /(?:^|[\s(])$/.test(before);
+/**
+ * A value that starts a word must not start with a dash, as in the tag `call`: quotes do not keep a program from reading
+ * it as a flag. After `--` it may. A list of words contains flags on purpose. `before` has a letter for each value.
+ */
+const refuseFlag = (value: ShellValue, before: string, at: Quoting | undefined): void => {
+  if (typeof value === 'object' || !String(value ?? '').startsWith('-') || !startsWord(before, at)) return;
+  const command = before.replaceAll(quoted, 'q').split(commandEnds).at(-1) ?? '';
+  const words = command.trim().split(/\s+/);
+  const program = words.find((word) => word !== '' && !/^\w+=/.test(word));
+  if (words.includes('--') || dataCommands.has(program ?? '')) return;
+  throw new TypeError(`the value ${JSON.stringify(value)} would be a flag in a shell script`);
+};
 const valueText = (value: ShellValue, at: Quoting | undefined): string => {
   if (typeof value === 'number') return String(value);
   if (at === '"' && (typeof value === 'string' || value === undefined))
@@ -84,11 +103,15 @@ const valueText = (value: ShellValue, at: Quoting | undefined): string => {
  */
 export const sh = (parts: TemplateStringsArray, ...values: readonly ShellValue[]): ShellScript => {
   const stack: Quoting[] = [];
-  let text = '';
+  let [text, before] = ['', ''];
   for (const [i, part] of parts.entries()) {
     readQuoting(stack, part);
     text += part;
-    if (i < values.length) text += valueText(values[i], stack.at(-1));
+    before += part;
+    if (i === values.length) break;
+    refuseFlag(values[i], before, stack.at(-1));
+    text += valueText(values[i], stack.at(-1));
+    before += 'v';
   }
   if (stack.length > 0) throw new TypeError(`a shell script ends inside ${stack.at(-1)}`);
   return new ShellScript(text);

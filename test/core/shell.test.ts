@@ -53,8 +53,8 @@ test.each(hostile)('sh keeps %j as data in every place of a script', (value) => 
   ).toBe(`<${value}>.|same\n`);
   expect(
     run(sh`printf '%s|' ${[value, value]} # it's a comment: "
-printf '%s' "\${x:-"${value}"}" ${sh`${value}`}`),
-  ).toBe(`${value}|${value}|${value}${value}`);
+printf '%s' "\${x:-"${value}"}" ${sh`x${value}`}`),
+  ).toBe(`${value}|${value}|${value}x${value}`);
 });
 
 test('sh makes one word of any text', () => {
@@ -84,3 +84,29 @@ test.each<[string, () => unknown]>([
   ['open quotes', () => sh`echo "${'x'}`],
   ['a zero byte', () => sh`echo ${'a\0b'}`],
 ])('sh rejects a value in %s', (_, make) => expect(make).toThrow(TypeError));
+
+test('sh rejects a value that a program would read as a flag', () => {
+  const [flag, file] = ['--privileged', 'f'];
+  for (const make of [
+    () => sh`docker rm ${flag}`,
+    () => sh`docker rm "${flag}"`,
+    () => sh`echo a; rm -f ${file} ${flag}`,
+    () => sh`x=$(readlink ${flag})`,
+    () => sh`A=b cat ${flag}`,
+    () => sh`if true; then cp ${flag} ${file}; fi`,
+    () => sh`cat -- ${file}\ncat ${flag}`,
+    () => sh`kill ${-1}`,
+    () => sh`case $a in b) rm ${flag};; esac`,
+    () => sh`printf '; %s' a | cat ${flag}`,
+    () => sh`${flag} a`,
+  ])
+    expect(make).toThrow(TypeError);
+  for (const [script, text] of [
+    [sh`docker rm -- ${flag}`, "docker rm -- '--privileged'"],
+    [sh`docker rm --name=${flag} x${flag}`, "docker rm --name='--privileged' x'--privileged'"],
+    [sh`A=${flag} cat`, "A='--privileged' cat"],
+    [sh`[ "$a" = ${flag} ]`, `[ "$a" = '--privileged' ]`],
+    [sh`docker rm ${[flag]}`, 'docker rm --privileged'],
+  ] as const)
+    expect(String(script)).toBe(text);
+});

@@ -327,10 +327,10 @@ const nameProblems = ({ name, members }: ClusterFile): Problem[] => {
       : [],
   );
 };
-const memberArguments = [
-  ...['host', 'unit', 'container', 'old_image', 'new_image', 'old_binary', 'new_binary', 'binary_path'],
-  ...['data_dir', 'pid_file', 'log_file', 'config_file', 'new_config_file', 'manifest'],
-] as const;
+/** Names, addresses, environment and command lines have rules of their own. */
+const otherKeys = ['name', 'client_url', 'peer_url', 'old_command', 'new_command', 'env', 'versions'];
+/** A new key of a member is an argument of a program until it is listed above. */
+const memberArguments = Object.keys(memberFields).filter((key) => !otherKeys.includes(key));
 const isUnsafeArgument = (text: unknown): text is string =>
   typeof text === 'string' && /^-|\p{Cc}/u.test(text);
 const tableArguments = (versions: ClusterFile['versions'], at: string): [string, unknown][] =>

@@ -144,7 +144,7 @@ const checkRecorded = (file: string | undefined, sha256: string | undefined): Sh
 const linkAgain = (target: string | undefined, sha256: string | undefined): ShellScript =>
   target === undefined
     ? sh``
-    : sh`rm -f "$P.incoming"; ln -s ${target} "$P.incoming"
+    : sh`rm -f "$P.incoming"; ln -s -- ${target} "$P.incoming"
 if [ "$(digest "$P.incoming" 2>/dev/null)" = ${sha256} ]; then mv -fT "$P.incoming" "$P"; exit 0; fi
 rm -f "$P.incoming"`;
 

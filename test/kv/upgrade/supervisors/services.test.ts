@@ -159,7 +159,7 @@ describe('a unit', () => {
       { program: '/p', program_sha256: 'a', link_target: 'etcd-3.4' },
       { program: '/n' },
     );
-    expect(activate('old', link, path)).toContain(`ln -s 'etcd-3.4' "$P.incoming"`);
+    expect(activate('old', link, path)).toContain(`ln -s -- 'etcd-3.4' "$P.incoming"`);
     expect(activate('new', link, path)).not.toContain('ln -s');
     expect(activate('old', whole, path)).not.toContain('ln -s');
   });
