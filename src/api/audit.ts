@@ -362,14 +362,17 @@ export const openToAppend = async ({ files }: Host, path: string): Promise<Appen
   if (whole !== text) await files.truncate(path, Buffer.byteLength(whole));
   return files.append(path, 0o600);
 };
+/** Throws for a damaged entry. `line` is its number in the journal. */
+export const assertEntry = (entry: string, line: number, path: string): void => {
+  if (!(line === 1 ? HEAD : ENTRY).test(entry)) throw makeDamagedError(path, line);
+};
 /** The entries of a journal without a torn last line. Throws for a damaged entry. */
 export const parseEntries = (text: string, path: string): readonly string[] => {
   const whole = text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
     .slice(0, -1);
-  for (const [at, entry] of whole.entries())
-    if (!(at === 0 ? HEAD : ENTRY).test(entry)) throw makeDamagedError(path, at + 1);
+  for (const [at, entry] of whole.entries()) assertEntry(entry, at + 1, path);
   return whole;
 };
 /** What a run was started with. */

@@ -18,7 +18,7 @@ import {
   scanInput,
 } from './earlier-run.ts';
 import { makeObserver } from './previous.ts';
-import { type Journal, openJournal, keepJournal } from './journal.ts';
+import { type Journal, openJournal, keepJournal, type Past } from './journal.ts';
 import { failedRowsOnly, type Input, outcomes } from './outcomes.ts';
 import { readColumnMap } from './column-map.ts';
 import { type Counts, Lost, createCounts, type Outcome, type Run } from './run.ts';
@@ -141,6 +141,10 @@ const kindsToCreate = (values: BulkOptions): ('labels' | 'categories')[] => [
   ...(values['create-labels'] || values.from !== undefined ? (['labels'] as const) : []),
   ...(values['create-categories'] ? (['categories'] as const) : []),
 ];
+/** IDs of the records that the rows of an earlier run have. */
+function* idsIn({ lines }: Past): Generator<string> {
+  for (const { id } of lines.values()) if (id !== undefined) yield id;
+}
 export const bulk = async (context: EngineContext, values: BulkOptions): Promise<Result> => {
   refuseContradiction(values);
   const defaults = defaultsOf(values);
@@ -148,7 +152,6 @@ export const bulk = async (context: EngineContext, values: BulkOptions): Promise
   const opened = { ...(await open(context, values)), columns };
   const { input, journal, release } = await begin(context, values, opened, defaults);
   const counts = createCounts();
-  const taken = [...(journal?.past.lines.values() ?? [])].flatMap(({ id }) => (id === undefined ? [] : [id]));
   const run: Run = {
     context,
     source: input.format,
@@ -159,7 +162,9 @@ export const bulk = async (context: EngineContext, values: BulkOptions): Promise
     keys: new RecordKeys(context),
     columns,
     known: makeKnownNames(context, kindsToCreate(values)),
-    ...(journal ? { journal, observe: makeObserver(context, journal.past.startedAt, taken) } : {}),
+    ...(journal
+      ? { journal, observe: makeObserver(context, journal.past.startedAt, idsIn(journal.past)) }
+      : {}),
   };
   // Names of rows are read once for the run, and not before it.
   if (journal !== undefined) await trackerNames.forget(context);

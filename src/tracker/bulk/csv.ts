@@ -12,6 +12,7 @@ import {
   utf8Decoder,
 } from '../../core/text.ts';
 import { isJsonText, jsonFaultText, oddIdIn } from '../../core/json-scan.ts';
+import type { LineState } from './previous.ts';
 
 /** A line that does not end would fill the memory: such a file holds no rows. */
 const refuseLongRow = (bytes: number): void => {
@@ -138,7 +139,19 @@ export const makeEmptyError = (name: string, format: Format, remedy: string): Ap
     [remedy],
   );
 };
-const ndjson = (name: string, { emptyRemedy }: ReadOptions): Reader => {
+/** Parses one line of NDJSON. */
+const parsedRow = (text: string): Pick<Line, 'row' | 'problem'> => {
+  try {
+    const row: unknown = JSON.parse(text);
+    if (typeof row !== 'object' || row === null || Array.isArray(row))
+      return { problem: problem('', 'type', 'must be a JSON object', listHint(row)) };
+    const wrong = hiddenFault(text, row);
+    return wrong === undefined ? { row: row as Record<string, unknown> } : { problem: wrong };
+  } catch {
+    return { problem: brokenRow(text) };
+  }
+};
+const ndjson = (name: string, { emptyRemedy, findDone }: ReadOptions): Reader => {
   let line = 0;
   let isEmpty = true;
   return {
@@ -149,17 +162,8 @@ const ndjson = (name: string, { emptyRemedy }: ReadOptions): Reader => {
       const text = bare.endsWith('\r') ? bare.slice(0, -1) : bare;
       if (text.trim() === '') return undefined;
       isEmpty = false;
-      try {
-        const row: unknown = JSON.parse(text);
-        if (typeof row !== 'object' || row === null || Array.isArray(row))
-          return { line, bytes, text, problem: problem('', 'type', 'must be a JSON object', listHint(row)) };
-        const wrong = hiddenFault(text, row);
-        return wrong === undefined
-          ? { line, bytes, text, row: row as Record<string, unknown> }
-          : { line, bytes, text, problem: wrong };
-      } catch {
-        return { line, bytes, text, problem: brokenRow(text) };
-      }
+      const done = findDone?.(line, text);
+      return done === undefined ? { line, bytes, text, ...parsedRow(text) } : { line, bytes, text, done };
     },
     end() {
       if (isEmpty && emptyRemedy !== undefined) throw makeEmptyError(name, 'ndjson', emptyRemedy);
@@ -202,6 +206,8 @@ export type Line = {
   readonly text: string;
   readonly row?: Readonly<Record<string, unknown>>;
   readonly problem?: Problem;
+  /** Instead of a row: an earlier run completed this line. */
+  readonly done?: Pick<LineState, 'id'>;
 };
 export type Format = 'ndjson' | 'csv';
 /** The delimiters of spreadsheets, in words. */
@@ -219,6 +225,8 @@ export type ReadOptions = {
   readonly onDelimiter?: (delimiter: Delimiter) => void;
   /** Columns of CSV that may repeat: their cells become one list. All other columns have one name each. */
   readonly isList?: (column: string) => boolean;
+  /** Returns the record of a line that an earlier run completed. Such a line is not parsed again. */
+  readonly findDone?: (line: number, text: string) => Line['done'] | undefined;
   /** Called with the line of each row whose cells are all empty. Such a row is left out, as an empty line is. */
   readonly onEmptyRow?: (line: number) => void;
   /** Returns the problems of the column names. Called once, before the first row. */
@@ -558,12 +566,12 @@ class CsvReader implements Reader {
     const fault = rowFault(header, cells);
     if (fault !== undefined) throw this.#makeError(record, { at: 0, ...fault });
     // The mark of a line in the journal does not depend on its line ends.
-    return {
-      line: this.#start,
-      bytes,
-      text: record.replaceAll('\r\n', '\n'),
-      row: rowFrom(header, cells),
-    };
+    const text = record.replaceAll('\r\n', '\n');
+    const line = this.#start;
+    const done = this.#options.findDone?.(line, text);
+    return done === undefined
+      ? { line, bytes, text, row: rowFrom(header, cells) }
+      : { line, bytes, text, done };
   }
 }
 /** Reads a table of RFC 4180, line by line. */

@@ -11,7 +11,8 @@ import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../platform/f
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
 import { type Line, makeEmptyError, readRows, refuseConflict } from './csv.ts';
-import { journalUnwritable, lineMark, parseJournal, type Past, readJournalText } from './journal.ts';
+import { journalUnwritable, type Past, readHead, readPast } from './journal.ts';
+import { lineMark } from './previous.ts';
 import { type Input, readOptions } from './outcomes.ts';
 
 /**
@@ -133,17 +134,6 @@ const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
     { code: 'UNFINISHED_RUN', tryThis: [`${line} --resume`, `${line} --restart`], data: { completed: done } },
   );
 };
-const HEAD_BYTES = 120;
-/** The first line of a journal; it holds the digest of its input. */
-const headOf = async ({ files }: Host, path: string): Promise<string> => {
-  const parts = files.openParts(path);
-  if (parts === undefined) return '';
-  try {
-    return Buffer.from(parts.read(0, HEAD_BYTES)).toString('latin1').split('\n')[0] ?? '';
-  } finally {
-    parts.close();
-  }
-};
 /** An unfinished run of the same content under another path: a CI job checks out into a new directory each time. */
 const runElsewhere = async (
   host: Host,
@@ -154,9 +144,10 @@ const runElsewhere = async (
   for (const name of await host.files.list(directory)) {
     if (!name.endsWith('.journal') || name === basename(own)) continue;
     const path = childPath(directory, pathPart(name));
-    if (!(await headOf(host, path)).endsWith(` ${digest}`)) continue;
-    const past = parseJournal((await host.files.read(path)) ?? '', path);
-    if (!past.isFinished && past.isPartial !== true && sentMarks(past).size > 0) return { path, past };
+    if (readHead(host, path)?.endsWith(` ${digest}\n`) !== true) continue;
+    const past = (await readPast(host, path))?.past;
+    if (past !== undefined && !past.isFinished && past.isPartial !== true && sentMarks(past).size > 0)
+      return { path, past };
   }
   return undefined;
 };
@@ -202,8 +193,7 @@ export type Begin = {
 /** The earlier run of a journal that prevents a new run; undefined if it is finished or will be resumed. */
 const pastOf = async ({ context, values, journal }: Begin): Promise<Past | undefined> => {
   if (values.resume === true || values.restart === true) return undefined;
-  const text = await readJournalText(context.host, journal);
-  const past = text?.includes('\n') ? parseJournal(text, journal) : undefined;
+  const past = (await readPast(context.host, journal))?.past;
   return past === undefined || past.isFinished ? undefined : past;
 };
 /** Refuses to send rows again that an interrupted run has sent. Returns the input, and the digest of a file. */

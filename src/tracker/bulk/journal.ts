@@ -1,11 +1,12 @@
-import { crc32 } from 'node:zlib';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { AppendFile, Host } from '../../platform/host.ts';
 import { AppError, invalidArguments, problem, writeFailureReason } from '../../core/problem.ts';
-import { type Before, type Mark, markText, parseMark, beforeOf, markRecord } from './previous.ts';
+import { utf8Decoder } from '../../core/text.ts';
+import { type Before, type Mark, markText, parseMark, PastLines, beforeOf, markRecord } from './previous.ts';
 import type { EngineContext, Runtime } from '../../api/context.ts';
 import {
   type About,
+  assertEntry,
   isJournalHead,
   parseEntries,
   skipDamaged,
@@ -85,15 +86,22 @@ export const parseUndo = (text: string, path: string): UndoRun => {
 };
 
 const isJournal = (name: string): boolean => name.endsWith('.journal') || name.endsWith(KEPT);
-const startOf = async (host: Host, path: string): Promise<number | undefined> => {
+/** More than the first line of a journal has. */
+const HEAD_BYTES = 120;
+/** The first line of a file, or the start of a longer line; undefined when the file does not exist. */
+export const readHead = (host: Host, path: string): string | undefined => {
   const parts = host.files.openParts(path);
   if (parts === undefined) return undefined;
   try {
-    const [, start] = /^h (\d+)/.exec(Buffer.from(parts.read(0, 40)).toString('latin1')) ?? [];
-    return start === undefined ? undefined : Number(start);
+    const start = Buffer.from(parts.read(0, HEAD_BYTES)).toString('latin1');
+    return start.slice(0, start.indexOf('\n') + 1) || start;
   } finally {
     parts.close();
   }
+};
+const startIn = (head: string | undefined): number | undefined => {
+  const [, start] = /^h (\d+)/.exec(head ?? '') ?? [];
+  return start === undefined ? undefined : Number(start);
 };
 /** Paths and starts of the journals that this machine has, the newest first. */
 const journalsIn = async (host: Host, directory: string): Promise<{ path: string; startedAt: number }[]> => {
@@ -101,25 +109,36 @@ const journalsIn = async (host: Host, directory: string): Promise<{ path: string
   for (const name of await host.files.list(directory)) {
     if (!isJournal(name)) continue;
     const path = childPath(directory, pathPart(name));
-    const startedAt = await startOf(host, path);
+    const startedAt = startIn(readHead(host, path));
     if (startedAt !== undefined) found.push({ path, startedAt });
   }
   return found.toSorted((a, b) => b.startedAt - a.startedAt);
 };
+/** True when a journal notes what a row replaces. */
+const hasChanges = async (host: Host, path: string): Promise<boolean> => {
+  let rest = '';
+  for await (const piece of host.files.stream(path)) {
+    const text = rest + Buffer.from(piece).toString('latin1');
+    if (text.includes('\nb ')) return true;
+    rest = text.slice(-2);
+  }
+  return false;
+};
 /** Keeps the journal of an earlier run of the same file if that run can be undone; the oldest ones are removed. */
 export const keepJournal = async (host: Host, path: string): Promise<void> => {
-  const text = await readJournalText(host, path);
-  if (!text?.includes('\nb ')) return;
+  const head = await refuseOtherFile(host, path);
+  if (head === undefined || !(await hasChanges(host, path))) return;
   const directory = dirname(path);
-  const [, startedAt = '0'] = /^h (\d+)/.exec(text) ?? [];
-  const name = `${basename(path, '.journal')}-${runId(Number(startedAt))}${KEPT}`;
+  const name = `${basename(path, '.journal')}-${runId(startIn(head) ?? 0)}${KEPT}`;
   await host.files.rename(path, childPath(directory, pathPart(name)));
   const kept = (await journalsIn(host, directory)).filter((one) => one.path.endsWith(KEPT));
   for (const old of kept.slice(MOST_KEPT)) await host.files.remove(old.path);
 };
 
-export const readRun = async (host: Host, path: string): Promise<UndoRun> =>
-  parseUndo((await readJournalText(host, path)) ?? '', path);
+export const readRun = async (host: Host, path: string): Promise<UndoRun> => {
+  await refuseOtherFile(host, path);
+  return parseUndo((await host.files.read(path)) ?? '', path);
+};
 /** The runs of this machine that can be undone, the newest first. */
 export const listRuns = async (runtime: Runtime): Promise<UndoRun[]> => {
   const runs: UndoRun[] = [];
@@ -154,17 +173,9 @@ export const findRun = async (runtime: Runtime, given: string): Promise<UndoRun>
   });
 };
 
-/**
- * The state of a line: `sent` may have arrived; `done` has arrived; `failed` was rejected and can be retried.
- */
-export type LineState = {
-  readonly state: 'sent' | 'done' | 'failed';
-  readonly hash: string;
-  readonly id?: string;
-};
 export type Past = {
   readonly startedAt: number;
-  readonly lines: ReadonlyMap<number, LineState>;
+  readonly lines: PastLines;
   /** True when the run reached the end of its input and did every row. */
   readonly isFinished: boolean;
   /** True when the run reached the end of its input and the service refused rows. */
@@ -175,37 +186,60 @@ export type Past = {
   readonly digest?: string;
 };
 
-/** Distinguishes a line from its content at the start of the run. */
-export const lineMark = (text: string): string => `${text.length.toString(36)}-${crc32(text).toString(36)}`;
-
-/** Applies one entry of a row. */
-const addEntry = (lines: Map<number, LineState>, [kind, number, hash = '', id]: readonly string[]): void => {
-  const line = Number(number);
-  if (kind === 's' && lines.get(line)?.state !== 'done') lines.set(line, { state: 'sent', hash });
-  if (kind === 'd') lines.set(line, { state: 'done', hash, ...(id ? { id } : {}) });
-  if (kind === 'f') lines.set(line, { state: 'failed', hash });
-  // An undone row is a row that was never sent.
-  if (kind === 'u') lines.delete(line);
-};
-
 /**
- * Reads a journal. The end of a run is `e` after the last row, `p` when rows were refused, and `l` when rows were checked
- * after a lost connection.
+ * Reads the entries of a journal. The end of a run is `e` after the last row, `p` when rows were refused, and `l` when
+ * rows were checked after a lost connection.
  */
+class PastReader {
+  readonly #path: string;
+  readonly #lines = new PastLines();
+  #count = 0;
+  #head = '';
+  /** The last entry that an undo did not write. */
+  #end = '';
+  constructor(path: string) {
+    this.#path = path;
+  }
+  /** Reads complete entries. */
+  take(text: string): void {
+    for (let at = 0, end = text.indexOf('\n'); end !== -1; at = end + 1, end = text.indexOf('\n', at))
+      this.#entry(text.slice(at, end));
+  }
+  past(): Past {
+    const [, startedAt = 0, digest] = this.#head.split(' ');
+    return {
+      startedAt: Number(startedAt),
+      lines: this.#lines,
+      isFinished: this.#end === 'e',
+      isPartial: this.#end === 'p',
+      isRecovered: this.#end === 'l',
+      ...(digest === undefined ? {} : { digest }),
+    };
+  }
+  #entry(entry: string): void {
+    this.#count += 1;
+    assertEntry(entry, this.#count, this.#path);
+    const kind = entry[0];
+    if (this.#count === 1) this.#head = entry;
+    if (kind !== 'u' && kind !== 'x') this.#end = entry.length === 1 ? entry : '';
+    if (kind === 's' || kind === 'd' || kind === 'f') this.#row(kind, entry);
+    // An undone row is a row that was never sent.
+    if (kind === 'u') this.#lines.delete(Number(entry.split(' ')[1]));
+  }
+  #row(kind: 's' | 'd' | 'f', entry: string): void {
+    const [, number, hash = '', id] = entry.split(' ', 4);
+    const line = Number(number);
+    if (kind === 's') {
+      if (!this.#lines.isDone(line)) this.#lines.set(line, { state: 'sent', hash });
+    } else if (kind === 'f') this.#lines.set(line, { state: 'failed', hash });
+    else this.#lines.set(line, { state: 'done', hash, ...(id ? { id } : {}) });
+  }
+}
+/** Reads the text of a journal without a torn last line. */
 export const parseJournal = (text: string, path: string): Past => {
-  const lines = new Map<number, LineState>();
-  const whole = parseEntries(text, path);
-  for (const entry of whole) addEntry(lines, entry.split(' '));
-  const end = whole.findLast((entry) => !/^[ux] /.test(entry));
-  const [, startedAt = 0, digest] = (whole[0] ?? '').split(' ');
-  return {
-    startedAt: Number(startedAt),
-    lines,
-    isFinished: end === 'e',
-    isPartial: end === 'p',
-    isRecovered: end === 'l',
-    ...(digest === undefined ? {} : { digest }),
-  };
+  const reader = new PastReader(path);
+  reader.take(text);
+  return reader.past();
 };
 
 export type JournalEnd = 'whole' | 'refused-rows' | 'recovered';
@@ -237,36 +271,56 @@ export const journalUnwritable = (path: string, error: unknown): AppError =>
     cause: error,
   });
 
-/** A new journal may replace only an old journal. */
-const refuseOtherFile = (path: string, before: string | undefined): void => {
-  const [head = ''] = (before ?? '').split('\n');
-  const isTorn = head === before && /^(h( \d*)?)?$/.test(head);
-  if (before !== undefined && !isTorn && !isJournalHead(head))
+/** A new journal may replace only an old journal. Returns the first line of the old one. */
+const refuseOtherFile = async (host: Host, path: string): Promise<string | undefined> => {
+  const info = await host.files.info(path);
+  if (info === undefined) return undefined;
+  if (info.kind !== 'file')
+    throw invalidArguments([problem('--journal', 'rule', `names ${path}, which is not a plain file`)]);
+  const head = readHead(host, path) ?? '';
+  if (!/^(h( \d{0,20})?)?$/.test(head) && !isJournalHead(head.replace('\n', '')))
     throw new AppError('config', `${path} already exists and is not a bulk journal`, {
       code: 'NOT_A_JOURNAL',
       tryThis: ['name another file with --journal'],
     });
+  return head;
 };
-
-/** The text of a journal; undefined when the file does not exist. */
-export const readJournalText = async (host: Host, path: string): Promise<string | undefined> => {
-  const info = await host.files.info(path);
-  if (info !== undefined && info.kind !== 'file')
-    throw invalidArguments([problem('--journal', 'rule', `names ${path}, which is not a plain file`)]);
-  const text = await host.files.read(path);
-  refuseOtherFile(path, text);
-  return text;
+/**
+ * What the rows of a journal did, read piece by piece: a run of millions of rows has a journal of gigabytes. Undefined
+ * when no entry is complete. `wholeBytes` is the end of the last complete entry.
+ */
+export const readPast = async (
+  host: Host,
+  path: string,
+): Promise<{ readonly past: Past; readonly wholeBytes: number } | undefined> => {
+  if ((await refuseOtherFile(host, path)) === undefined) return undefined;
+  const decoder = utf8Decoder(path, 'config');
+  const reader = new PastReader(path);
+  /** In pieces: joined at each piece of the file, one long entry would be copied thousands of times. */
+  let rest: string[] = [];
+  let [readBytes, wholeBytes] = [0, 0];
+  for await (const piece of host.files.stream(path)) {
+    const text = decoder.push(piece);
+    const end = text.lastIndexOf('\n') + 1;
+    rest.push(text.slice(0, end || text.length));
+    if (end > 0) {
+      reader.take(rest.join(''));
+      rest = [text.slice(end)];
+      wholeBytes = readBytes + piece.lastIndexOf(10) + 1;
+    }
+    readBytes += piece.length;
+  }
+  return wholeBytes === 0 ? undefined : { past: reader.past(), wholeBytes };
 };
 
 const open = async (
   host: Host,
   path: string,
-  before: string | undefined,
+  wholeBytes: number | undefined,
   head: string,
 ): Promise<AppendFile> => {
   try {
-    if (before !== undefined)
-      await host.files.truncate(path, Buffer.byteLength(before.slice(0, before.lastIndexOf('\n') + 1)));
+    if (wholeBytes !== undefined) await host.files.truncate(path, wholeBytes);
     else await host.files.replace(path, head, 0o600);
     return host.files.append(path, 0o600);
   } catch (error) {
@@ -325,14 +379,11 @@ export const openJournal = async (
   resume: boolean,
   { digest, about }: { readonly digest?: string | undefined; readonly about?: About } = {},
 ): Promise<Journal> => {
-  const text = await readJournalText(host, path);
-  const before = resume && text?.includes('\n') ? text : undefined;
-  const past: Past =
-    before === undefined
-      ? { startedAt: host.now(), lines: new Map(), isFinished: false }
-      : parseJournal(before, path);
+  const before = resume ? await readPast(host, path) : void (await refuseOtherFile(host, path));
+  const past: Past = before?.past ?? { startedAt: host.now(), lines: new PastLines(), isFinished: false };
   const head = `h ${past.startedAt}${digest === undefined ? '' : ` ${digest}`}\n`;
-  const { add, whenWritten, flush, close } = entries(host, path, await open(host, path, before, head));
+  const file = await open(host, path, before?.wholeBytes, head);
+  const { add, whenWritten, flush, close } = entries(host, path, file);
   if (before === undefined && about !== undefined) add(`m ${JSON.stringify(about)}\n`);
   return {
     past,

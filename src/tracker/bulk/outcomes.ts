@@ -318,6 +318,9 @@ const linesOf = ({ run, input }: Work, empty: EmptyRows): AsyncIterable<readonly
     ...readOptions(input, run.defaults),
     onDelimiter,
     onEmptyRow: (line) => empty.note(line),
+    ...(run.journal === undefined
+      ? {}
+      : { findDone: (line, text) => run.journal?.past.lines.findDone(line, text) }),
   });
 };
 const rowsText = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);

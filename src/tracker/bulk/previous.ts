@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
@@ -259,6 +260,117 @@ export const isMadeBy = (body: Row, found: Row, startedAt: number): boolean => {
     )
   );
 };
+/**
+ * The state of a line: `sent` may have arrived; `done` has arrived; `failed` was rejected and can be retried.
+ */
+export type LineState = {
+  readonly state: 'sent' | 'done' | 'failed';
+  readonly hash: string;
+  readonly id?: string;
+};
+const STATES = [undefined, 'sent', 'done', 'failed'] as const;
+const PAGE_LINES = 256;
+/** The lines of one page in columns. A mark is the length and the checksum of its line; an ID is a number, and 0 is none. */
+type Page = {
+  readonly states: Uint8Array;
+  readonly lengths: Uint32Array;
+  readonly sums: Uint32Array;
+  readonly ids: Float64Array;
+};
+const createPage = (): Page => ({
+  states: new Uint8Array(PAGE_LINES),
+  lengths: new Uint32Array(PAGE_LINES),
+  sums: new Uint32Array(PAGE_LINES),
+  ids: new Float64Array(PAGE_LINES),
+});
+const markOf = (length: number, sum: number): string => `${length.toString(36)}-${sum.toString(36)}`;
+/** Distinguishes a line from its content at the start of the run. */
+export const lineMark = (text: string): string => markOf(text.length, crc32(text));
+const DIGIT_0 = 48;
+const LETTER_A = 97;
+/** A number of a mark: 32 bits in base 36 without leading zeros. Undefined for any other text, because a mark is compared as a text. */
+const numberIn = (text: string): number | undefined => {
+  if (text === '' || text.length > 7 || (text.length > 1 && text.charCodeAt(0) === DIGIT_0)) return undefined;
+  let value = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    const isDigit = code >= DIGIT_0 && code < DIGIT_0 + 10;
+    if (!isDigit && (code < LETTER_A || code >= LETTER_A + 26)) return undefined;
+    value = value * 36 + code - (isDigit ? DIGIT_0 : LETTER_A - 10);
+  }
+  return value <= 0xffff_ffff ? value : undefined;
+};
+/** The length and the checksum of a mark. */
+const numbersIn = (mark: string): readonly [length: number, sum: number] | undefined => {
+  const dash = mark.indexOf('-');
+  if (dash === -1) return undefined;
+  const [length, sum] = [numberIn(mark.slice(0, dash)), numberIn(mark.slice(dash + 1))];
+  return length === undefined || sum === undefined ? undefined : [length, sum];
+};
+/**
+ * What an earlier run did with its lines, by their number. A resumed run knows all of them until its end, so that a line
+ * costs 17 bytes and no object. A mark or an ID in another form, as a person may write it, is kept as a text.
+ */
+export class PastLines {
+  readonly #pages = new Map<number, Page>();
+  readonly #texts = new Map<number, LineState>();
+
+  get(line: number): LineState | undefined {
+    const page = this.#pages.get(Math.floor(line / PAGE_LINES));
+    return page && this.#stateIn(page, line);
+  }
+  isDone(line: number): boolean {
+    const page = this.#pages.get(Math.floor(line / PAGE_LINES));
+    return page !== undefined && STATES[page.states[line % PAGE_LINES] ?? 0] === 'done';
+  }
+  /** The record of a line that was completed with this text. */
+  findDone(line: number, text: string): Pick<LineState, 'id'> | undefined {
+    const page = this.#pages.get(Math.floor(line / PAGE_LINES));
+    if (page === undefined || !this.isDone(line)) return undefined;
+    const known = this.#texts.get(line);
+    if (known !== undefined) return known.hash === lineMark(text) ? known : undefined;
+    const i = line % PAGE_LINES;
+    if (page.lengths[i] !== text.length || page.sums[i] !== crc32(text)) return undefined;
+    return page.ids[i] === 0 ? {} : { id: String(page.ids[i]) };
+  }
+  set(line: number, given: LineState): void {
+    const [at, i] = [Math.floor(line / PAGE_LINES), line % PAGE_LINES];
+    const page = this.#pages.get(at) ?? createPage();
+    this.#pages.set(at, page);
+    const mark = numbersIn(given.hash);
+    const id = given.id === undefined ? 0 : idKey(given.id);
+    page.states[i] = STATES.indexOf(given.state);
+    page.lengths[i] = mark?.[0] ?? 0;
+    page.sums[i] = mark?.[1] ?? 0;
+    page.ids[i] = typeof id === 'number' ? id : 0;
+    if (mark === undefined || typeof id === 'string') this.#texts.set(line, given);
+    else if (this.#texts.size > 0) this.#texts.delete(line);
+  }
+  delete(line: number): void {
+    const page = this.#pages.get(Math.floor(line / PAGE_LINES));
+    if (page !== undefined) page.states[line % PAGE_LINES] = 0;
+    this.#texts.delete(line);
+  }
+  *[Symbol.iterator](): Generator<[line: number, state: LineState]> {
+    for (const [at, page] of this.#pages)
+      for (let i = 0; i < PAGE_LINES; i += 1) {
+        const found = this.#stateIn(page, at * PAGE_LINES + i);
+        if (found !== undefined) yield [at * PAGE_LINES + i, found];
+      }
+  }
+  *values(): Generator<LineState> {
+    for (const [, found] of this) yield found;
+  }
+  #stateIn({ states, lengths, sums, ids }: Page, line: number): LineState | undefined {
+    const i = line % PAGE_LINES;
+    const state = STATES[states[i] ?? 0];
+    if (state === undefined) return undefined;
+    const text = this.#texts.get(line);
+    if (text !== undefined) return text;
+    const hash = markOf(lengths[i] ?? 0, sums[i] ?? 0);
+    return ids[i] === 0 ? { state, hash } : { state, hash, id: String(ids[i]) };
+  }
+}
 /** A journal has IDs as texts. A run may have millions of them, and a number costs no text. */
 const idKey = (id: unknown): string | number => {
   if (typeof id === 'number' && Number.isInteger(id) && id > 0 && id < 1e15) return id;
@@ -269,21 +381,27 @@ const idKey = (id: unknown): string | number => {
  * Checks whether records exist whose creation was sent by a killed run without a response. Each record
  * belongs to only one row; records whose IDs are in the journal already have a row.
  */
-export const makeObserver = (context: EngineContext, startedAt: number, takenIds: Iterable<string>) => {
-  const taken = new Set([...takenIds].map(idKey));
-  /** Not in the set yet: most runs never look a record up. */
+export const makeObserver = (context: EngineContext, startedAt: number, past: Iterable<string>) => {
+  /** Made at the first look: most runs never look a record up. */
+  let known: Set<ReturnType<typeof idKey>> | undefined;
   const recent: ReturnType<typeof idKey>[] = [];
-  const isTaken = (id: unknown): boolean => {
-    for (const one of recent.splice(0)) taken.add(one);
-    return taken.has(idKey(id));
+  const takenIds = (): Set<ReturnType<typeof idKey>> => {
+    if (known === undefined) {
+      known = new Set();
+      for (const id of past) known.add(idKey(id));
+    }
+    for (const id of recent.splice(0)) known.add(id);
+    return known;
   };
   const seen = new Map<string, Promise<readonly Row[]>>();
   const observe = async (change: SentChange, how: 'kept' | 'fresh' = 'kept'): Promise<unknown> => {
     const kept = how === 'kept' ? seen.get(change.resource) : undefined;
     const rows = kept ?? rowsOf(context, change.resource, startedAt);
     if (how === 'kept') seen.set(change.resource, rows);
-    const found = (await rows).find(
-      (row) => !isTaken(row.id) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
+    const listed = await rows;
+    const taken = takenIds();
+    const found = listed.find(
+      (row) => !taken.has(idKey(row.id)) && isMadeBy((change.input.body ?? {}) as Row, row, startedAt),
     );
     if (found !== undefined) taken.add(idKey(found.id));
     return found?.id;

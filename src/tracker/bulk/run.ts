@@ -6,11 +6,19 @@ import { resolveParams, trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../../api-specs/tracker/info.ts';
 import { type Change, changeFrom, changeProblems, type Defaults, type Source } from './change.ts';
 import { type KnownNames, isExternal, type RecordKeys } from './external-keys.ts';
-import { type makeObserver, type Before, beforeOf, type Mark, markRecord, verbsOf } from './previous.ts';
+import {
+  type makeObserver,
+  type Before,
+  beforeOf,
+  lineMark,
+  type Mark,
+  markRecord,
+  verbsOf,
+} from './previous.ts';
 import type { Line } from './csv.ts';
 import type { ColumnMap } from './column-map.ts';
 import { decideUpsert, hasExternal, resolveExternal, upsertKey, upsertProblems } from './upsert.ts';
-import { type Journal, lineMark, type LineState } from './journal.ts';
+import type { Journal } from './journal.ts';
 
 /** Attempts of one row with a lost connection before the run stops. */
 const MOST_TRIES = 4;
@@ -395,10 +403,10 @@ const processChange = async (
     finish?.();
   }
 };
-/** The journal entry of a line. A line that has changed stops the run. */
-const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined => {
+/** A line that has changed since the start of its run stops the run. */
+const refuseChanged = ({ journal }: Run, { line, hash }: Marked): void => {
   const known = journal?.past.lines.get(line);
-  if (known === undefined || known.hash === hash) return known;
+  if (known === undefined || known.hash === hash) return;
   throw new AppError(
     'unsafe',
     `line ${line} is not what it was when this run was started; no changes were made`,
@@ -409,11 +417,14 @@ const before = ({ journal }: Run, { line, hash }: Marked): LineState | undefined
   );
 };
 /** Processes one line from text to outcome. Throws only errors that stop the whole run. */
-export const runLine = (run: Run, { line, text, row, problem: wrong }: Line): Outcome | Promise<Outcome> => {
+export const runLine = (
+  run: Run,
+  { line, text, row, done, problem: wrong }: Line,
+): Outcome | Promise<Outcome> => {
+  if (done !== undefined) return { line, status: 'skipped', id: done.id };
   if (row === undefined) return makeFailedOutcome(line, {}, invalid(wrong ? [wrong] : []));
   const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };
-  const known = before(run, marked);
-  if (known?.state === 'done') return { line, status: 'skipped', id: known.id };
+  refuseChanged(run, marked);
   const clashes = run.columns?.clashes(row) ?? [];
   if (clashes.length > 0) return makeFailedOutcome(line, {}, invalid(clashes));
   const read = run.columns === undefined ? row : run.columns.apply(row);

@@ -145,14 +145,9 @@ export const readers: readonly Reader[] = [
   {
     name: 'journal of a bulk run',
     size: 2000,
-    make: (size) => times(size, (i) => `{"row":${i + 1},"outcome":"ok","id":${i}}\n`),
-    read: (input) => {
-      try {
-        parseBulkJournal(text(input), '/j');
-      } catch {
-        // The reader reports the first unknown line after it has read all lines.
-      }
-    },
+    make: (size) =>
+      `h 1700000000000\n${times(size, (i) => `b ${i + 1} {"resource":"epics","op":"create"}\ns ${i + 1} 1a-9xz${i % 9}\nd ${i + 1} 1a-9xz${i % 9} ${i + 7}\n`)}`,
+    read: (input) => parseBulkJournal(text(input), '/j'),
   },
   {
     name: 'chunked response',

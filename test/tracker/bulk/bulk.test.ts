@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changeFrom, changeProblems } from '../../../src/tracker/bulk/change.ts';
-import { isMadeBy } from '../../../src/tracker/bulk/previous.ts';
-import { lineMark, openJournal, parseJournal } from '../../../src/tracker/bulk/journal.ts';
+import { isMadeBy, lineMark, PastLines } from '../../../src/tracker/bulk/previous.ts';
+import { openJournal, parseJournal, readPast } from '../../../src/tracker/bulk/journal.ts';
 import { failedRowsOnly, progressBar, progressText, runPooled } from '../../../src/tracker/bulk/outcomes.ts';
 import { type Line, splitCsv, readRows } from '../../../src/tracker/bulk/csv.ts';
 import { FailedRows } from '../../../src/tracker/bulk/bulk.ts';
@@ -250,6 +250,69 @@ test('the journal keeps finished rows, and ignores an incomplete last line', () 
     [3, { state: 'failed', hash: 'cc' }],
   ]);
   expect(lineMark('{"a":1}')).not.toBe(lineMark('{"a":2}'));
+});
+
+test('the lines of an earlier run keep each mark and ID as the journal has it', () => {
+  const given = [
+    [1, { state: 'done', hash: lineMark('a'), id: '71' }],
+    [2, { state: 'sent', hash: lineMark('b') }],
+    [3, { state: 'failed', hash: lineMark('') }],
+    [4, { state: 'done', hash: '01-1', id: '007' }],
+    [5, { state: 'done', hash: '1-10000000', id: '62bd6262-6262-4262-8262-626262626262' }],
+    [6, { state: 'done', hash: '-', id: '9'.repeat(20) }],
+    [8, { state: 'sent', hash: '1-{' }],
+    [9, { state: 'sent', hash: '-1' }],
+    [10, { state: 'sent', hash: 'aa' }],
+    [11, { state: 'done', hash: '1-1z141z4' }],
+    [255, { state: 'sent', hash: '1-1z141z3' }],
+    [256, { state: 'done', hash: '1-A', id: '5' }],
+    [1_000_000, { state: 'done', hash: lineMark('far'), id: '6' }],
+  ] as const;
+  const lines = new PastLines();
+  for (const [line, state] of given) lines.set(line, state);
+  expect([...lines]).toEqual(given);
+  for (const [line, state] of given) expect(lines.get(line)).toEqual(state);
+  expect([...lines.values()]).toHaveLength(given.length);
+  lines.set(4, { state: 'sent', hash: '2-2' });
+  expect(lines.get(4)).toEqual({ state: 'sent', hash: '2-2' });
+  for (const line of [4, 5, 7, 99_999]) lines.delete(line);
+  expect([lines.get(4), lines.get(5), lines.get(7), lines.get(0)]).toEqual(Array(4).fill(undefined));
+});
+
+test('only a completed line with the same text needs no second reading', () => {
+  const lines = new PastLines();
+  lines.set(1, { state: 'done', hash: lineMark('one'), id: '71' });
+  lines.set(2, { state: 'sent', hash: lineMark('two') });
+  lines.set(3, { state: 'failed', hash: lineMark('three') });
+  lines.set(4, { state: 'done', hash: lineMark('four'), id: 'a word' });
+  expect(lines.findDone(1, 'one')).toEqual({ id: '71' });
+  expect(lines.findDone(4, 'four')).toMatchObject({ id: 'a word' });
+  for (const [line, text] of [
+    [1, 'onE'],
+    [1, 'one '],
+    [2, 'two'],
+    [3, 'three'],
+    [4, 'fouR'],
+    [5, 'one'],
+  ] as const)
+    expect(lines.findDone(line, text), `${line} ${text}`).toBeUndefined();
+});
+
+test('a journal is read in pieces as it is read at once, and a torn last line is cut', async () => {
+  const { path, journal } = await journalIn();
+  journal.close();
+  const whole = `h 5\nm {"file":"\u00e4\u{1f600}"}\nb 1 {"values":{"name":"\u2028 \u00fc"}}\ns 1 1-a\nd 1 1-a 71\n`;
+  const bytes = Buffer.concat([Buffer.from(whole), Buffer.from('b 2 {"name":"\u00fc').subarray(0, -1)]);
+  writeFileSync(path, bytes);
+  for (const size of [1, 2, 7, 1000]) {
+    const host = nodeHost({ env: {} });
+    const stream = async function* () {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+    };
+    const read = await readPast({ ...host, files: { ...host.files, stream } }, path);
+    expect([...(read?.past.lines ?? [])]).toEqual([[1, { state: 'done', hash: '1-a', id: '71' }]]);
+    expect(read?.wholeBytes).toBe(Buffer.byteLength(whole));
+  }
 });
 
 test('a record matches a row if its plain fields are equal and it was created since', () => {

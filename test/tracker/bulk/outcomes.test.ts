@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Journal, journalUnwritable } from '../../../src/tracker/bulk/journal.ts';
+import { PastLines } from '../../../src/tracker/bulk/previous.ts';
 import { type Input, outcomes } from '../../../src/tracker/bulk/outcomes.ts';
 import type { Counts, Run } from '../../../src/tracker/bulk/run.ts';
 import { AppError } from '../../../src/core/problem.ts';
@@ -51,7 +52,7 @@ const running = (
       },
   });
   const journal: Journal = {
-    past: { startedAt: 0, lines: new Map(), isFinished: false },
+    past: { startedAt: 0, lines: new PastLines(), isFinished: false },
     noteSent: noteSent ?? (async () => void calls.push('sent')),
     noteDone: () => calls.push('done'),
     noteFailed: () => calls.push('failed'),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Line } from '../../../src/tracker/bulk/csv.ts';
-import { type Journal, lineMark, type LineState, type Past } from '../../../src/tracker/bulk/journal.ts';
+import type { Journal, Past } from '../../../src/tracker/bulk/journal.ts';
+import { lineMark, PastLines } from '../../../src/tracker/bulk/previous.ts';
 import {
   type Counts,
   Lost,
@@ -553,7 +554,7 @@ describe('processing of one row', () => {
         return list;
       },
     });
-    const past = new Map<number, LineState>();
+    const past = new PastLines();
     if (status === 'found') past.set(1, { state: 'sent', hash: lineMark('1') });
     const journal = partlyMade<Journal>({
       past: partlyMade<Past>({ lines: past }),
@@ -581,7 +582,7 @@ describe('processing of one row', () => {
         forUndo: async (...given: unknown[]) => void reads.push(given),
       });
       const journal = partlyMade<Journal>({
-        ...{ past: partlyMade<Past>({ lines: new Map() }), noteSent: async () => undefined },
+        ...{ past: partlyMade<Past>({ lines: new PastLines() }), noteSent: async () => undefined },
         noteDone: () => undefined,
       });
       const sends = contextWith({
