@@ -10,7 +10,14 @@ import { fieldReferences } from '../../api-specs/tracker/info.ts';
 import { namesOfState, readWorkflows } from '../stories.ts';
 import { readYaml } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
-import { type FieldRule, type PresetName, type PresetRule, presets, stateTypes } from './presets.ts';
+import {
+  type FieldRule,
+  foreignColumns,
+  type PresetName,
+  type PresetRule,
+  presets,
+  stateTypes,
+} from './presets.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type DateOrder = 'day-first' | 'month-first';
@@ -297,17 +304,26 @@ const suggest = (name: string, fields: readonly string[]): string | undefined =>
 };
 /** A comma separates the pairs of --map. */
 const mapHint = (column: string, field: string | undefined): string => {
+  // The key of a record in this service. An export of another tool has its own IDs.
+  if (field === 'id' && fold(column) === 'id')
+    return `read the ID of another tool with --map ${shellWord(`${column}=external_id`)}, or an ID of this service with --map ${shellWord(`${column}=id`)}`;
   const question = field === undefined ? '' : `did you mean ${field}? `;
   const where = column.includes(',')
     ? 'in a file for --map-file'
     : `with --map ${shellWord(`${column}=${field ?? 'FIELD'}`)}`;
   return `${question}map the column ${where}, or ignore it with --ignore-unknown`;
 };
+/** A title above the table, and a table with another delimiter, look like a header with one column. */
+const unknownHint = (columns: readonly string[], column: string, fields: readonly string[]): string =>
+  columns.length === 1
+    ? `remove the lines before the header, separate the columns by commas, semicolons or tabs, or ${mapHint(column, nearest(column, fields))}`
+    : mapHint(column, nearest(column, fields));
 /** An export of another tool has its own IDs and its own words for actions. */
-const isForeignKey = (column: string): boolean => column === 'id' || column === 'action';
+const foreignKeys = ['id', 'action'];
 class Columns implements ColumnMap {
   readonly #own: ReadonlyMap<string, FieldRule | null>;
   readonly #preset: readonly PresetRule[];
+  readonly #foreign: readonly string[];
   readonly #file: MapFile;
   readonly #ignores: boolean;
   readonly #op: string;
@@ -320,6 +336,7 @@ class Columns implements ColumnMap {
       [...file.columns, ...parseFlag(options.map ?? [])].map(([column, rule]) => [fold(column), rule]),
     );
     this.#preset = options.from === undefined ? [] : presets[options.from];
+    this.#foreign = [...foreignKeys, ...((options.from && foreignColumns[options.from]) ?? [])];
     this.#file = file;
     this.#op = options.op ?? 'upsert';
     this.#ignores = options['ignore-unknown'] === true || options.from !== undefined;
@@ -356,7 +373,7 @@ class Columns implements ColumnMap {
   headerProblems: ColumnMap['headerProblems'] = (columns, isKnown, fields) => {
     this.#header = columns.map(fold);
     this.#isKnown =
-      this.#preset.length === 0 ? isKnown : (column) => isKnown(column) && !isForeignKey(column);
+      this.#preset.length === 0 ? isKnown : (column) => isKnown(column) && !this.#foreign.includes(column);
     const lacking = this.#lackingColumns(columns);
     if (lacking.length > 0) return lacking;
     const missing = [...this.#own.keys()].filter((column) => !this.#header?.includes(column));
@@ -382,9 +399,10 @@ class Columns implements ColumnMap {
       ),
       ...(this.#ignores
         ? []
-        : [...new Set(unmapped)].map((column) =>
-            problem(column, 'unknown', 'is not a known field', mapHint(column, nearest(column, fields))),
-          )),
+        : [...new Set(unmapped)].map((column) => {
+            const what = `is ${columns.length === 1 ? 'the only column, and it is ' : ''}not a known field`;
+            return problem(column, 'unknown', what, unknownHint(columns, column, fields));
+          })),
     ];
   };
   #badTargets(columns: readonly string[], isKnown: (field: string) => boolean): string[] {

@@ -11,6 +11,7 @@ import {
   showHidden,
   utf8Decoder,
 } from '../../core/text.ts';
+import { shellWord } from '../../core/shell.ts';
 import { isJsonText, jsonFaultText, oddIdIn } from '../../core/json-scan.ts';
 import type { LineState } from './previous.ts';
 
@@ -95,8 +96,7 @@ const brokenRow = (text: string): Problem => {
 };
 /** How to make rows of the text that a line shows: a list, an object of several lines, or a table. */
 const rowHint = (text: string): string | undefined => {
-  if (/^[[{]$/.test(text))
-    return `write one object in each line: jq -c ${text === '[' ? "'.[]'" : '.'} ROWS.json > ROWS.ndjson`;
+  if (/^[[{]$/.test(text) || /\}\s*\{/.test(text)) return 'write one object in each line';
   if (text.startsWith('{') && text.endsWith(',') && isJsonText(text.slice(0, -1)))
     return 'remove the comma behind the object';
   return /^[\w"]{1,200}[,;\t]/.test(text) ? 'use --input-format csv for a table' : undefined;
@@ -130,6 +130,18 @@ const hiddenFault = (text: string, row: object): Problem | undefined => {
   const lost = lostNumberIn(text);
   return lost && problem('', 'rule', `${lost.number} ${lost.why}`, `write it as text: "${lost.number}"`);
 };
+/** A list, or an object of several lines, is one JSON document: its lines are not rows, and none of them is read. */
+const refuseDocument = (name: string, line: number, text: string): void => {
+  if (!/^(?:\[|\{$)/.test(text) || isJsonText(text)) return;
+  const isList = text.startsWith('[');
+  const what = `starts a JSON ${isList ? 'list' : 'object of several lines'}, and each row is an object in one line`;
+  const file = name === 'standard input' ? 'FILE.json' : shellWord(name);
+  throw usageError(
+    `${name} is a JSON document, not rows; no changes were made`,
+    [{ ...problem('', 'type', what), file: name, line }],
+    [`jq -c ${isList ? "'.[]'" : '.'} ${file} > ROWS.ndjson`],
+  );
+};
 /** A file without any text may be one that its program did not finish, so it never means "no rows". */
 export const makeEmptyError = (name: string, format: Format, remedy: string): AppError => {
   const needed = format === 'csv' ? 'a table with a header' : 'a file with rows';
@@ -161,6 +173,7 @@ const ndjson = (name: string, { emptyRemedy, findDone }: ReadOptions): Reader =>
       const bare = line === 1 && given.charCodeAt(0) === 0xfeff ? given.slice(1) : given;
       const text = bare.endsWith('\r') ? bare.slice(0, -1) : bare;
       if (text.trim() === '') return undefined;
+      if (isEmpty) refuseDocument(name, line, text.trim());
       isEmpty = false;
       const done = findDone?.(line, text);
       return done === undefined ? { line, bytes, text, ...parsedRow(text) } : { line, bytes, text, done };

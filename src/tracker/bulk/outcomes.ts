@@ -262,6 +262,8 @@ const hintsOfRun = ({ detail: { code, tryThis = [] } }: AppError): readonly Advi
 const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
   if (run.context.signal.aborted && run.journal !== undefined) return makeStoppedError(counts, resumeLine);
   if (!(error instanceof AppError) || run.journal === undefined || error.category === 'unsafe') return error;
+  // A file that the run rejected before its first row has nothing to resume.
+  if (error.category === 'usage' && counts.done + counts.failed + counts.skipped === 0) return error;
   return reword(error, {
     ...error.detail,
     tryThis:

@@ -17,8 +17,24 @@ export type PresetRule = FieldRule & {
   /** The columns hold one value: all that the file has are read, and different values in a row are refused. */
   readonly isOneValue?: boolean;
 };
-export const presetNames = ['jira', 'linear', 'trello', 'asana', 'github'] as const;
+export const presetNames = [
+  'jira',
+  'linear',
+  'trello',
+  'asana',
+  'github',
+  'gitlab',
+  'azure-boards',
+  'shortcut',
+] as const;
 export type PresetName = (typeof presetNames)[number];
+/**
+ * Columns of a tool that have the names of fields of the service and other contents: IDs of records of another
+ * workspace, or times without their offset. A user maps them explicitly.
+ */
+export const foreignColumns: Readonly<Partial<Record<PresetName, readonly string[]>>> = {
+  shortcut: ['epic_id', 'project_id', 'iteration_id', 'created_at', 'updated_at', 'tasks', 'custom_fields'],
+};
 
 /** Words of other tools for the types of workflow states. A state with the same name comes first. */
 export const stateTypes: Readonly<Record<string, string>> = {
@@ -32,6 +48,7 @@ export const stateTypes: Readonly<Record<string, string>> = {
   reopened: 'unstarted',
   'selected for development': 'unstarted',
   'in progress': 'started',
+  active: 'started',
   doing: 'started',
   started: 'started',
   'in review': 'started',
@@ -66,6 +83,16 @@ const labelColor =
   /(?:\((?:green|yellow|orange|red|purple|blue|sky|lime|pink|black|none)(?:_(?:dark|light))?\)|(?<![^\s,;|])\((?:null)?\))\s*(?:[;,|]\s*|$)/gi;
 /** An item of a list cell in quotes: a comma inside it does not split it. */
 const quoteItem = (item: string): string => `"${item.replaceAll('"', '""')}"`;
+/** Items of a list cell that the tool separates by this character only. A list in JSON or quotes is of a person. */
+const itemsBy =
+  (separator: ',' | ';') =>
+  (cell: string): string =>
+    cell.includes('"')
+      ? cell
+      : cell
+          .split(separator)
+          .map((item) => quoteItem(item.trim()))
+          .join(';');
 /** The texts before the colors of labels, each with its color, and the text behind the last color. */
 const partsOf = (cell: string) => {
   const colored: { readonly name: string; readonly color: string }[] = [];
@@ -93,6 +120,8 @@ const labelMeanings = (cell: string): Meanings | undefined => {
   const names = part.name.split(',').map((name) => name.trim());
   return [[part.name], names.map((name) => name || part.color).filter((name) => name !== '')];
 };
+/** The tool writes users as `Name <address>`. */
+const addressOf = (cell: string): string => /^[^<>]*<([^<>]+)>$/.exec(cell.trim())?.[1] ?? cell;
 /** The tool writes a quote before a text that a spreadsheet reads as a formula. */
 const withoutFormulaMark = (cell: string): string => cell.replace(/^'(?=[=+\-@\t\r])/, '');
 /** Ready maps for the CSV exports of other tools. Each row becomes a story. */
@@ -125,7 +154,7 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
     { field: 'workflow_state_id', columns: ['Status'], ...optional },
     { field: 'owner_ids', columns: ['Assignee'], ...optional },
     { field: 'requested_by_id', columns: ['Creator'], ...optional },
-    { field: 'labels', columns: ['Labels'] },
+    { field: 'labels', columns: ['Labels'], read: itemsBy(',') },
     { field: 'deadline', columns: ['Due Date'] },
     { field: 'description', columns: ['Description'], read: withoutFormulaMark },
     { field: 'estimate', columns: ['Estimate'] },
@@ -148,7 +177,7 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
     { field: 'external_id', columns: ['Task ID', 'Task Id'] },
     { field: 'workflow_state_id', columns: ['Section/Column', 'Section'], ...optional },
     { field: 'owner_ids', columns: ['Assignee Email', 'Assignee'], ...optional },
-    { field: 'labels', columns: ['Tags'] },
+    { field: 'labels', columns: ['Tags'], read: itemsBy(',') },
     { field: 'deadline', columns: ['Due Date'] },
     { field: 'description', columns: ['Notes'] },
     { field: 'created_at', columns: ['Created At'] },
@@ -163,5 +192,45 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
     { field: 'labels', columns: ['Labels'] },
     { field: 'description', columns: ['Body', 'Description'] },
     { field: 'created_at', columns: ['Created_at', 'Created at', 'CreatedAt', 'Created'] },
+  ],
+  // Columns: docs.gitlab.com/user/project/issues/csv_export. A label has no comma, and the times are in UTC.
+  gitlab: [
+    { field: 'name', columns: ['Title'] },
+    { field: 'external_id', columns: ['URL'] },
+    { field: 'story_type', columns: ['Type'], values: storyTypes, ...optional },
+    { field: 'workflow_state_id', columns: ['State'], ...optional },
+    { field: 'owner_ids', columns: ['Assignee Username', 'Assignee'], ...optional },
+    { field: 'requested_by_id', columns: ['Author Username', 'Author'], ...optional },
+    { field: 'labels', columns: ['Labels'], read: itemsBy(',') },
+    { field: 'deadline', columns: ['Due Date'] },
+    { field: 'description', columns: ['Description'] },
+    { field: 'estimate', columns: ['Weight'] },
+    { field: 'created_at', columns: ['Created At (UTC)'] },
+  ],
+  // Columns: learn.microsoft.com/azure/devops/boards/queries/import-work-items-from-csv. A tag has no comma.
+  'azure-boards': [
+    { field: 'name', columns: ['Title'] },
+    { field: 'external_id', columns: ['ID'] },
+    { field: 'story_type', columns: ['Work Item Type'], values: storyTypes, ...optional },
+    { field: 'workflow_state_id', columns: ['State'], ...optional },
+    { field: 'owner_ids', columns: ['Assigned To'], read: addressOf, ...optional },
+    { field: 'requested_by_id', columns: ['Created By'], read: addressOf, ...optional },
+    { field: 'labels', columns: ['Tags'], read: itemsBy(';') },
+    { field: 'deadline', columns: ['Due Date'] },
+    { field: 'description', columns: ['Description'] },
+    { field: 'estimate', columns: ['Story Points', 'Effort', 'Size'], ...oneValue },
+  ],
+  // Columns: the export of all stories as CSV; items of its lists are separated by semicolons.
+  shortcut: [
+    { field: 'name', columns: ['name'] },
+    { field: 'external_id', columns: ['id'] },
+    { field: 'story_type', columns: ['type'], values: storyTypes, ...optional },
+    { field: 'workflow_state_id', columns: ['state'], ...optional },
+    { field: 'owner_ids', columns: ['owners'], read: itemsBy(';'), ...optional },
+    { field: 'requested_by_id', columns: ['requester'], ...optional },
+    { field: 'labels', columns: ['labels'], read: itemsBy(';') },
+    { field: 'description', columns: ['description'] },
+    { field: 'estimate', columns: ['estimate'] },
+    { field: 'archived', columns: ['is_archived'] },
   ],
 };

@@ -3,6 +3,7 @@ import { covers } from '../../support/covers.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { naming } from '../../support/facts.ts';
 import { readMoment } from '../../../src/tracker/bulk/column-map.ts';
+import { foreignColumns, presetNames } from '../../../src/tracker/bulk/presets.ts';
 import { trackerInMemory } from '../../support/in-memory.ts';
 
 /** Headers and rows as the export of each tool writes them. */
@@ -28,6 +29,18 @@ Second,PROJ-2,10002,Story,To Do,,,,,,,,,02/Nov/26 9:30 AM
 First,https://github.example/o/r/issues/1,"ana, ben",In Progress,"bug, ops",o/r,v1
 Second,https://github.example/o/r/issues/2,,Done,,o/r,
 `,
+  gitlab: `Title,Description,Issue ID,URL,State,Author,Author Username,Assignee,Assignee Username,Confidential,Locked,Due Date,Created At (UTC),Updated At (UTC),Closed At (UTC),Milestone,Weight,Labels,Time Estimate,Time Spent,Epic ID,Epic Title
+First,text,1,https://gitlab.example/g/p/-/issues/1,Open,Ana,ana,"Ana, Ben","ana, ben",No,No,2026-12-01,2026-11-01 10:11:12,2026-11-02 10:11:12,,v1,3,"bug,ops",0,0,,
+Second,,2,https://gitlab.example/g/p/-/issues/2,Closed,Ana,ana,,,No,No,,2026-11-01 10:11:12,2026-11-02 10:11:12,2026-11-03 10:11:12,,,,0,0,,
+`,
+  'azure-boards': `\uFEFF"ID","Work Item Type","Title","Assigned To","State","Tags","Description","Story Points","Iteration Path"
+"760","Bug","First","Ana <ana@nowhere.example>","Active","bug; ops","text","3","Project\\Sprint 1"
+"761","User Story","Second",,"New",,,,"Project"
+`,
+  shortcut: `id,name,type,requester,owners,description,is_completed,created_at,updated_at,estimate,labels,tasks,state,epic_id,epic,iteration_id,utc_offset,is_archived,workflow,custom_fields
+512,First,bug,ana@nowhere.example,ana@nowhere.example;ben@nowhere.example,text,FALSE,2026/11/01 16:00:00,2026/11/02 16:00:00,2,bug;ops,one;two,In Progress,99,An epic,77,-5:00,FALSE,Engineering,
+513,Second,chore,ana@nowhere.example,,,TRUE,2026/11/01 16:00:00,2026/11/02 16:00:00,,,,Completed,,,,-5:00,TRUE,Engineering,
+`,
 };
 type Bed = ReturnType<typeof trackerInMemory>;
 const stories = (at: Bed): any[] =>
@@ -35,6 +48,77 @@ const stories = (at: Bed): any[] =>
     .send('POST', '/stories/search', { includes_description: true })
     .toSorted((a: any, b: any) => a.name.localeCompare(b.name));
 const labelsOf = (story: any): string[] => story.labels.map(({ name }: any) => name).toSorted();
+
+test('each ready map has an export', () => {
+  expect(Object.keys(exports)).toEqual([...presetNames]);
+});
+test.each([
+  ['linear', 'ID,Title,Labels', 'a|b; c,d'],
+  ['asana', 'Task ID,Name,Tags', 'a|b; c,d'],
+  ['gitlab', 'URL,Title,Labels', 'a|b; c,d'],
+  ['azure-boards', 'ID,Title,Tags', 'a|b, c;d'],
+  ['shortcut', 'id,name,labels', 'a|b, c;d'],
+])('only the separator of %s separates labels', async (tool, header, labels) => {
+  const list = `"[""e, f;g""]"`;
+  const at = trackerInMemory({ 'r.csv': `${header}\n1,A,"${labels}"\n2,B,${list}\n3,C,one\n` });
+  const words = ['sync', '-f', 'r.csv', '--from', tool, '--create-labels', '-o', 'json'];
+  expect((await at.run(words)).code).toBe(0);
+  const [first = '', second = ''] = labels.split(labels.includes('; ') ? ',' : ';');
+  expect(stories(at).map(labelsOf)).toEqual([[first, second], ['e, f;g'], ['one']]);
+  expect((await at.run(words)).json().map(({ status }: any) => status)).toEqual(Array(3).fill('unchanged'));
+});
+test('IDs and times of another workspace are not the values of fields with the same name', async () => {
+  const at = trackerInMemory({ 'r.csv': exports.shortcut ?? '' });
+  const ran = await at.run(['sync', '-f', 'r.csv', '--from', 'shortcut', '--dry-run', '-o', 'json']);
+  const keys = ran.json().flatMap(({ request }: any) => Object.keys(request.body));
+  for (const column of foreignColumns.shortcut ?? []) expect(keys).not.toContain(column);
+  const map = ['--map', 'created_at=created_at'];
+  const mapped = await at.run([
+    'sync',
+    '-f',
+    'r.csv',
+    '--from',
+    'shortcut',
+    ...map,
+    '--dry-run',
+    '-o',
+    'json',
+  ]);
+  expect(mapped.json()[0].request.body.created_at).toBe('2026-11-01T16:00:00Z');
+});
+test('a user of Azure Boards is found by the address', async () => {
+  const row = (user: string) => `ID,Title,Assigned To\n1,A,${user}\n`;
+  for (const [user, count] of [
+    ['Ana Surname <ana@example.com>', 1],
+    ['ana', 1],
+    ['<ana@example.com> x', 0],
+  ] as const) {
+    const at = trackerInMemory({ 'r.csv': row(user) }, 'demo');
+    const ran = await at.run(['sync', '-f', 'r.csv', '--from', 'azure-boards', '--dry-run', '-o', 'json']);
+    expect([user, ran.json()[0].request.body.owner_ids?.length ?? 0]).toEqual([user, count]);
+  }
+});
+test('a JSON document, a title and an ID of another tool have their own hint', async () => {
+  const at = trackerInMemory({
+    'list.json': '[\n  {"external_id": "1"}\n]\n',
+    'object.json': '\n{\n  "external_id": "1"\n}\n',
+    'title.csv': 'Table 1\n\nexternal_id,name\n1,A\n',
+    'id.csv': 'ID,name\n1,A\n',
+  });
+  const run = async (file: string) => {
+    const ran = await at.run(['sync', '-f', file, '--resource', 'stories', '-o', 'json']);
+    expect([ran.code, ran.requests]).toEqual([2, []]);
+    expect(ran.err).not.toContain('--resume');
+    return ran.error();
+  };
+  expect(await run('list.json')).toMatchObject({
+    problems: [{ file: 'list.json', line: 1 }],
+    hint: "jq -c '.[]' list.json > ROWS.ndjson",
+  });
+  expect((await run('object.json')).problems).toMatchObject([{ file: 'object.json', line: 2 }]);
+  expect((await run('title.csv')).problems[0].hint).toEqual(naming('lines before the header'));
+  expect((await run('id.csv')).problems[0].hint).toEqual(naming('ID=external_id'));
+});
 
 describe.each(Object.keys(exports))('an export of %s', (tool) => {
   test('an export is checked, imported, and imported again without a change', async () => {
@@ -61,6 +145,9 @@ describe.each(Object.keys(exports))('an export of %s', (tool) => {
       trello: 'Board Name',
       asana: 'Projects',
       github: 'Repository',
+      gitlab: 'Milestone',
+      'azure-boards': 'Iteration Path',
+      shortcut: 'epic_id',
     };
     expect(again.err.split(`column "${column[tool as keyof typeof column]}"`)).toHaveLength(2);
   });
@@ -649,8 +736,8 @@ test.each<[string, string, string, string, (string | number)[]]>([
     ['r.csv:3'],
   ],
   ['a comma behind an object', 'r.ndjson', '{"external_id":"E-1","name":"a"},\n', '', ['comma']],
-  ['an object of several lines', 'r.ndjson', '{\n"external_id":"E-1"\n}\n', '', ['jq -c . ROWS.json']],
-  ['a list of several lines', 'r.ndjson', '[\n{"external_id":"E-1"},\n]\n', '', ["jq -c '.[]' ROWS.json"]],
+  ['an object of several lines', 'r.ndjson', '{\n"external_id":"E-1"\n}\n', '', ['jq -c . r.ndjson']],
+  ['a list of several lines', 'r.ndjson', '[\n{"external_id":"E-1"},\n]\n', '', ["jq -c '.[]' r.ndjson"]],
   ['a table in a file of rows', 'r.ndjson', 'external_id,name\nE-1,a\n', '', ['--input-format csv']],
   ['a second header', 'r.csv', 'external_id,name\nexternal_id,name\nE-1,a\n', '', ['r.csv:2:1', 'header']],
   [
