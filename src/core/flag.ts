@@ -1,6 +1,7 @@
+import { hiddenTextProblems } from './check.ts';
 import { type Field, type Value, bare, type Fields, list, oneOf, str } from './field.ts';
 import type { LooseInput, Operation } from './operation.ts';
-import { problem, type Problem, usageError } from './problem.ts';
+import { invalidArguments, problem, type Problem, usageError } from './problem.ts';
 import { shellLine } from './shell.ts';
 
 /**
@@ -219,11 +220,16 @@ export const argumentName = (param: string): string => param.replace(/-public-id
 const paramValues = (operation: Operation, values: Values): Record<string, unknown> =>
   Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, values[argumentName(name)]]));
 /** The input of a row from the values of its derived flags and arguments. */
-export const inputFrom = (operation: Operation, values: Values): LooseInput => ({
-  params: paramValues(operation, values),
-  query: valuesOf(operation.query ?? {}, values, 'query'),
-  ...(operation.body ? { body: valuesOf(operation.body, values, 'body') } : {}),
-});
+export const inputFrom = (operation: Operation, values: Values): LooseInput => {
+  const body = operation.body && valuesOf(operation.body, values, 'body');
+  const hidden = hiddenTextProblems(body, '');
+  if (hidden.length > 0) throw invalidArguments(hidden);
+  return {
+    params: paramValues(operation, values),
+    query: valuesOf(operation.query ?? {}, values, 'query'),
+    ...(body ? { body } : {}),
+  };
+};
 /** Rows that --limit asks for; a row's flags are not known to the compiler. */
 export const limitOf = ({ limit }: Values): number | undefined =>
   typeof limit === 'number' ? limit : undefined;

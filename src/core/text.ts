@@ -417,7 +417,10 @@ export const utf8Remedies = (name: string, fault: Utf8Fault): string[] => {
   const remedy = utf8Remedy(name, fault);
   // The encoding is a guess. Another one would make other letters of the bytes, without an error.
   return remedy.includes('WINDOWS-1252')
-    ? [remedy, 'use the encoding of the program that wrote the file, such as MACINTOSH (Excel for Mac), WINDOWS-1251 or SHIFT_JIS']
+    ? [
+        remedy,
+        'use the encoding of the program that wrote the file, such as MACINTOSH (Excel for Mac), WINDOWS-1251 or SHIFT_JIS',
+      ]
     : [remedy];
 };
 const utf8Remedy = (name: string, { what, remedy }: Utf8Fault): string => {

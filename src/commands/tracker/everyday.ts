@@ -8,6 +8,7 @@ import { bool, duration, int, list, req, str } from '../../core/field.ts';
 import type { Argument, Flags, Values } from '../../core/flag.ts';
 import { countText, parseDuration } from '../../core/format.ts';
 import { parseLookupRow } from '../../api/response.ts';
+import { hiddenTextProblems } from '../../core/check.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
 import { nothing, recordResult, type Result } from '../../core/result.ts';
 import { yamlText } from '../../output/formats.ts';
@@ -199,11 +200,13 @@ const applyEdit = async (
   assertEditable(edited);
   const changes: readonly Change[] = listChanges(before, { ...before, ...edited }, editableFields);
   if (changes.length === 0) return nothing('the text was not edited; no changes were made');
+  const body = Object.fromEntries(changes.map(({ field, to }) => [field, to]));
+  const hidden = hiddenTextProblems(body, '');
+  if (hidden.length > 0) throw invalidArguments(hidden);
   if (!context.isQuiet) context.log.info(diffText(changes));
   if (context.isInteractive) await context.confirm(`Apply these changes to story ${before.id}?`);
   const now = await readStory(context, before.id);
   assertNoConflict(changes, listChanges(before, now, editableFields));
-  const body = Object.fromEntries(changes.map(({ field, to }) => [field, to]));
   const changed = await updateStory(context, before.id, body);
   return showStory(
     context,
