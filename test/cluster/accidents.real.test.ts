@@ -95,6 +95,22 @@ describe.runIf(hasBinaries('3.4', '3.5'))('accidents on real servers', () => {
     expect(pids()).toEqual(before);
   });
 
+  it('a start that would remove the other members from the cluster is refused by every command', async () => {
+    cluster = await start(3);
+    const snapshot = join(cluster.directory, 'whole.db');
+    expect((await kv(`snapshot save ${snapshot}`)).code).toBe(0);
+    const [first, ...others] = cluster.members as [RealMember, ...RealMember[]];
+    cluster.write({ ctl_binary: (binariesOf('3.4') as Binaries).ctl }, [
+      { ...first, new_command: [...first.new_command, '--force-new-cluster'] },
+      ...others,
+    ]);
+    const before = pids();
+    expect(await exitCodes('check', 'upgrade --yes --accept configuration-fits')).toEqual([20, 10]);
+    const restore = await kv(`restore --snapshot ${snapshot} --to 3.4`, ...consent('restore'));
+    expect([restore.code, restore.stderr]).toEqual([10, naming('force-new-cluster', 'n1')]);
+    expect(pids()).toEqual(before);
+  });
+
   it('a copied, a cut and a compressed database are identified, and only the name accepts the copy', async () => {
     cluster = await start(1);
     await gatewayPut(cluster.urls[0] as string, 'before', 'kept', '/v3');

@@ -25,7 +25,7 @@ import {
 } from '../upgrade/guards/hosts.ts';
 import { diskSpace } from '../upgrade/guards/disk-space.ts';
 import { acceptable, type Guard, type GuardInput } from '../upgrade/guards/guard.ts';
-import { clusterHold } from '../upgrade/guards/membership.ts';
+import { clusterHold, noForcedStart } from '../upgrade/guards/membership.ts';
 import { checksV2, noV2Data } from '../upgrade/guards/store.ts';
 import { knownVersions, leastVersions, versionPath } from '../upgrade/guards/versions.ts';
 import { observe } from '../upgrade/observe/observe.ts';
@@ -229,6 +229,7 @@ const findingsOf = async (input: OfflineInput, asked: GuardInput): Promise<Findi
   if (running.length > 0) return running;
   return [
     ...versionFindings(asked),
+    ...noForcedStart.findings(asked),
     ...versionGuards.flatMap((guard) => guard.findings(known)),
     ...hostGuards.flatMap((guard) => guard.findings(asked)),
     ...(await v2Findings(input, known)),

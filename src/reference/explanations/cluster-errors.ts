@@ -709,6 +709,14 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Add the member to the cluster file, or run opsctl kv member remove.',
     example: 'opsctl kv member list',
   },
+  FORCE_NEW_CLUSTER: {
+    category: 'unsafe',
+    meaning:
+      'A member would start with force-new-cluster, which removes all other members. No changes were made.',
+    causes: ['The setting was left in a command, a variable or a configuration file after a recovery.'],
+    fix: 'Remove force-new-cluster from the starts of all members.',
+    example: 'opsctl kv check',
+  },
   SNAPSHOT_DAMAGED: {
     category: 'no',
     meaning: 'The snapshot is corrupted or is not the stored file.',

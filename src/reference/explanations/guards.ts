@@ -172,8 +172,9 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
     causes: [
       'The cluster file lists a member of another cluster, or lacks a member.',
       'A member is a learner or has never started.',
+      'The start of a member contains force-new-cluster, which removes all other members at each start.',
     ],
-    fix: 'Create the cluster file again, and promote or remove the learner.',
+    fix: 'Create the cluster file again, promote or remove the learner, and remove force-new-cluster from the starts.',
     example: 'opsctl kv member list',
   },
   'quorum-survives': {

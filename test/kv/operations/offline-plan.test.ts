@@ -85,6 +85,15 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     ]);
     expect(made.values).toEqual({ from: '3.5', to: '3.6' });
   });
+  it('is refused if a start would remove the other members', async () => {
+    const members = clusterFile(3).members.map((spec) => ({
+      ...spec,
+      new_command: ['etcd', '--force-new-cluster'],
+    }));
+    expect(await refusals({ cluster: { ...withUtl, members }, utl: () => clean })).toContainEqual(
+      expect.stringMatching(/^one-cluster: n3\b/),
+    );
+  });
   it('rewrites a configuration file that the new version rejects, after its copy and before the start', async () => {
     const members = clusterFile(3).members.map((spec) => ({ ...spec, config_file: `/etc/${spec.name}.yml` }));
     const config = { 'auto-compaction-retention': '24h' };

@@ -12,7 +12,7 @@ import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import { caFileIn, type Section, type ConfigFinding } from './access.ts';
+import { caFileIn, isOn, type Section, type ConfigFinding } from './access.ts';
 import {
   GATEWAY,
   lintFile,
@@ -245,6 +245,27 @@ const fileOfVariable = (to: Minor): ConfigFinding => ({
       : `is not read by ${to}: the server ignores the file`,
   hint: 'name the file with --config-file',
 });
+const FORCE = 'force-new-cluster';
+/** A server reads this setting at each start. It belongs to one start after the loss of a quorum. */
+const forcedFindings = ({ words, env, file, isFileOfVariable }: ServerStart, to: Minor): ConfigFinding[] => {
+  const flags = flagsOf(words);
+  const given: readonly (readonly [key: string, value: unknown])[] =
+    findServerFile(flags, env[FILE_VARIABLE], to) === undefined && (file === undefined || isFileOfVariable)
+      ? [
+          [`--${FORCE}`, flags.get(FORCE)],
+          [variableOf(FORCE), flags.has(FORCE) ? undefined : env[variableOf(FORCE)]],
+        ]
+      : [[FORCE, file?.[FORCE]]];
+  const message = 'is on: each start removes all other members from the cluster';
+  const hint = 'remove it after the recovery';
+  return given.flatMap(([key, value]) => (isOn(value) ? [{ level: 'warn', key, message, hint }] : []));
+};
+const unreadFinding = (what: string): ConfigFinding => ({
+  level: 'warn',
+  key: what,
+  message: 'is not readable here, so opsctl did not check its settings',
+  hint: 'run the command on the host of the member, or check that file separately',
+});
 const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
   const { words, env, notes = [], fileNotes = [], isFileOfVariable, unreadFile } = start;
   const isIgnored = isFileOfVariable === true && !readsFileOfVariable(to);
@@ -275,20 +296,13 @@ const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
     ...(isIgnored || (isFileOfVariable === true && to === '3.4') ? [fileOfVariable(to)] : []),
     ...changedDefaults(isSet, to),
     ...[...notes, ...(isIgnored ? [] : fileNotes)].map((note): ConfigFinding => ({ level: 'warn', ...note })),
-    ...unread.map(
-      (what): ConfigFinding => ({
-        level: 'warn',
-        key: what,
-        message: 'is not readable here, so opsctl did not check its settings',
-        hint: 'run the command on the host of the member, or check that file separately',
-      }),
-    ),
+    ...unread.map(unreadFinding),
   ];
 };
 /** Checks the servers that a file starts for version `to`. Each finding has its file and line. Pure. */
 export const lintStarts = (starts: readonly ServerStart[], to: Minor): SourceFinding[] =>
   starts.flatMap((start) => {
-    const found = listFindings(start, to);
+    const found = [...listFindings(start, to), ...forcedFindings(start, to)];
     return found
       .filter(
         (one, i) =>

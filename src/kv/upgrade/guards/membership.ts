@@ -5,7 +5,8 @@ import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import type { ClusterFile, Finding, MemberStatus, Observation, PlanKind } from '../../engine/model.ts';
 import { argvOf } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
-import { guard, type GuardInput, type Log } from './guard.ts';
+import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
+import { isStartedHere, listForcedStarts } from './next-start.ts';
 import { alarmMessages } from './store.ts';
 
 /**
@@ -100,13 +101,42 @@ const checkListed = (observation: Observation, log: Log): void => {
   }
 };
 /**
+ * A member that starts with this setting forms a cluster of its own, and the other members exit, because they were
+ * removed from it. A single member has no other members to lose.
+ */
+const checkForced = ({ observation, cluster, from, to }: GuardInput, log: Log): void => {
+  const minor =
+    to ?? from ?? minorOf(observation.members.find(({ server_version }) => server_version)?.server_version);
+  if (minor === undefined) return;
+  const isAlone = cluster.members.length === 1 && observation.listed.length <= 1;
+  for (const member of cluster.members) {
+    const host = observation.members.find(({ name }) => name === member.name)?.host;
+    const starts = listForcedStarts({ member, host, to: minor, isLocal: isStartedHere(cluster) });
+    if (starts.length === 0) continue;
+    const which = starts.includes('next') ? 'next start' : 'start with old_command';
+    log[isAlone ? 'warn' : 'fail']({
+      member: member.name,
+      message: `${member.name}: force-new-cluster is set in its ${which}: each start with it removes all other members from the cluster`,
+      hint: 'remove force-new-cluster from its command, its variables or its configuration file',
+    });
+  }
+};
+export const noForcedStart = guard(
+  'one-cluster',
+  'no start removes members from the cluster',
+  checkForced,
+  memberFacts.host,
+);
+/**
  * The cluster file and the cluster contain the same members: no member is unknown, unstarted, a learner, or
  * part of another cluster.
  */
 export const oneCluster = guard(
   'one-cluster',
   'all members belong to one cluster and report the same member list',
-  ({ observation, cluster }, log) => {
+  (input, log) => {
+    const { observation, cluster } = input;
+    checkForced(input, log);
     checkClusterIds(observation, log);
     checkMemberLists(observation, log);
     checkDuplicates(observation, log);

@@ -14,7 +14,7 @@ import {
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ChangedFile, ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
-import type { NextStart } from '../configuration/access.ts';
+import { isOn, type NextStart } from '../configuration/access.ts';
 import type { GuardInput, Log } from './guard.ts';
 
 export type MemberHost = MemberStatus['host'];
@@ -294,4 +294,21 @@ export const readNextStart = (one: StartCase): (NextStart & Pick<Start, 'isScrip
     return !(isPartial && /[$`]/.test(String(value)));
   };
   return { read, isKnown, isScript };
+};
+
+const FORCE = 'force-new-cluster';
+/**
+ * The starts of a member that remove every other member from its member list. The server reads this setting at each
+ * start, although it is meant for a single one (seen on 3.3, 3.4 and 3.5). A rollback starts old_command. Pure.
+ */
+export const listForcedStarts = (one: StartCase): ('next' | 'old')[] => {
+  const { member, isLocal } = one;
+  const { new_command: _, ...others } = member;
+  const named = argvOf(member.old_command, member.old_binary);
+  const old = { ...others, ...(named === undefined ? {} : { new_command: named }) };
+  const isForced = (start: StartCase): boolean => isOn(readNextStart(start)?.read(FORCE));
+  return [
+    ...(isForced(one) ? (['next'] as const) : []),
+    ...(isLocal && named !== undefined && isForced({ ...one, member: old }) ? (['old'] as const) : []),
+  ];
 };

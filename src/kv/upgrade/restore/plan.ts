@@ -17,6 +17,7 @@ import { type Shell, versionInText, failureReason } from '../supervisors/driver.
 import { placeFunctions } from '../supervisors/driver.ts';
 import { isTrustRefusal, trustFunctions } from '../supervisors/member-process.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
+import { isStartedHere, listForcedStarts } from '../guards/next-start.ts';
 
 /** How a restore rebuilds a cluster on its old version from one verified snapshot. */
 export type RestorePlan = {
@@ -110,6 +111,27 @@ const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): vo
     },
   );
 };
+/** Each restored member would form a cluster of its own, and the clusters would accept different writes. */
+const refuseForcedStarts = ({ cluster, observation, to }: RestoreInput): void => {
+  if (cluster.members.length === 1) return;
+  const isLocal = isStartedHere(cluster);
+  const forced = cluster.members.filter((member) => {
+    const host = observation.members.find(({ name }) => name === member.name)?.host;
+    return listForcedStarts({ member, host, to, isLocal }).length > 0;
+  });
+  if (forced.length === 0) return;
+  const names = forced.map(({ name }) => name).join(', ');
+  throw new AppError(
+    'unsafe',
+    `force-new-cluster is set in the start of ${names}: each start with it removes all other members from the cluster; no changes were made`,
+    {
+      code: 'FORCE_NEW_CLUSTER',
+      tryThis: [
+        'remove force-new-cluster from the commands, the variables and the configuration files of the members',
+      ],
+    },
+  );
+};
 /**
  * Arguments of the ctl program for one member. The new token creates a new cluster ID: no member of the old
  * cluster can join by accident.
@@ -145,6 +167,7 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
       { code: 'CLUSTER_FILE' },
     );
   refuseOutsiders(cluster, observation);
+  refuseForcedStarts(input);
   const all = peers.map(({ member, peer }) => `${member.name}=${peer}`).join(',');
   const revisions = observation.members.flatMap(({ revision }) => revision ?? []);
   const now = revisions.length === 0 ? undefined : Math.max(...revisions);

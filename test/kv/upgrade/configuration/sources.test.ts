@@ -67,6 +67,18 @@ describe('the format of a file', () => {
 });
 
 describe('settings of a file keep their place', () => {
+  it.each([
+    ['a flag', '/usr/bin/etcd --name n1 --force-new-cluster', '--force-new-cluster'],
+    ['a variable', 'ETCD_NAME=n1\nETCD_FORCE_NEW_CLUSTER=true\n', 'ETCD_FORCE_NEW_CLUSTER'],
+    ['a key', 'name: n1\nforce-new-cluster: true\n', 'force-new-cluster'],
+  ])('%s that removes the other members at each start is a warning', async (_, text, key) => {
+    const found = async (given: string) =>
+      lintStarts((await read(given)).starts, '3.5').map((one) => [one.level, one.key]);
+    expect(await found(text)).toContainEqual(['warn', key]);
+    expect(
+      JSON.stringify(await found(text.replace('true', 'false').replace(/cluster$/, 'cluster=false'))),
+    ).not.toContain('force-new');
+  });
   it('flags of a pod manifest', async () => {
     const text = pod(
       '    command:\n    - etcd\n    - --name=n1\n    - --debug\n    env:\n    - {name: ETCD_LOGGER, value: capnslog}',

@@ -44,6 +44,10 @@ const hashes = (...texts: string[]) =>
     compact_revision: -1,
   }));
 
+/** Members of which the second one starts in this way. */
+const forced = (patch: Partial<ClusterFile['members'][number]>): ClusterFile['members'] =>
+  clusterFile().members.map((member) => (member.name === 'n2' ? { ...member, ...patch } : member));
+
 const refused: [
   title: string,
   guard: string,
@@ -54,6 +58,36 @@ const refused: [
   ['a member is down', 'all-members-healthy', observed([seen('n1'), away('n2'), seen('n3')])],
   ['a member is unhealthy', 'all-members-healthy', three({ is_healthy: false })],
   ['another cluster', 'one-cluster', three({ cluster_id: '78' })],
+  [
+    'a start that removes the other members',
+    'one-cluster',
+    observed(),
+    { members: forced({ new_command: ['etcd', '--force-new-cluster'] }) },
+  ],
+  [
+    'a rollback that removes the other members',
+    'one-cluster',
+    observed(),
+    { members: forced({ old_command: ['etcd', '--force-new-cluster=true'] }) },
+  ],
+  [
+    'a variable that removes the other members',
+    'one-cluster',
+    observed(),
+    { members: forced({ env: { ETCD_FORCE_NEW_CLUSTER: '1' } }) },
+  ],
+  [
+    'a file that removes the other members',
+    'one-cluster',
+    host({ config: { 'force-new-cluster': true } }),
+    { members: forced({ new_command: ['etcd', '--config-file', '/c'], config_file: '/c' }) },
+  ],
+  [
+    'a unit that removes the other members',
+    'one-cluster',
+    host({ command: ['etcd', '--force-new-cluster'], environment: {} }),
+    { driver: 'systemd', members: forced({ new_command: undefined, unit: 'etcd' } as object) },
+  ],
   ['another view of the members', 'one-cluster', three({ listed_ids: ['1001', '1002'] })],
   ['the same member twice', 'one-cluster', three({ member_id: '1001' })],
   [

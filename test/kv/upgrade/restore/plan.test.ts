@@ -49,6 +49,14 @@ describe('the plan of a restore', () => {
       ],
     });
   });
+  it('a member must not start with force-new-cluster', () => {
+    expect(() => planOf({ new_command: ['etcd', '--force-new-cluster'] })).toThrow(
+      expect.objectContaining({
+        category: 'unsafe',
+        detail: expect.objectContaining({ code: 'FORCE_NEW_CLUSTER' }),
+      }),
+    );
+  });
   it('counts from the newest revision that a member has', () => {
     const both = observed([seen('n1', { revision: 12 }), seen('n2', { revision: 9 })], {
       listed: observation.listed,
