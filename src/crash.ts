@@ -31,7 +31,8 @@ const reportDirectory = (): string => {
     makeDirectory(directory);
     return directory;
   } catch {
-    return mkdtempSync(join(tmpdir(), 'opsctl-crash-'));
+    // This file imports nothing of opsctl. The rule for a relative TMPDIR is the one of platform/node/files.ts.
+    return mkdtempSync(join(isAbsolute(tmpdir()) ? tmpdir() : '/tmp', 'opsctl-crash-'));
   }
 };
 

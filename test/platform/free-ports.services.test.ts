@@ -7,6 +7,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 import { testInDirectory } from '../support/directory.ts';
+import { readSources } from '../support/sources.ts';
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -77,6 +78,25 @@ testInDirectory('a directory of notes that others can write to is not used', asy
   } finally {
     vi.unstubAllEnvs();
   }
+});
+
+test('reservations are not in the working directory if TMPDIR is relative', async () => {
+  vi.stubEnv('TMPDIR', 'opsctl-relative-directory');
+  try {
+    const given = await unclaimed();
+    expect(await freePorts(1, () => given)).toEqual([given]);
+    expect(existsSync(`/tmp/opsctl-ports-${process.getuid?.()}/${given}`)).toBe(true);
+    expect(existsSync('opsctl-relative-directory')).toBe(false);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+test('only the files of Host and the crash report ask the system for its temporary directory', () => {
+  const asking = readSources().filter(([, text]) => /\btmpdir\(/.test(text));
+  expect(asking.map(([name]) => name).toSorted()).toEqual(['crash.ts', 'platform/node/files.ts']);
+  for (const [, text] of asking)
+    expect(text.match(/\btmpdir\(/g)?.length).toBe(text.includes('isAbsolute(tmpdir())') ? 2 : 1);
 });
 
 test('an error states the reason if no port is free', async () => {

@@ -435,6 +435,11 @@ const homeDirectory = (): string | undefined => {
     return undefined;
   }
 };
+/** A relative TMPDIR would put secrets into the working directory, and each command would use another directory. */
+export const temporaryDirectory = (): string => {
+  const directory = builtin.os.tmpdir();
+  return isAbsolute(directory) ? directory : '/tmp';
+};
 /** The machine's own files. */
 export const nodeFiles: Files = {
   read: (path) => orMissing(readFile(path).then((bytes) => decodeUtf8(bytes, path))),
@@ -466,10 +471,6 @@ export const nodeFiles: Files = {
   freeBytes,
   diskOf,
   isWritable,
-  temporaryDirectory: () => {
-    const directory = builtin.os.tmpdir();
-    // A relative TMPDIR would put secrets into the working directory.
-    return isAbsolute(directory) ? directory : '/tmp';
-  },
+  temporaryDirectory,
   homeDirectory,
 };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { connectHost, permitRequest } from '../../core/external-url.ts';
 import { builtin } from './builtin.ts';
+import { temporaryDirectory } from './files.ts';
 import type { Probed } from '../host.ts';
 
 /** Below the range from which outgoing connections get theirs (32768 and up): such a port may be taken while its server is away. */
@@ -46,7 +47,7 @@ const ageMs = (path: string): number => {
 const claims = (): string | undefined => {
   const user = process.getuid?.();
   if (user === undefined) return undefined;
-  const directory = join(builtin.os.tmpdir(), `opsctl-ports-${user}`);
+  const directory = join(temporaryDirectory(), `opsctl-ports-${user}`);
   try {
     mkdirSync(directory, { mode: 0o700, recursive: true });
     const found = lstatSync(directory);
