@@ -115,6 +115,7 @@ const atClosingTerminal = (host: Host): Host => {
       listener = given;
       return host.onSignal(given);
     },
+    sleep: async () => undefined,
     processes: {
       ...host.processes,
       run: async (...call) => {
@@ -144,6 +145,27 @@ test.each([
     expect((await run(argv, 'true')).stderr).not.toContain('kept-texts');
   },
 );
+
+test('an editor that saves after the signal has ended its shell loses no text', async () => {
+  const id = await newEpic('Safe');
+  let saveLate = (): void => undefined;
+  const host = (given: Host): Host => {
+    const closing = atClosingTerminal(given);
+    return {
+      ...closing,
+      sleep: async () => {
+        saveLate();
+        return undefined;
+      },
+    };
+  };
+  saveLate = () => writeFileSync(readFileSync(join(home, 'where'), 'utf8').trim(), 'saved late');
+  const argv = ['epics', 'update', String(id), '--edit'];
+  const ran = await run(argv, `echo "$1" > ${home}/where; kill -HUP $$`, undefined, host);
+  const [path = ''] = /\/\S+\/kept-texts\/[\w-]+\.md/.exec(ran.stderr) ?? [];
+  expect([ran.code, readFileSync(path, 'utf8')]).toEqual([143, 'saved late']);
+  rmSync(path);
+});
 
 test('a dry run shows the edited text and leaves no file behind', async () => {
   const id = await newEpic('Dry');
@@ -175,3 +197,19 @@ test(
     expect([ran.code, await description(id)]).toEqual([0, '--wait two words']);
   },
 );
+
+test('an editor that cannot be started or that fails names its cause', async () => {
+  const argv = ['epics', 'update', String(await newEpic('Safe')), '--edit'];
+  const path = join(home, 'my other editor.sh');
+  writeFileSync(path, '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+  const hintOf = async (command: string): Promise<string> => {
+    const ran = await run(argv, '', command);
+    expect(ran.code).toBe(2);
+    return ran.stderr;
+  };
+  expect(await hintOf(`${path} --wait`)).toContain(`EDITOR='\\"${path}\\" --wait'`);
+  expect(await hintOf(path)).toContain(`EDITOR='\\"${path}\\"'`);
+  expect(await hintOf('opsctl-no-such-editor --wait')).toContain('installed');
+  const failing = await hintOf('false');
+  expect([failing.includes('installed'), failing.includes('quote')]).toEqual([false, false]);
+});

@@ -1,14 +1,15 @@
 import { call, type ProgramCall, trustCall } from '../../core/program-call.ts';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import type { Context, EngineContext, Prompts, RunCommand, Runtime } from '../../api/context.ts';
 import { inputFrom, type Argument, type Values } from '../../core/flag.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
 import { countText } from '../../core/format.ts';
-import type { Finished } from '../../platform/host.ts';
+import type { Finished, Host } from '../../platform/host.ts';
 import type { Operation } from '../../core/operation.ts';
 import { AppError, invalidArguments, problem, reword, usageError } from '../../core/problem.ts';
 import { nothing, type Result } from '../../core/result.ts';
+import { shellWord } from '../../core/shell.ts';
 import { resolveParams, trackerNames } from '../../tracker/names/name-resolution.ts';
 import { type Command, extend, isReading } from '../../cli/command.ts';
 import { externalUrl } from '../../core/external-url.ts';
@@ -168,13 +169,50 @@ const warnOfKept = async (context: EngineContext): Promise<void> => {
       `${directory} contains ${countText(names.length, 'edited text')} that opsctl did not send; delete the files that you no longer need`,
     );
 };
+/** Two seconds in total. */
+const [lateSaveEveryMs, lateSaveTimes] = [100, 20];
+/**
+ * A terminal that closes ends the shell around an editor at once, while the editor itself may still save the text. Without
+ * this wait, opsctl would remove the directory first, and the text would be lost.
+ */
+const awaitLateSave = async ({ files, sleep }: Host, path: string): Promise<void> => {
+  const change = async (): Promise<string | undefined> => (await files.info(path))?.change;
+  const before = await change();
+  for (let times = 0; times < lateSaveTimes; times += 1) {
+    await sleep(lateSaveEveryMs);
+    if ((await change()) === before) continue;
+    // The editor may write the file in several steps.
+    await sleep(lateSaveEveryMs);
+    return;
+  }
+};
+/** The first words of a command that together are the path of a file: `/opt/my editor --wait` without quotes. */
+const unquotedPath = async ({ files, cwd }: Host, command: string): Promise<string | undefined> => {
+  const words = command.split(' ');
+  for (let count = words.length; count > 1; count -= 1) {
+    const path = words.slice(0, count).join(' ');
+    const info = path.includes('/') ? await files.info(resolve(cwd, path)).catch(() => undefined) : undefined;
+    if (info?.kind === 'file' || info?.kind === 'link') return path;
+  }
+  return undefined;
+};
+/** What a shell returns for a program that it cannot start. */
+const notStarted: readonly (number | null)[] = [126, 127];
+const editorHint = async (host: Host, command: string, ended: Finished): Promise<string> => {
+  if (ended.startError === undefined && !notStarted.includes(ended.code))
+    return 'save the text and close the editor without an error; vi fails after :cq';
+  const path = await unquotedPath(host, command);
+  if (path === undefined) return 'set EDITOR to an editor that is installed';
+  const quoted = `"${path.replaceAll(/["$`\\]/g, '\\$&')}"${command.slice(path.length)}`;
+  return `quote the path, because the shell splits EDITOR at spaces: EDITOR=${shellWord(quoted)}`;
+};
 /** The error of an editor that failed, or that a signal ended together with this program. */
-const editorError = (context: EngineContext, command: string, { code, startError }: Finished): AppError => {
+const editorError = async (context: EngineContext, command: string, ended: Finished): Promise<AppError> => {
   const { aborted, reason } = context.signal;
   if (aborted && reason instanceof AppError) return reason;
-  const why = startError ?? `exited with code ${code}`;
+  const why = ended.startError ?? `exited with code ${ended.code}`;
   return new AppError('usage', `the editor ${command} ${why}; no request was sent`, {
-    tryThis: ['set EDITOR to an editor that is installed'],
+    tryThis: [await editorHint(context.host, command, ended)],
   });
 };
 /** Opens a text in $VISUAL or $EDITOR. Throws if the editor failed, so that no request is sent. */
@@ -194,8 +232,9 @@ export const editText = async (context: EngineContext, text: string): Promise<Ed
     await files.replace(path, text === '' || text.endsWith('\n') ? text : `${text}\n`, 0o600);
     const command = editorOf(context.host.env);
     const ended = await processes.run(...editorCall(context, command, path), { stdio: 'inherit' });
+    if (context.signal.aborted) await awaitLateSave(context.host, path);
     edited = (await files.read(path)) ?? '';
-    if (ended.code !== 0 || context.signal.aborted) throw editorError(context, command ?? 'vi', ended);
+    if (ended.code !== 0 || context.signal.aborted) throw await editorError(context, command ?? 'vi', ended);
     return { text: withoutLastEnd(edited), keep, drop };
   } catch (error) {
     if (withoutLastEnd(edited) !== withoutLastEnd(text))
