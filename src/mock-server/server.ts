@@ -31,11 +31,9 @@ import { diskFull, failureOf, json, message } from './body.ts';
 import type { Journal } from './journal.ts';
 import { RequestLog, createRequestLog } from './request-log.ts';
 import type { Store } from './store.ts';
+import { isFromPage } from '../platform/trust.ts';
 
 type Headers = Incoming['headers'];
-/** A page in a browser must not be able to steer the mock: browsers name the page's origin, programs do not. Pure. */
-const isFromPage = (headers: Headers): boolean =>
-  headers.origin !== undefined || headers['sec-fetch-site'] === 'cross-site';
 /** A page of another site: browsers send its origin with every request other than a plain GET. Pure. */
 const isFromOtherSite = (headers: Headers): boolean =>
   headers['sec-fetch-site'] === 'cross-site' ||
@@ -111,6 +109,22 @@ export const createHostMatcher = (
     if (known.size >= KNOWN_HOSTS) known.clear();
     known.set(host, isOwn);
     return isOwn;
+  };
+};
+
+/**
+ * The handler of a server of this machine without services of its own, such as a recorder, behind the checks of the mock
+ * server. `http://127.0.0.1:1` plus a target that is a whole address would be another server.
+ */
+export const guardHandler = (handler: Handler, { hostname }: Pick<Host, 'hostname'>): Handler => {
+  const isOwn = createHostMatcher(hostname);
+  return (incoming) => {
+    const { method, url, headers } = incoming;
+    if (!isOwn(headers.host)) return message(421, 'the Host header does not name this machine');
+    if (!url.startsWith('/')) return message(400, 'the request target must be a path');
+    if (isCrossSiteWrite(method, headers))
+      return message(403, 'writes from pages of other sites are refused');
+    return handler(incoming);
   };
 };
 
@@ -413,6 +427,7 @@ const serveFaulty = async (
   return perSecond === undefined || out.cut ? out : throttle(host, out, perSecond);
 };
 const steer = async (serving: Serving, incoming: Incoming, noted: LogEntry): Promise<MockReply> => {
+  // A page in a browser must not be able to steer the mock.
   if (isFromPage(noted.headers)) return message(403, 'the control interface does not serve web pages');
   const body = await incoming.read(limits.uploadBytes);
   return control(serving.on, noted.method, noted.path.slice(CONTROL_PATH.length), noted.query, body);

@@ -432,3 +432,7 @@ export const strangerAt = (host: Host, request: Incoming, serverPort: number): s
   const owner = socketOwner(host, request, serverPort);
   return typeof owner === 'object' && !isSameUser(host, owner.uid) ? userText(host, owner.uid) : undefined;
 };
+
+/** Only browsers send these headers: a page, and not a program, sent the request. Pure. */
+export const isFromPage = (headers: Incoming['headers']): boolean =>
+  headers.origin !== undefined || headers['sec-fetch-site'] === 'cross-site';

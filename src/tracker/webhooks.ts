@@ -5,6 +5,7 @@ import { refuseLongSecret } from '../core/field.ts';
 import { limits } from '../core/limits.ts';
 import { AppError, invalidArguments, messageOf, problem } from '../core/problem.ts';
 import type { Incoming, Outgoing } from '../platform/host.ts';
+import { isFromPage } from '../platform/trust.ts';
 
 /**
  * spec/tracker#webhooks: deliveries that a receiver must reject, with the status that informs the sender of
@@ -109,6 +110,11 @@ const receiver =
   async (request: Incoming): Promise<Outgoing> => {
     if (request.method !== 'POST')
       return { status: 405, headers: { ...json, allow: 'POST' }, body: '{"error":"method_not_allowed"}' };
+    // A page can send a request to this address, but it cannot sign the request.
+    if (secret === undefined && isFromPage(request.headers)) {
+      context.log.warn('refused a delivery that a web page sent');
+      return { status: 403, headers: json, body: '{"error":"web_page"}' };
+    }
     const header = request.headers['payload-signature'];
     const body = await request.read(MAX_BODY_BYTES + 1).catch(() => new Uint8Array(MAX_BODY_BYTES + 1));
     const read = readEvent(body, header, secret);

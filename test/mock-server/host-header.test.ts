@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { isOwnHost, createHostMatcher } from '../../src/mock-server/server.ts';
+import { isOwnHost, createHostMatcher, guardHandler } from '../../src/mock-server/server.ts';
+import type { Incoming } from '../../src/platform/host.ts';
+import { partlyMade } from '../support/context.ts';
+import { readSources } from '../support/sources.ts';
 
 test.each([
   undefined,
@@ -65,4 +68,44 @@ test('one matcher checks every name separately, and forgets names that occur onc
     expect(isOwn(undefined)).toBe(true);
     for (let i = 0; i < 150; i++) expect(isOwn(`evil-${i}.example`)).toBe(false);
   }
+});
+
+test.each<[number, string, string, Record<string, string>]>([
+  [200, 'GET', '/a?b', { host: '127.0.0.1:1' }],
+  [200, 'POST', '/a', { host: 'localhost:1' }],
+  [200, 'GET', '//evil.example/a', { host: 'localhost:1' }],
+  [200, 'GET', '/a', { host: 'localhost:1', origin: 'http://evil.example' }],
+  [200, 'POST', '/a', { host: 'localhost:1', origin: 'http://localhost:1' }],
+  [421, 'GET', '/a', { host: 'evil.example:1' }],
+  [400, 'GET', 'http://evil.example/a', { host: '127.0.0.1:1' }],
+  // After https://tracker.example.com, this target would complete another host.
+  [400, 'GET', 'pany://evil/a', { host: '127.0.0.1:1' }],
+  [400, 'OPTIONS', '*', { host: '127.0.0.1:1' }],
+  [403, 'POST', '/a', { host: '127.0.0.1:1', origin: 'http://evil.example' }],
+  [403, 'POST', '/a', { host: '127.0.0.1:1', origin: 'null' }],
+  [403, 'DELETE', '/a', { host: '127.0.0.1:1', 'sec-fetch-site': 'cross-site' }],
+])('a guarded handler responds with %i to %s %s %j', async (status, method, url, headers) => {
+  const handle = guardHandler(() => ({ status: 200 }), { hostname: 'laptop' });
+  expect((await handle(partlyMade<Incoming>({ method, url, headers }))).status).toBe(status);
+});
+
+/** Each server of this program, and what keeps web pages from using it. */
+const servers: Readonly<Record<string, string>> = {
+  'auth/doctor.ts': 'responds with 204 to every request, for a moment',
+  'auth/events/receiver.ts': 'accepts only events that the service signed',
+  'auth/loopback/listen.ts': 'decide of auth/loopback/pages.ts compares the Host header and the state',
+  'commands/mock/serve.ts': 'guardHandler',
+  'etcd-sim/member/run.ts':
+    'as the real server, whose default accepts every Host header; the data is simulated',
+  'mock-server/server.ts': 'route compares the Host header and the origin',
+  'tracker/webhooks.ts': 'the signature, or without a secret isFromPage; a tunnel may send any Host header',
+};
+test('each server states what keeps web pages from using it', () => {
+  const listening = readSources().filter(
+    ([name, text]) => !name.startsWith('platform/') && /network\s*\.listen\(/.test(text),
+  );
+  expect(listening.map(([name]) => name).toSorted()).toEqual(Object.keys(servers).toSorted());
+  for (const [name, text] of listening)
+    for (const guard of ['guardHandler', 'isFromPage'])
+      if (servers[name]?.includes(guard)) expect(text).toContain(`${guard}(`);
 });

@@ -240,6 +240,20 @@ test('webhooks listen: a good delivery is a line, a forged one is refused', asyn
   expect(stderr).toContain('the signature does not fit the body');
 });
 
+test('webhooks listen without a secret refuses what a web page sends', async () => {
+  const listening = opsctl.start(['tracker', 'webhooks', 'listen', '--count', '1', '-o', 'ndjson']);
+  const [, url = ''] = await listening.said(/listening on (http:\S+)/);
+  const deliver = async (id: string, headers: Record<string, string>) => {
+    const body = JSON.stringify({ id, version: 'v1', actions: [] });
+    return (await fetch(url, { method: 'POST', body, headers })).status;
+  };
+  expect(await deliver('page', { origin: 'https://evil.example' })).toBe(403);
+  expect(await deliver('null', { origin: 'null' })).toBe(403);
+  expect(await deliver('service', {})).toBe(200);
+  const { code, stdout } = await listening.ended;
+  expect([code, JSON.parse(stdout).id]).toEqual([0, 'service']);
+});
+
 test('a derived list accepts --limit and prints the total', async () => {
   for (const name of ['cut-1', 'cut-2']) await opsctl.json(['tracker', 'labels', 'ensure', '--name', name]);
   const all: unknown[] = await opsctl.json(['tracker', 'labels', 'list']);

@@ -113,7 +113,8 @@ export const serveThrough = async (
   { what, close }: Ending,
 ): Promise<Result> => {
   const { host, log, signal } = context;
-  const listener = await host.network.listen(handler, { host: '127.0.0.1', port });
+  const { guardHandler } = await import('../../mock-server/server.ts');
+  const listener = await host.network.listen(guardHandler(handler, host), { host: '127.0.0.1', port });
   const url = `http://127.0.0.1:${listener.port}`;
   log.info(`${what} at ${url}`);
   const variable = `OPSCTL_${service.toUpperCase()}_URL`;
