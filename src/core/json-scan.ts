@@ -267,6 +267,47 @@ export function* findJsonTokens(
     yield { token: text.slice(at, search.lastIndex), at };
   }
 }
+const COLON = 0x3a;
+const isExponent = (code: number): boolean => (code | 0x20) === 0x65;
+/** Decimal digits that a number of JavaScript always represents exactly. */
+const EXACT_DIGITS = 15;
+/** What a valid JSON text contains, read once without its strings. */
+export type JsonMeasure = {
+  /** Levels of the objects and lists. */
+  readonly depth: number;
+  /** Keys of all objects. A repeated key counts twice. */
+  readonly keys: number;
+  /** True if a number has an exponent or more than 15 digits, so that JavaScript may round it. */
+  readonly mayRound: boolean;
+};
+/** The end of the number that starts at this position, and whether JavaScript may round it. */
+const readNumber = (text: string, start: number): { readonly end: number; readonly mayRound: boolean } => {
+  let [at, hasExponent] = [start, false];
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isExponent(code)) hasExponent = true;
+    else if (!isDigit(code) && code !== POINT && code !== MINUS && code !== 0x2b) break;
+  }
+  return { end: at, mayRound: hasExponent || at - start > EXACT_DIGITS };
+};
+export const measureJson = (text: string): JsonMeasure => {
+  let [depth, deepest, keys, mayRound] = [0, 0, 0, false];
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = (endOfQuotes(text, at) ?? text.length) - 1;
+    else if (code === COLON) keys += 1;
+    else if (code === OPEN_RECORD || code === OPEN_LIST) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if (code === CLOSE_RECORD || code === CLOSE_LIST) depth -= 1;
+    else if (isDigit(code)) {
+      const number = readNumber(text, at);
+      mayRound ||= number.mayRound;
+      at = number.end - 1;
+    }
+  }
+  return { depth: deepest, keys, mayRound };
+};
 /** A sign, a point or an exponent in a number. Most rows do not contain one. */
 const OTHER_FORM = /[:,[]\s*(?:-|\d+[.eE])/;
 const NUMBER_OR_QUOTE = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { limits } from './limits.ts';
 import { decodeUtf8, escapedNulRemedy, nulFound, printable } from './text.ts';
-import { findJsonTokens, type JsonFault, jsonFault, positionAt } from './json-scan.ts';
+import { findJsonTokens, type JsonFault, jsonFault, measureJson, positionAt } from './json-scan.ts';
 import { cutText, AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
 
@@ -288,10 +288,13 @@ const MAX_RECURSION = 50;
 const keyCount = (root: object, depth = 0): number => {
   if (depth > MAX_RECURSION) return deepKeyCount(root);
   let count = 0;
-  const own = Array.isArray(root) ? 0 : 1;
+  if (Array.isArray(root)) {
+    for (const inner of root as readonly unknown[]) if (isObject(inner)) count += keyCount(inner, depth + 1);
+    return count;
+  }
   for (const key in root) {
     const inner = (root as Readonly<Record<string, unknown>>)[key];
-    count += own + (isObject(inner) ? keyCount(inner, depth + 1) : 0);
+    count += 1 + (isObject(inner) ? keyCount(inner, depth + 1) : 0);
   }
   return count;
 };
@@ -408,10 +411,13 @@ const valueFault = (
   value: unknown,
   { exact = false, mayHaveNul = false }: JsonOptions,
 ): ValueFault | undefined => {
-  const deep = tooDeepAt(text);
+  // A state of the mock server has hundreds of megabytes: the slow searches start only for what they will find.
+  const { depth, keys, mayRound } = measureJson(text);
+  const deep = depth > limits.yamlDepth ? tooDeepAt(text) : undefined;
   if (deep !== undefined)
     return { at: deep, what: `values are nested more than ${limits.yamlDepth} levels deep` };
-  const repeated = findRepeatedKey(text, value);
+  const isWhole = !isObject(value) || keys === keyCount(value);
+  const repeated = isWhole ? undefined : firstRepeated(text);
   if (repeated !== undefined)
     return {
       at: repeated.at,
@@ -420,7 +426,7 @@ const valueFault = (
     };
   const nul = mayHaveNul ? -1 : escapedNulAt(text);
   if (nul !== -1) return { at: nul, what: nulFound, hint: escapedNulRemedy };
-  const inexact = exact ? undefined : inexactIn(text);
+  const inexact = exact || !mayRound ? undefined : inexactIn(text);
   if (inexact === undefined) return undefined;
   return {
     at: inexact.at,

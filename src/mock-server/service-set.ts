@@ -107,10 +107,10 @@ export const savedStateText = (env: Environment): string => {
   });
   return `{"opsctl_state":1,"collections":{\n${texts.join(',\n')}\n}}\n`;
 };
-/** Parses such a text; undefined for other text. */
-export const savedStateFrom = (text: string): SavedState | undefined => {
+/** Parses such a text; undefined for other text. `parsed` is its JSON value if it is known: a large state is parsed once. */
+export const savedStateFrom = (text: string, parsed?: unknown): SavedState | undefined => {
   try {
-    const value = decode(text) as Partial<SavedState> | null;
+    const value = decode(text, parsed) as Partial<SavedState> | null;
     const collections = value?.opsctl_state === 1 ? value.collections : undefined;
     const isWhole =
       typeof collections === 'object' && collections !== null && Object.values(collections).every(isRecords);

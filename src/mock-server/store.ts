@@ -26,8 +26,9 @@ const unwrapBytes = (_key: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && typeof (value as { $bytes?: unknown }).$bytes === 'string'
     ? new Uint8Array(Buffer.from((value as { $bytes: string }).$bytes, 'base64'))
     : value;
-export const decode = (text: string): unknown =>
-  text.includes(MARK) ? JSON.parse(text, unwrapBytes) : JSON.parse(text);
+/** `parsed` is the JSON value of the text if the caller has it. */
+export const decode = (text: string, parsed?: unknown): unknown =>
+  text.includes(MARK) ? JSON.parse(text, unwrapBytes) : (parsed ?? JSON.parse(text));
 /**
  * A record as stored in the journal, parsed on first access: a state of 100,000 stories starts in a fraction
  * of a second, and a command that needs one of them parses only that one.

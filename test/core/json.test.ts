@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import { type JsonFault, jsonFault } from '../../src/core/json-scan.ts';
+import { type JsonFault, jsonFault, measureJson } from '../../src/core/json-scan.ts';
 import {
   jsonLines,
   jsonOfAnyDepth,
@@ -219,6 +219,25 @@ test('readJsonText refuses what JSON.parse silently changes', () => {
     a: 1.5,
     b: '12345678901234567890',
   });
+});
+
+test.each([
+  ['{"a":"\\"b\\":{[1e5","c":{"d":[1,[2]]},"e":":"}', { depth: 4, keys: 4, mayRound: false }],
+  ['[123456789012345,-123456789012345,"1234567890123456","1e5"]', { depth: 1, keys: 0, mayRound: false }],
+  ['[1234567890123456]', { depth: 1, keys: 0, mayRound: true }],
+  ['{"a":1.2,"a" : 1E5}', { depth: 1, keys: 2, mayRound: true }],
+  ['{"\\\\":{},"":[{}]}', { depth: 3, keys: 2, mayRound: false }],
+  ['-0.00000000000000', { depth: 0, keys: 0, mayRound: true }],
+  ['"{"', { depth: 0, keys: 0, mayRound: false }],
+])('measureJson reads %s without its strings', (text, measure) => {
+  expect(JSON.parse(text)).not.toBeUndefined();
+  expect(measureJson(text)).toEqual(measure);
+});
+test('readJsonText finds a repeated key next to strings that look like keys', () => {
+  for (const other of ['"x\\":"', '":"', '{"a":"\\":\\":"}']) {
+    expect(readOrFault(`{"a":${other},"b":1}`)).toEqual(JSON.parse(`{"a":${other},"b":1}`));
+    expect(readOrFault(`{"a":${other},"b":1,"b":2}`)).toMatchObject({ what: naming('key', '"b"', 'twice') });
+  }
 });
 
 test.each([

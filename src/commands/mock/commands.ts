@@ -95,7 +95,7 @@ const fill = async (context: Context, text: string): Promise<string> => {
       countRecords(await ask('POST', 'reset', { kind: seed.kind })),
     );
   const { readSeed } = await import('./launch.ts');
-  const saved = await readSeed(context, seed.path, '<seed>');
+  const { text: saved } = await readSeed(context, seed.path, '<seed>');
   return withMockServer(context, async (ask) => countRecords(await ask('PUT', 'state', saved)));
 };
 

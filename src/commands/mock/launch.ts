@@ -60,20 +60,24 @@ const mockOptions = (values: ServerValues): MockOptions => ({
 export type LaunchValues = ServerValues & { readonly port?: number | undefined };
 const WAIT_MS = 60_000;
 export type Launched = Started & { readonly directory: string | undefined };
-/** The text of a state file. A number with too many digits or a repeated key would be loaded as another value. */
-export const readSeed = async (context: Context, given: string, flag: string): Promise<string> => {
+/** The text of a state file and its JSON value. A number with too many digits or a repeated key would be loaded as another value. */
+export const readSeed = async (
+  context: Context,
+  given: string,
+  flag: string,
+): Promise<{ readonly text: string; readonly value: unknown }> => {
   const path = resolve(context.host.cwd, given);
   if ((await context.host.files.info(path)) === undefined) throw makeNoSeedError(path, flag);
   const text = await textFile(context, given, flag);
-  readJsonText(text, refuseJson(given, flag), { mayHaveNul: true });
-  return text;
+  return { text, value: readJsonText(text, refuseJson(given, flag), { mayHaveNul: true }) };
 };
 /** `--seed FILE` is read before the start, so that an invalid file changes no data. */
 const seedFrom = async (context: Context, text: string | undefined) => {
   const seed = seedOf(text);
   if (seed.kind !== 'file') return { kind: seed.kind };
   const path = resolve(context.host.cwd, seed.path);
-  const saved = savedStateFrom(await readSeed(context, seed.path, '--seed'));
+  const { text: content, value } = await readSeed(context, seed.path, '--seed');
+  const saved = savedStateFrom(content, value);
   if (saved === undefined) {
     throw usageError('invalid seed file', [
       problem('--seed', 'format', `must be a state that \`opsctl mock state\` wrote; ${path} is not`),
