@@ -2,6 +2,8 @@
 
 /** The growth limit of every benchmark. A quadratic reader has an exponent near 2, and start-up time lowers the exponent. */
 export const MOST_GROWTH = 1.1;
+/** The part of the start of a process by which two runs differ on a busy machine. */
+const START_NOISE = 0.25;
 
 /** Fits a line by least squares through the logarithms of `[size, cost]` and returns its slope. */
 export const exponentOf = (points) => {
@@ -15,19 +17,25 @@ export const exponentOf = (points) => {
 
 /**
  * Returns the output line of a benchmark and whether its growth is within the limit. `base` is the cost of the job
- * without any work, for example process start-up, which would hide the growth.
+ * without any work, for example process start-up, which would hide the growth. Sizes whose work is not more than
+ * `noise` are left out: a value in their place would hide the growth of the other sizes. With fewer than two sizes the
+ * growth is unknown.
  */
-export const growthOf = (points, { base = 0, limit = MOST_GROWTH } = {}) => {
-  if (points.length < 3)
-    return { exponent: Number.NaN, isOver: false, text: 'growth: fewer than three sizes' };
-  const exponent = exponentOf(points.map(([size, cost]) => [size, Math.max(cost - base, 1e-6)]));
+export const growthOf = (points, { base = 0, limit = MOST_GROWTH, noise = 0 } = {}) => {
+  if (points.length < 3) return unknownGrowth('fewer than three sizes');
+  const work = points.map(([size, cost]) => [size, cost - base]).filter(([, cost]) => cost > noise);
+  if (work.length < 2) return unknownGrowth('the work costs less than the noise of a start');
+  const exponent = exponentOf(work);
   const isOver = exponent > limit;
+  const left = points.length - work.length;
+  const without = left === 0 ? '' : `, without ${left} of ${points.length} sizes in the noise`;
   return {
     exponent,
     isOver,
-    text: `growth: size^${exponent.toFixed(2)} (limit ${limit})${isOver ? '  OVER' : ''}`,
+    text: `growth: size^${exponent.toFixed(2)} (limit ${limit}${without})${isOver ? '  OVER' : ''}`,
   };
 };
+const unknownGrowth = (why) => ({ exponent: Number.NaN, isOver: false, text: `growth: unknown, ${why}` });
 
 /**
  * Notes that a figure exceeds its limit. Another program on the machine changes times, so a limit of a time (`isTime`)
@@ -38,8 +46,8 @@ export const exceed = ({ isTime = false } = {}, env = process.env) => {
 };
 
 /** Prints the growth of a figure over its sizes, and notes a growth above the limit. `isTime`: wall time instead of CPU time. */
-export const printGrowth = (name, points, { isTime = false, ...options } = {}) => {
-  const { text, isOver } = growthOf(points, options);
+export const printGrowth = (name, points, { isTime = false, base = 0, ...options } = {}) => {
+  const { text, isOver } = growthOf(points, { base, noise: base * START_NOISE, ...options });
   if (isOver) exceed({ isTime });
   const sizes = points.map(([size, cost]) => `${size}: ${cost.toFixed(2)} s`).join(', ');
   process.stdout.write(`  ${name}: ${text} (${sizes})\n`);

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { exceed, growthOf } from './growth.mjs';
+import { exceed, printGrowth } from './growth.mjs';
 import { temporaryDirectory } from './temporary.mjs';
 
 const bin = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
@@ -51,8 +51,8 @@ const measured = (line, rows) => {
   };
   delete env.NODE_EXTRA_CA_CERTS;
   const args = ['-f', '%U %S %M', '-o', report, 'bash', '-c', `set -o pipefail; ${line} >/dev/null`];
-  const { status, stderr } = spawnSync('/usr/bin/time', args, { env, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${line} ended with ${status}: ${stderr}`);
+  const { status, signal, stderr } = spawnSync('/usr/bin/time', args, { env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${line} ended with ${status ?? signal}: ${stderr}`);
   const [user, system, kilobytes] = readFileSync(report, 'utf8')
     .trim()
     .split('\n')
@@ -132,9 +132,8 @@ else
     }
     if (hasJq) for (const one of FILTERS) compareFilter(rows, one);
   }
-for (const [name, points] of costs) {
-  const { text, isOver } = growthOf(points, { base: measured(`${opsctl} -o name`, 0).seconds });
-  if (isOver) exceed();
-  say(`${name.padEnd(46)}${text}`);
+if (costs.size > 0) {
+  const base = measured(`${opsctl} -o name`, 0).seconds;
+  for (const [name, points] of costs) printGrowth(name, points, { base });
 }
 server.stdin.end();

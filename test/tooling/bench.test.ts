@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { exceed, exponentOf, growthOf } from '../bench/growth.mjs';
+import { exceed, exponentOf, growthOf, printGrowth } from '../bench/growth.mjs';
 
 const root = new URL('../../', import.meta.url).pathname;
 const costs = (cost: (size: number) => number) =>
@@ -23,8 +23,36 @@ test('the start of a process does not hide the growth of its work', () => {
     text: 'growth: size^2.00 (limit 1.1)  OVER',
   });
 });
+/** Whether a figure whose process starts in 0.2 s exceeds the limit of growth. */
+const exceeds = (points: readonly (readonly [number, number])[]): boolean => {
+  const before = process.exitCode;
+  process.exitCode = 0;
+  try {
+    printGrowth('a figure', points, { base: 0.2 });
+    return process.exitCode === 1;
+  } finally {
+    process.exitCode = before;
+  }
+};
+test('a start that was slower than the smallest job does not look like growth, and does not hide growth', () => {
+  const rest = (cost: (size: number) => number) =>
+    [10_000, 100_000].map((size) => [size, 0.2 + cost(size)] as const);
+  for (const first of [0.18, 0.2, 0.21]) {
+    expect(exceeds([[1000, first], ...rest((size) => size / 70_000)])).toBe(false);
+    expect(exceeds([[1000, first], ...rest((size) => (size / 30_000) ** 2)])).toBe(true);
+    // A least cost in place of the first size would give this work the exponent 0.68.
+    expect(exceeds([[1000, first], ...rest((size) => 0.07 * (size / 10_000) ** 1.3)])).toBe(true);
+  }
+});
+test('work below the noise of a start has an unknown growth', () => {
+  const { isOver, text } = growthOf(
+    costs((size) => 0.2 + size / 1e9),
+    { base: 0.2, noise: 0.05 },
+  );
+  expect([isOver, text]).toEqual([false, 'growth: unknown, the work costs less than the noise of a start']);
+});
 test('two sizes prove no growth', () => {
-  expect(growthOf(costs((size) => size).slice(1)).text).toBe('growth: fewer than three sizes');
+  expect(growthOf(costs((size) => size).slice(1)).text).toBe('growth: unknown, fewer than three sizes');
 });
 test('every product source that a benchmark names exists', () => {
   const named = readdirSync(`${root}test/bench`, { recursive: true, withFileTypes: true })
