@@ -290,20 +290,24 @@ const readNumber = (text: string, start: number): { readonly end: number; readon
   }
   return { end: at, mayRound: hasExponent || at - start > EXACT_DIGITS };
 };
+/** The change of the depth at a bracket. */
+const LEVEL = Int8Array.from({ length: 128 }, (_, code) => {
+  if (code === OPEN_RECORD || code === OPEN_LIST) return 1;
+  return code === CLOSE_RECORD || code === CLOSE_LIST ? -1 : 0;
+});
 export const measureJson = (text: string): JsonMeasure => {
   let [depth, deepest, keys, mayRound] = [0, 0, 0, false];
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = (endOfQuotes(text, at) ?? text.length) - 1;
     else if (code === COLON) keys += 1;
-    else if (code === OPEN_RECORD || code === OPEN_LIST) {
-      depth += 1;
-      if (depth > deepest) deepest = depth;
-    } else if (code === CLOSE_RECORD || code === CLOSE_LIST) depth -= 1;
     else if (isDigit(code)) {
       const number = readNumber(text, at);
       mayRound ||= number.mayRound;
       at = number.end - 1;
+    } else {
+      depth += LEVEL[code] ?? 0;
+      deepest = Math.max(deepest, depth);
     }
   }
   return { depth: deepest, keys, mayRound };
