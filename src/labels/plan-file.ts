@@ -10,7 +10,14 @@ import { shellWord } from '../core/shell.ts';
 import { applyFiles, applyPrepared, confirmLosses, prepareFiles, refuseProblems } from './apply.ts';
 import { type DesiredLabel, parseDesiredLabels } from './desired.ts';
 import { digestOf } from './lock-entries.ts';
-import { changeRows, outcomesText, plansText, planText, refuseLost } from './outcome.ts';
+import {
+  changeRows,
+  entriesWithoutDefinition,
+  outcomesText,
+  plansText,
+  planText,
+  refuseLost,
+} from './outcome.ts';
 import { isIdle } from './plan.ts';
 import { changesPermissions, openSession, type Options, prepareAll, type PlannedLabel } from './prepare.ts';
 import { absolute } from './read-files.ts';
@@ -72,6 +79,7 @@ export const planFiles = async (context: EngineContext, files: readonly string[]
     documents: wishes.map(documentOf),
     labels: prepared.map((one) => ({ ...sendingOf(one), changes: changeRows(one), notes: one.plan.notes })),
   };
+  for (const line of entriesWithoutDefinition(session, prepared)) context.log.info(line);
   const isChange = prepared.some((one) => !isIdle(one.plan) || changesPermissions(one));
   const text = plansText(prepared);
   return { plan: { ...plan, digest: digestOf(plan) }, isChange, text };

@@ -106,7 +106,8 @@ export const entriesIn = (
     }
     if (typeof item === 'string' || typeof item === 'number') return { name: item };
     problems.push(problem(`${at(path, key)}[${i}]`, 'type', 'must be a name or an object'));
-    return { name: '?' };
+    // Each invalid entry has another name: it does not repeat one.
+    return { name: `?${i}` };
   });
 };
 

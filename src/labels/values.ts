@@ -26,6 +26,8 @@ class Filler {
   readonly problems: Problem[] = [];
   /** Paths whose text comes from the values file. */
   readonly filled = new Set<string>();
+  /** Names of values that the document uses. */
+  readonly used = new Set<string>();
   readonly #values: Plain;
   readonly #file: string;
   constructor({ file, values }: Values) {
@@ -68,6 +70,7 @@ class Filler {
   }
   #value(name: string, path: string): unknown {
     this.filled.add(path);
+    this.used.add(name);
     if (Object.hasOwn(this.#values, name)) return this.#values[name];
     const close = nearest(name, Object.keys(this.#values));
     this.problems.push(
@@ -97,10 +100,17 @@ const readValues = async (context: EngineContext, file: string): Promise<Values>
     );
   return { file, values: document.value };
 };
-const usesValues = (value: unknown): boolean =>
-  typeof value === 'string'
-    ? NAME.test(value)
-    : typeof value === 'object' && value !== null && Object.values(value).some(usesValues);
+/** The first placeholder of a definition. */
+const placeholderIn = (value: unknown): string | undefined => {
+  if (typeof value === 'string') return NAME.exec(value)?.[0];
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const member of Object.values(value)) {
+    const found = placeholderIn(member);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+};
+const usesValues = (value: unknown): boolean => placeholderIn(value) !== undefined;
 /** Names of the deployments that have a values file next to the definitions. */
 const deploymentsIn = async ({ host }: Runtime, directory: string): Promise<string[]> => {
   const path = join(directory, VALUES_DIRECTORY);
@@ -145,6 +155,52 @@ const valuesFileOf = async (
     ]);
   return { file: isYaml ? yaml : yml, known };
 };
+/** A document, and its values if a file has them for this deployment. */
+type Filling = { readonly document: Document; readonly known: readonly string[] } & {
+  readonly values?: Values;
+  readonly filler?: Filler;
+  readonly value?: unknown;
+};
+/** Values that no definition of a whole directory uses: a misspelled name, or a value that is left over. */
+const noteUnused = (context: EngineContext, fillings: readonly Filling[]): void => {
+  for (const values of new Set(fillings.map((one) => one.values))) {
+    const users = fillings.filter((one) => one.values === values);
+    if (values === undefined || users.some(({ document }) => document.isInDirectory !== true)) continue;
+    const unused = Object.keys(values.values).filter(
+      (name) => !name.startsWith('x-') && !users.some(({ filler }) => filler?.used.has(name)),
+    );
+    if (unused.length > 0) context.log.info(`${values.file}: no definition uses ${unused.join(', ')}`);
+  }
+};
+/** Without a values file, a placeholder is a text like any other. */
+const notePlainText = (context: EngineContext, fillings: readonly Filling[]): void => {
+  for (const { document, filler } of fillings) {
+    const found = filler === undefined ? placeholderIn(document.value) : undefined;
+    if (found === undefined) continue;
+    const why = 'because no values file applies (--values FILE names one)';
+    context.log.info(`${document.source}: ${found} stays text, ${why}`);
+  }
+};
+const fillEach = async (
+  context: EngineContext,
+  documents: readonly Document[],
+  choice: ValuesChoice,
+): Promise<Filling[]> => {
+  const read = new Map<string, Values>();
+  const fillings: Filling[] = [];
+  for (const document of documents) {
+    const { file, known } = await valuesFileOf(context, document, choice);
+    if (file === undefined) {
+      fillings.push({ document, known });
+      continue;
+    }
+    const values = read.get(file) ?? (await readValues(context, file));
+    read.set(file, values);
+    const filler = new Filler(values);
+    fillings.push({ document, known, values, filler, value: filler.fill(document.value, '') });
+  }
+  return fillings;
+};
 /**
  * Definitions with the values of a deployment in place of `${name}`. Definitions without a values file are not changed:
  * there, the text `${name}` is a text.
@@ -154,30 +210,25 @@ export const fillValues = async (
   documents: readonly Document[],
   choice: ValuesChoice,
 ): Promise<Document[]> => {
-  const read = new Map<string, Values>();
-  const problems: Problem[] = [];
-  const unfilled: Document[] = [];
-  const deployments = new Set<string>();
-  const filled: Document[] = [];
-  for (const document of documents) {
-    const { file, known } = await valuesFileOf(context, document, choice);
-    for (const name of known) deployments.add(name);
-    if (file === undefined) {
-      if (known.length > 0 && usesValues(document.value)) unfilled.push(document);
-      filled.push(document);
-      continue;
-    }
-    const values = read.get(file) ?? (await readValues(context, file));
-    read.set(file, values);
-    const filler = new Filler(values);
-    const value = filler.fill(document.value, '');
-    for (const one of placeProblems(document, filler.problems)) problems.push(one);
-    filled.push({ ...document, value, filled: filler.filled });
-  }
-  if (unfilled.length > 0) throw makeUnfilledError(unfilled, [...deployments]);
+  const fillings = await fillEach(context, documents, choice);
+  const unfilled = fillings.filter(
+    ({ document, known, filler }) => filler === undefined && known.length > 0 && usesValues(document.value),
+  );
+  if (unfilled.length > 0)
+    throw makeUnfilledError(
+      unfilled.map(({ document }) => document),
+      [...new Set(fillings.flatMap(({ known }) => known))],
+    );
+  const problems = fillings.flatMap(({ document, filler }) =>
+    placeProblems(document, filler?.problems ?? []),
+  );
   if (problems.length > 0)
     throw usageError('the definitions and the values do not fit; no request was sent', problems);
-  return filled;
+  noteUnused(context, fillings);
+  notePlainText(context, fillings);
+  return fillings.map(({ document, filler, value }) =>
+    filler === undefined ? document : { ...document, value, filled: filler.filled },
+  );
 };
 /** The deployments whose values the definitions of `files` can use; empty without values files. */
 export const deploymentsWithValues = async (

@@ -24,6 +24,14 @@ describe('parsing of a definition', () => {
       ...{ title: '2024', description: 'true', key: '7' },
     });
   });
+  test('each invalid entry of a list is one problem', () => {
+    const choices = [true, null, 'a'];
+    const found = wrongIn({ fields: [{ name: 'F', type: 'selection', choices }] });
+    expect(found.map((text) => text.split(' | ')[0])).toEqual([
+      'fields[0].choices[0]',
+      'fields[0].choices[1]',
+    ]);
+  });
   test('the parser distinguishes null from a missing key', () => {
     expect(
       definition({ description: null, enabledApps: null, permissions: null, fields: null, type: null }),

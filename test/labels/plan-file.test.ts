@@ -225,3 +225,12 @@ test.each([
     [],
   ]);
 });
+
+test('a plan names the lock entry whose definition file was removed', async () => {
+  const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n', 'labels/b.yaml': 'title: B\n' });
+  expect((await at.run(['apply', '-f', 'labels', '--yes'])).code).toBe(0);
+  await at.remove('labels/b.yaml');
+  const ran = await at.run(['plan', '-f', 'labels', '--out', 'plan.json']);
+  expect([ran.code, ran.err]).toEqual([0, expect.stringContaining('b.yaml does not exist')]);
+  expect((await at.run(['plan', '-f', 'labels/a.yaml'])).err).not.toContain('does not exist');
+});

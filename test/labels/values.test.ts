@@ -126,9 +126,20 @@ describe('values of a deployment', () => {
     expect([ran.code, ran.error().problems[0].path, ran.written]).toEqual([2, 'description', []]);
   });
 
+  test('a value that no definition of the directory uses is reported', async () => {
+    const values = 'suffix: x\ntext: t\neditors: []\nEditors: []\nx-base: 1\nold: 2\n';
+    const at = labelsInMemory(files({ 'labels/values/staging.yaml': values }));
+    const ran = await at.run(apply('staging'));
+    expect([ran.code, ran.err]).toEqual([0, expect.stringContaining('uses Editors, old\n')]);
+    // One file of the directory does not show which values the other files use.
+    const one = ['plan', '-f', 'labels/contract.yaml', '--deployment', 'staging'];
+    expect((await at.run(one)).err).not.toContain('no definition uses');
+  });
+
   test('leave files without a values directory as they are, and $${name} is text', async () => {
     const plain = labelsInMemory({ 'labels/a.yaml': 'title: A ${x}\n' });
-    expect((await plain.run(['apply', '-f', 'labels'])).code).toBe(0);
+    const ran = await plain.run(['apply', '-f', 'labels']);
+    expect([ran.code, ran.err]).toEqual([0, expect.stringContaining('labels/a.yaml: ${x} stays text')]);
     expect(labelOf(plain).properties.title).toBe('A ${x}');
     const at = labelsInMemory(files({ 'labels/contract.yaml': 'title: A $${suffix}\n' }));
     expect((await at.run(apply('staging'))).code).toBe(0);
