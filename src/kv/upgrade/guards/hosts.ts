@@ -67,6 +67,12 @@ const lookAtDirectory = (name: string, host: HostFacts, { members }: ClusterFile
       hint: 'restore the write permission',
     });
 };
+/**
+ * Returns whether the driver found no process. A kubelet that has the manifest may still be starting the member, but a
+ * member that responds has a process, and opsctl could not see its end.
+ */
+const isUnseen = ({ is_running, starting, pid }: HostFacts, spec: MemberSpec | undefined): boolean =>
+  is_running === false || (spec?.manifest !== undefined && starting !== undefined && pid === undefined);
 export const dataDirectories = guard(
   'data-directories',
   'data directories exist, are writable, and belong to the user of the process',
@@ -86,15 +92,14 @@ export const dataDirectories = guard(
         log.fail({
           member: name,
           message: `${name}: ${message}`,
-          hint: hintForHost(host, spec, 'check the cluster file'),
+          hint: hintForHost(host, spec, 'correct it on the host of the member or in the cluster file'),
         });
-      if (is_reachable && host.is_running === false && (host.problems ?? []).length === 0) {
+      if (is_reachable && (host.problems ?? []).length === 0 && isUnseen(host, spec))
         log.fail({
           member: name,
           message: `${name} responds, but the driver finds no process of the member`,
-          hint: 'check pid_file, unit or container in the cluster file: opsctl could not stop the member',
+          hint: 'check pid_file, unit, container or data_dir in the cluster file: opsctl could not stop the member',
         });
-      }
     }
   },
   memberFacts.host,

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { sh, type ShellScript } from '../../../core/shell.ts';
 import type { Finished } from '../../../platform/host.ts';
 import type { MemberSpec, Move } from '../../engine/model.ts';
@@ -80,14 +81,36 @@ const aside = ({ manifest }: MemberSpec, ending: string): ShellScript =>
   sh`"$(dirname "$(dirname ${manifest})")/$(basename ${manifest})"${`.${ending}`}`;
 const parkScript = (member: MemberSpec): ShellScript => aside(member, 'opsctl-parked');
 /**
- * Processes whose arguments name exactly this data directory: a longer path or a program that only mentions
- * the path does not match.
+ * The programs that have the database of this member open, or whose arguments name exactly its data directory: a longer
+ * path or a program that only mentions the path does not match. The directory may come from a variable or a file, and
+ * the pod may have it at another path. A program with the database of another member open is not this member, even if
+ * both pods use the same path. While a server starts or ends, it has no database open.
  */
 const pidsOf = ({ data_dir, client_url }: MemberSpec): ShellScript =>
-  sh`for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
-w=; while IFS= read -r a; do case "$a" in ${data_dir === undefined ? sh`*${client_url}*` : sh`--data-dir=${data_dir}|-data-dir=${data_dir}`}) exit 0;; esac
-case "$w" in --data-dir|-data-dir) [ "$a" = ${data_dir} ] && exit 0;; esac; w=$a; done; exit 1; } && { f=\${f#/proc/}; echo "\${f%/cmdline}"; }; done`;
+  data_dir === undefined
+    ? sh`for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
+while IFS= read -r a; do case "$a" in *${client_url}|*${client_url},*|*${client_url}/*) exit 0;; esac; done; exit 1; } && { f=\${f#/proc/}; echo "\${f%/cmdline}"; }; done`
+    : sh`d=${data_dir}; for f in /proc/[0-9]*/cmdline; do p=\${f#/proc/}; p=\${p%/cmdline}
+tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
+for o in "/proc/$p/fd"/*; do [ ! "$o" -ef "$d/member/snap/db" ] || exit 0; done
+w=; while IFS= read -r a; do case "$a" in --data-dir="$d"|-data-dir="$d") break;; esac
+case "$w" in --data-dir|-data-dir) [ "$a" != "$d" ] || break;; esac; w=$a; a=; done
+[ -n "$a" ] || exit 1; case "$(ls -l "/proc/$p/fd" 2>/dev/null)" in */member/snap/db*) exit 1;; esac; exit 0; } && echo "$p"; done`;
 const hasProcess = (member: MemberSpec): ShellScript => sh`[ -n "$(${pidsOf(member)})" ]`;
+/**
+ * Replaces the whole name of the image in YAML or JSON: a longer tag and a digest belong to another image. Comments stay
+ * as they are.
+ */
+const imageProgram = `BEGIN { from = ENVIRON["FROM"]; to = ENVIRON["TO"] }
+{ rest = $0; out = ""; tail = ""
+if (match(rest, /(^|[ \\t])#/)) { tail = substr(rest, RSTART); rest = substr(rest, 1, RSTART - 1) }
+if (rest ~ /image["\\047]?[ \\t]*:/) while ((at = index(rest, from)) > 0) {
+  out = out substr(rest, 1, at - 1); next_at = at + length(from)
+  if (substr(out, length(out), 1) !~ /[A-Za-z0-9._-]/ && substr(rest, next_at, 1) !~ /[A-Za-z0-9._@:\\/-]/) { out = out to; n++ } else out = out from
+  rest = substr(rest, next_at)
+}
+print out rest tail }
+END { exit n == 1 ? 0 : 7 }`;
 const stage = (member: MemberSpec, { from, to, run }: Move): ShellScript => {
   const kept = aside(member, `opsctl-${from}-${run}`);
   const next = aside(member, `opsctl-${to}-${run}`);
@@ -96,7 +119,7 @@ ${fileFunctions}
 source=${member.manifest}; [ -e "$source" ] || source=${parkScript(member)}
 if command -v crictl >/dev/null 2>&1; then crictl pull ${member.new_image} >&2; fi
 put "$source" ${kept}
-FROM=${member.old_image} TO=${member.new_image} awk '{ at = index($0, ENVIRON["FROM"]); if (/image:/ && at > 0) { $0 = substr($0, 1, at - 1) ENVIRON["TO"] substr($0, at + length(ENVIRON["FROM"])); n++ } print } END { exit n == 1 ? 0 : 7 }' "$source" > ${next}.incoming || { rm -f ${next}.incoming; echo "the manifest does not name the image ${member.old_image} exactly once" >&2; exit 7; }
+FROM=${member.old_image} TO=${member.new_image} awk ${imageProgram} "$source" > ${next}.incoming || { rm -f ${next}.incoming; echo "the manifest does not name the image ${member.old_image} exactly once" >&2; exit 7; }
 mv -f ${next}.incoming ${next}
 echo previous.manifest=${kept}; echo next.manifest=${next}
 printf 'previous.image=%s\\nnext.image=%s\\n' ${member.old_image} ${member.new_image}`;
@@ -119,33 +142,98 @@ const stateFrom = (done: Finished): ProcessState => {
   );
 };
 /**
- * Prints one field of the metadata in a YAML manifest. Labels and annotations are nested deeper, and may have a key with
- * the same name.
+ * Prints the name of the pod in a YAML manifest. Labels and annotations are nested deeper, and may have a key with the
+ * same name.
  */
-const metadataScript = (manifest: ShellScript, field: 'name' | 'namespace'): ShellScript =>
-  sh`awk -v field=${`${field}:`} '/^ *#/ { next } /^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m { match($0, /^ */); if (d == "") d = RLENGTH; if (RLENGTH == d && $1 == field) { gsub(/["\\047]/, "", $2); print $2; exit } }' ${manifest} 2>/dev/null`;
-/**
- * Prints the other manifests of the same pod. The kubelet reads each file in its directory whose name does not start with a
- * dot, including a backup. It would start the backup while the member is stopped, or instead of the new version
- * (kubernetes/kubernetes#129364).
- */
-const otherManifestsScript = ({ manifest }: MemberSpec): ShellScript => sh`[ -e ${manifest} ] || exit 0
-pod_of() { echo "$(${metadataScript(sh`"$1"`, 'namespace')})/$(${metadataScript(sh`"$1"`, 'name')})"; }
-own=$(pod_of ${manifest}); name="\${own#*/}"
-[ -n "$name" ] || { echo 'cannot read the name of the pod in '${manifest}', so opsctl could not check whether another file defines the same pod: write metadata and name on separate lines'; exit 0; }
-for other in "$(dirname ${manifest})"/*; do
-[ -f "$other" ] && [ "\${other##*/}" != "$(basename ${manifest})" ] || continue
-if ! [ -r "$other" ]; then echo "cannot read $other, which may define the pod $name too: move it to another directory"
-elif [ "$(pod_of "$other")" = "$own" ]; then echo "$other also defines the pod $name, and the kubelet may start it instead of "${manifest}': move it to another directory'; fi
+const podName = (manifest: string | undefined): ShellScript =>
+  sh`awk '/^ *#/ { next } /^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m { match($0, /^ */); if (d == "") d = RLENGTH; if (RLENGTH == d && $1 == "name:") { gsub(/["\\047]/, "", $2); print $2; exit } }' ${manifest} 2>/dev/null`;
+/** The kubelet reads each file in its directory whose name does not start with a dot, including a backup. */
+const manifestsScript = ({ manifest }: MemberSpec): ShellScript => sh`[ -e ${manifest} ] || exit 0
+for f in "$(dirname ${manifest})"/*; do
+[ -f "$f" ] || continue
+printf %s "$f" | base64 | tr -d '\\n'
+if [ -r "$f" ]; then printf ' '; head -c 1000000 < "$f" | base64 | tr -d '\\n'; fi
+echo
 done`;
-const findOtherManifests = async (member: MemberSpec, ask: ScriptRunner): Promise<readonly string[]> =>
-  (await ask(otherManifestsScript(member))).split('\n').filter((line) => line !== '');
+const decode = (text: string): string => Buffer.from(text, 'base64').toString();
+type Manifest = { readonly namespace: string; readonly name: string; readonly images: readonly string[] };
+/** The pod that a YAML or JSON file defines. The kubelet reads no other kind of object, and has a default namespace. */
+const manifestIn = async (text: string): Promise<Manifest | undefined> => {
+  const { parseDocument } = await import('../../../platform/yaml.ts');
+  const read = (): unknown => {
+    try {
+      return parseDocument(text).toJS();
+    } catch {
+      return undefined;
+    }
+  };
+  const pod = read();
+  if (!isRecord(pod) || !isRecord(pod['metadata']) || (pod['kind'] ?? 'Pod') !== 'Pod') return undefined;
+  const { name, namespace } = pod['metadata'];
+  if (typeof name !== 'string' || name === '') return undefined;
+  const spec = isRecord(pod['spec']) ? pod['spec'] : {};
+  const containers = [spec['containers'], spec['initContainers']].flatMap((list) =>
+    Array.isArray(list) ? list.filter(isRecord) : [],
+  );
+  return {
+    name,
+    namespace: typeof namespace === 'string' && namespace !== '' ? namespace : 'default',
+    images: containers.map(({ image }) => String(image)),
+  };
+};
+/** The plan replaces the image in exactly one place. While an upgrade is under way, it may be the new one. */
+const imageProblems = ({ manifest, old_image, new_image }: MemberSpec, { images }: Manifest): string[] => {
+  const isNamed = (image: string, named: string | undefined): boolean =>
+    named !== undefined && (image === named || image.endsWith(`/${named}`));
+  const found = images.filter((image) => isNamed(image, old_image) || isNamed(image, new_image));
+  if (found.length === 1) return [];
+  return found.length === 0
+    ? [
+        `${manifest} does not name the image ${old_image} but ${images.join(', ') || 'no image'}: correct old_image in the cluster file`,
+      ]
+    : [
+        `${manifest} names the image ${found[0]} ${found.length} times, and opsctl replaces it in one container`,
+      ];
+};
+/**
+ * Finds the other manifests of the same pod. The kubelet would start such a file while the member is stopped, or instead
+ * of the new version (kubernetes/kubernetes#129364).
+ */
+const manifestProblems = async (member: MemberSpec, ask: ScriptRunner): Promise<readonly string[]> => {
+  const { manifest } = member;
+  const files = (await ask(manifestsScript(member))).split('\n').flatMap((line) => {
+    const [path = '', content] = line.split(' ');
+    return path === ''
+      ? []
+      : [{ path: decode(path), text: content === undefined ? undefined : decode(content) }];
+  });
+  if (files.length === 0 || manifest === undefined) return [];
+  const isOwn = ({ path }: { readonly path: string }): boolean => basename(path) === basename(manifest);
+  const own = await manifestIn(files.find(isOwn)?.text ?? '');
+  if (own === undefined)
+    return [
+      `cannot read the name of the pod in ${manifest}, so opsctl could not check whether another file defines the same pod: write a Pod with metadata and name there`,
+    ];
+  const problems = imageProblems(member, own);
+  for (const { path, text } of files.filter((one) => !isOwn(one))) {
+    const other = text === undefined ? undefined : await manifestIn(text);
+    if (text === undefined)
+      problems.push(
+        `cannot read ${path}, which may define the pod ${own.name} too: move it to another directory`,
+      );
+    else if (other?.name === own.name && other.namespace === own.namespace)
+      problems.push(
+        `${path} also defines the pod ${own.name}, and the kubelet may start it instead of ${manifest}: move it to another directory`,
+      );
+  }
+  return problems;
+};
 /**
  * The pod's name, the time when its manifest was moved to its path, and the state of the runtime; empty
  * without crictl.
  */
 const askRuntime = ({ manifest }: MemberSpec): ShellScript => sh`if command -v crictl >/dev/null 2>&1; then
-echo "pod=$(${metadataScript(sh`${manifest}`, 'name')})"
+echo "pod=$(${podName(manifest)})"
 echo "since=$(stat -c %Z ${manifest} 2>/dev/null)"
 echo "containers=$(crictl ps -a -o json 2>/dev/null | tr -d '\\n')"
 fi`;
@@ -177,7 +265,7 @@ source=${source === undefined ? parkScript(member) : sh`${source}`}
 put "$source" ${parkScript(member)}
 mv -f ${parkScript(member)} ${member.manifest}`;
   },
-  problems: findOtherManifests,
+  problems: manifestProblems,
   logTail: (member, lines) =>
     member.log_file === undefined ? sh`true` : sh`tail -n ${lines} ${member.log_file}`,
   version: (member, which) =>

@@ -45,7 +45,7 @@ const hashes = (...texts: string[]) =>
   }));
 
 /** Members of which the second one starts in this way. */
-const forced = (patch: Partial<ClusterFile['members'][number]>): ClusterFile['members'] =>
+const withSecond = (patch: Partial<ClusterFile['members'][number]>): ClusterFile['members'] =>
   clusterFile().members.map((member) => (member.name === 'n2' ? { ...member, ...patch } : member));
 
 const refused: [
@@ -62,31 +62,31 @@ const refused: [
     'a start that removes the other members',
     'one-cluster',
     observed(),
-    { members: forced({ new_command: ['etcd', '--force-new-cluster'] }) },
+    { members: withSecond({ new_command: ['etcd', '--force-new-cluster'] }) },
   ],
   [
     'a rollback that removes the other members',
     'one-cluster',
     observed(),
-    { members: forced({ old_command: ['etcd', '--force-new-cluster=true'] }) },
+    { members: withSecond({ old_command: ['etcd', '--force-new-cluster=true'] }) },
   ],
   [
     'a variable that removes the other members',
     'one-cluster',
     observed(),
-    { members: forced({ env: { ETCD_FORCE_NEW_CLUSTER: '1' } }) },
+    { members: withSecond({ env: { ETCD_FORCE_NEW_CLUSTER: '1' } }) },
   ],
   [
     'a file that removes the other members',
     'one-cluster',
     host({ config: { 'force-new-cluster': true } }),
-    { members: forced({ new_command: ['etcd', '--config-file', '/c'], config_file: '/c' }) },
+    { members: withSecond({ new_command: ['etcd', '--config-file', '/c'], config_file: '/c' }) },
   ],
   [
     'a unit that removes the other members',
     'one-cluster',
     host({ command: ['etcd', '--force-new-cluster'], environment: {} }),
-    { driver: 'systemd', members: forced({ new_command: undefined, unit: 'etcd' } as object) },
+    { driver: 'systemd', members: withSecond({ new_command: undefined, unit: 'etcd' } as object) },
   ],
   ['another view of the members', 'one-cluster', three({ listed_ids: ['1001', '1002'] })],
   ['the same member twice', 'one-cluster', three({ member_id: '1001' })],
@@ -176,6 +176,12 @@ const refused: [
   ['no data directory', 'data-directories', host({ data_dir_exists: false })],
   ['a data directory that is not writable', 'data-directories', host({ data_dir_writable: false })],
   ['a process that the driver does not find', 'data-directories', host({ is_running: false })],
+  [
+    'a static pod that responds without a process that the driver finds',
+    'data-directories',
+    host({ is_running: true, starting: 'the kubelet, which has the manifest' }),
+    { driver: 'static-pod', members: withSecond({ manifest: '/etc/manifests/etcd.yaml' }) },
+  ],
   ['a pid file of another process', 'data-directories', host({ problems: ['names sshd'] })],
   ['no db file', 'db-file-present', host({ has_db_file: false })],
   ['a full disk', 'disk-space', host({ free_bytes: 100 })],

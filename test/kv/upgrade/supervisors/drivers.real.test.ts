@@ -253,6 +253,31 @@ describe('another manifest of the same pod', () => {
     const problems = await problemsWith({ 'kv.yaml.bak': pod('etcd').replace('3.4.23', '3.3.25') });
     expect(problems).toEqual([naming('/manifests of it/kv.yaml.bak', 'pod etcd', 'kubelet', 'move it')]);
   });
+  it('a backup is found in both formats, and in the default namespace', async () => {
+    const container = { image: 'registry/kv:3.4.23', name: 'kv' };
+    const json = (metadata: object): string =>
+      JSON.stringify({ metadata, spec: { containers: [container] } });
+    const backup = { 'kv.json': json({ name: 'etcd', namespace: 'default' }) };
+    const found = [naming('/kv.json', 'pod etcd')];
+    expect(await problemsWith(backup, json({ name: 'etcd' }))).toEqual(found);
+    expect(
+      await problemsWith({ 'kv.json': json({ name: 'etcd', namespace: '' }) }, pod('etcd', 'default')),
+    ).toEqual(found);
+  });
+  it.each([
+    ['a longer tag', 'registry/kv:3.4.23-0'],
+    ['a digest', 'registry/kv:3.4.23@sha256:00'],
+    ['another image', 'registry/kv:3.3.25'],
+  ])('%s is not the image of the cluster file', async (_, image) => {
+    const text = pod('etcd').replace('registry/kv:3.4.23', image);
+    expect(await problemsWith({}, text)).toEqual([naming(image, 'old_image')]);
+    const spec = member({
+      manifest: join(real.directory, 'manifests of it', 'kv.yaml'),
+      ...{ old_image: 'registry/kv:3.4.23', new_image: 'registry/kv:3.5.16' },
+    });
+    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+    await expect(driver.stage(spec, { from: '3.4', to: '3.5', run: 'r' })).rejects.toThrow('exactly once');
+  });
   it('other pods, a pod of another namespace, directories and hidden files are not a problem', async () => {
     const others = {
       ...{ '.kv.yaml.swp': pod('etcd'), 'older/kv.yaml': pod('etcd'), 'events.yaml': pod('etcd-events') },
@@ -261,12 +286,50 @@ describe('another manifest of the same pod', () => {
     expect(await problemsWith(others)).toEqual([]);
   });
   it('a manifest whose pod name opsctl cannot read does not pass the check', async () =>
-    expect(await problemsWith({}, 'metadata: { name: etcd }\nspec: {}\n')).toEqual([
+    expect(await problemsWith({}, 'metadata: [name\nspec: {}\n')).toEqual([
       naming('cannot read', 'kv.yaml'),
     ]));
 });
 
+describe('a manifest in JSON', () => {
+  it('gets the other image in its only place', async () => {
+    const manifest = join(real.directory, 'manifests', 'kv.json');
+    mkdirSync(join(real.directory, 'manifests'));
+    const text = (image: string): string =>
+      JSON.stringify({ metadata: { name: 'kv' }, spec: { containers: [{ name: 'kv', image }] } });
+    writeFileSync(manifest, text('registry/kv:3.3.25'));
+    const spec = member({ manifest, old_image: 'kv:3.3.25', new_image: 'kv:3.4.23' });
+    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+    expect((await driver.facts(spec, { sizes: false })).problems).toBeUndefined();
+    const placement = await driver.stage(spec, { from: '3.3', to: '3.4', run: 'r' });
+    await driver.stop(spec, 1000);
+    await driver.start(spec, 'new', placement);
+    expect(readFileSync(manifest, 'utf8').trimEnd()).toBe(text('registry/kv:3.4.23'));
+  });
+});
+
 describe('the process of a static pod', () => {
+  it('the process is the server that has the database open, wherever its directory is configured', async () => {
+    const spec = member({ manifest: join(real.directory, 'kv.yaml'), old_image: 'a:1', new_image: 'a:2' });
+    const path = join(bin, 'etcd');
+    if (!existsSync(path)) symlinkSync(process.execPath, path);
+    const start = async (database: string, ...words: string[]): Promise<number> => {
+      mkdirSync(join(database, 'member', 'snap'), { recursive: true });
+      const code = `fs.openSync('${database}/member/snap/db', 'w'); setInterval(() => {}, 1000)`;
+      const { pid } = await real.host.processes.start(...trustCall([path, '-e', code, '--', ...words]), {
+        detached: true,
+      });
+      alive.push(pid);
+      await expect.poll(() => existsSync(join(database, 'member', 'snap', 'db'))).toBe(true);
+      return pid;
+    };
+    const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
+    // Its pod has the directory of another member at the same path.
+    await start(join(real.directory, 'events'), '--data-dir', spec.data_dir as string);
+    expect((await driver.process(spec)).state).toBe('gone');
+    const pid = await start(spec.data_dir as string, '--config-file', '/etc/kv.yaml');
+    expect(await driver.process(spec)).toEqual({ state: 'running', pid });
+  });
   it(
     'the process is matched by exactly its data directory: a longer path and a mere mention are not matches',
     covers('defect/U-34'),
