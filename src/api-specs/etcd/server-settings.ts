@@ -44,6 +44,13 @@ export const renamedIn36: readonly RenamedSetting[] = [
   experimental('memory-mlock'),
   experimental('peer-skip-client-san-verification'),
   experimental('snapshot-catchup-entries'),
+  // 3.5 and 3.6 spell the same setting differently in the file: `catch-up`, where the flag is `catchup`.
+  {
+    old: 'experimental-snapshot-catch-up-entries',
+    now: 'snapshot-catchup-entries',
+    since: '3.6',
+    isLater: true,
+  },
   experimental('warning-apply-duration', 'duration'),
   experimental('warning-unary-request-duration', 'duration'),
   experimental('watch-progress-notify-interval', 'duration'),
@@ -62,11 +69,6 @@ export const renamedSettings: readonly RenamedSetting[] = [
   { old: 'peer-ca-file', now: 'peer-trusted-ca-file', since: '3.4', includes: 'peer-client-cert-auth' },
   { old: 'log-output', now: 'log-outputs', since: '3.4' },
   { old: 'experimental-backend-bbolt-freelist-type', now: 'backend-bbolt-freelist-type', since: '3.5' },
-  {
-    old: 'experimental-snapshot-catch-up-entries',
-    now: 'experimental-snapshot-catchup-entries',
-    since: '3.6',
-  },
   ...renamedIn36,
   ...gatedIn36,
 ];
@@ -92,7 +94,7 @@ export const newIn36: readonly string[] = [
   'feature-gates',
   'max-learners',
   'log-format',
-  ...renamedIn36.map(({ now }) => now),
+  ...new Set(renamedIn36.map(({ now }) => now)),
 ];
 /** In the file a duration is a number of nanoseconds, as a flag it is `1m`. */
 export const durationsInFile: readonly string[] = [
@@ -294,8 +296,8 @@ const groups: readonly Group[] = [
   ],
   ['signed', 'both', '3.5', now, 'experimental-distributed-tracing-sampling-rate'],
   ['duration', 'both', '3.6', now, 'experimental-warning-unary-request-duration'],
-  ['whole', 'file', '3.5', '3.5', 'experimental-snapshot-catch-up-entries'],
-  ['whole', 'both', '3.6', now, 'experimental-snapshot-catchup-entries'],
+  ['whole', 'file', '3.5', now, 'experimental-snapshot-catch-up-entries'],
+  ['whole', 'flag', '3.5', now, 'experimental-snapshot-catchup-entries'],
   [
     'text',
     'both',

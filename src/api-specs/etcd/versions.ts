@@ -100,10 +100,6 @@ const removedIn36 = [
   removedFlag('experimental-enable-v2v3', 'leave it out: 3.6 has no v2 interface'),
   ...proxyFlags.map((key) => removedFlag(key, proxyNote)),
   removedFlag('experimental-max-learners', 'max-learners, once every member runs 3.6'),
-  removedFlag(
-    'experimental-snapshot-catch-up-entries',
-    'snapshot-catchup-entries, once every member runs 3.6',
-  ),
 ];
 export const versionRows: readonly VersionRow[] = [
   {

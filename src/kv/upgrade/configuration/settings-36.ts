@@ -1,4 +1,5 @@
 import {
+  findSetting,
   gatedIn36,
   gatesIn36,
   newIn36,
@@ -211,7 +212,9 @@ const unknownTo35 = (file: Settings): ConfigFinding[] =>
     .filter((key) => isThere(file[key]))
     .map((key) => finding('warn', key, 'is ignored before 3.6', oldNameOf(key)));
 const oldNameOf = (key: string): string => {
-  const old = renamedIn36.find(({ now }) => now === key)?.old;
+  const old = renamedIn36.find(
+    (row) => row.now === key && findSetting(row.old, '3.5', 'file') !== undefined,
+  )?.old;
   return old ?? (key === GATES ? 'the experimental- keys of its gates' : 'leave it out');
 };
 
