@@ -212,11 +212,22 @@ export const readMoment = (text: string, order?: DateOrder): string => {
   return `${fullYear(year)}-${twoDigits(month)}-${twoDigits(day ?? 0)}T${time}Z`;
 };
 
+/** A text with a time of day and without its offset. Midnight is how tools write a day. */
+const isZoneless = (text: string): boolean =>
+  /\d:\d\d/.test(text) &&
+  !/(?:\d\s*z|utc|gmt|[+-]\d\d:?\d\d)\b/i.test(text) &&
+  !/(?<!\d)(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*am)$/i.test(text.trim());
+
 /** Columns and values that a run left out or replaced, for the report. */
 class Deviations {
   readonly #columns = new Map<string, number>();
   readonly #values = new Map<string, Map<string, number>>();
   readonly #chosen = new Map<string, Map<string, string>>();
+  readonly #zoneless = new Map<string, number>();
+  /** A time without a zone, which the run read as UTC. */
+  assumeUtc(field: string): void {
+    this.#zoneless.set(field, (this.#zoneless.get(field) ?? 0) + 1);
+  }
   ignore(column: string): void {
     this.#columns.set(column, (this.#columns.get(column) ?? 0) + 1);
   }
@@ -250,7 +261,10 @@ class Deviations {
         .join(', ');
       return `${field} has the first state of the same type for other words: ${text}; choose other states in the table states of --map-file`;
     });
-    return [...columns, ...values, ...chosen];
+    const times = [...this.#zoneless].map(
+      ([field, count]) => `${field} has times without a time zone, read as UTC (${rowsText(count)})`,
+    );
+    return [...columns, ...values, ...chosen, ...times];
   }
 }
 
@@ -512,12 +526,18 @@ class Columns implements ColumnMap {
     if (typeof value !== 'string') return value;
     const found = mappedValue(rule, value);
     if (found !== undefined) return this.#valueOf(found);
-    if (moments.has(rule.field)) return readMoment(value, this.#file.dateOrder);
+    if (moments.has(rule.field)) return this.#readMoment(rule, value);
     if (rule.read !== undefined) return rule.read(value);
     if (rule.values === undefined) return value;
     if (rule.isOptional !== true) return value;
     this.#deviations.omit(rule.field, value);
     return undefined;
+  }
+  #readMoment({ field, isUtc }: FieldRule, value: string): string {
+    const read = readMoment(value, this.#file.dateOrder);
+    if (isUtc !== true && isZoneless(value) && formats.datetime?.holds(momentOf(read)) === true)
+      this.#deviations.assumeUtc(field);
+    return read;
   }
   get mayFit(): boolean {
     const { users, states } = this.#file;

@@ -8,6 +8,8 @@ export type FieldRule = {
   readonly isOptional?: boolean;
   /** Reads the text of a cell that the tool wrote in its own form. */
   readonly read?: (cell: string) => string;
+  /** The tool writes all times of the column in UTC, without a zone. */
+  readonly isUtc?: boolean;
   /** Two lists that one cell may mean; undefined if it has one meaning. */
   readonly meanings?: (cell: string) => Meanings | undefined;
 };
@@ -205,7 +207,7 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
     { field: 'deadline', columns: ['Due Date'] },
     { field: 'description', columns: ['Description'] },
     { field: 'estimate', columns: ['Weight'] },
-    { field: 'created_at', columns: ['Created At (UTC)'] },
+    { field: 'created_at', columns: ['Created At (UTC)'], isUtc: true },
   ],
   // Columns: learn.microsoft.com/azure/devops/boards/queries/import-work-items-from-csv. A tag has no comma.
   'azure-boards': [

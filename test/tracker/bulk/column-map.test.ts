@@ -965,3 +965,20 @@ test.each(['epics', 'stories'])(
     expect((await at.run(words)).json()).toMatchObject([{ op: 'update', status: 'done' }]);
   },
 );
+
+test.each([
+  ['jira', 'Summary,Issue key,Created', '14/Jul/25 3:42 PM', 1],
+  ['jira', 'Summary,Issue key,Created', '2025-07-14 15:42', 1],
+  ['jira', 'Summary,Issue key,Created', '2025-07-14T15:42:00', 1],
+  ['jira', 'Summary,Issue key,Due Date', '14/Jul/25 12:00 AM', 0],
+  ['jira', 'Summary,Issue key,Due Date', '2025-07-14 00:00', 0],
+  ['jira', 'Summary,Issue key,Created', '2025-07-14T15:42:00.000+0200', 0],
+  ['linear', 'Title,ID,Created', 'Tue May 14 2024 08:53:33 GMT+0000 (GMT)', 0],
+  ['linear', 'Title,ID,Created', '2024-05-14T08:53:33Z', 0],
+  ['github', 'Title,URL,Created', '2024-05-14 08:53:33 UTC', 0],
+  ['gitlab', 'Title,URL,Created At (UTC)', '2024-05-14 08:53:33', 0],
+])('a time of %s without a zone is reported: %s, %s', async (tool, header, time, count) => {
+  const at = trackerInMemory({ 'r.csv': `${header}\nA,1,${time}\nB,2,\n` });
+  const ran = await at.run(['sync', '-f', 'r.csv', '--from', tool, '--dry-run', '-o', 'json']);
+  expect([ran.code, ran.err.match(/time zone, read as UTC \(1 row\)/g)?.length ?? 0]).toEqual([0, count]);
+});
