@@ -179,14 +179,16 @@ const guessWord = (typed: string, known: readonly string[]): string | undefined 
   return same ?? words.find((word) => known.includes(word)) ?? nearest(typed, known);
 };
 const unknownCommand = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
-  const close = guessWord(typed, known);
+  // An ID after a resource is a record that the person wants to see.
+  const isId = /^\d+$/.test(typed) && known.includes('get');
+  const close = isId ? undefined : guessWord(typed, known);
   const at = ['opsctl', ...before].join(' ');
   return new AppError(
     'usage',
     `${at}: unknown command ${JSON.stringify(typed)}${close ? `; did you mean ${close}?` : ''}`,
     {
       code: 'UNKNOWN_COMMAND',
-      tryThis: [close ? `${at} ${close} --help` : `${at} --help`],
+      tryThis: [isId ? `${at} get ${typed}` : close ? `${at} ${close} --help` : `${at} --help`],
     },
   );
 };

@@ -121,18 +121,42 @@ export const unknownFlag = (tokens: readonly string[], flags: Flags): string | u
   return undefined;
 };
 
-/** What other programs call the flags of every command. */
-const alsoCalled: Readonly<Record<string, string>> = {
-  json: 'output json',
-  yaml: 'output yaml',
-  csv: 'output csv',
-  format: 'output',
-  fields: 'columns',
-  query: 'jq',
-  force: 'yes',
-  'no-color': 'color never',
+/**
+ * Flags of other programs, each with the flags that have its meaning here. The first one that the command has is
+ * suggested, because one word names different fields: `--title` is the name of a story and the title of a label.
+ */
+const alsoCalled: Readonly<Record<string, readonly string[]>> = {
+  json: ['output json'],
+  yaml: ['output yaml'],
+  csv: ['output csv'],
+  format: ['output'],
+  fields: ['columns'],
+  query: ['jq'],
+  force: ['yes'],
+  'no-color': ['color never'],
+  state: ['workflow-state', 'epic-state', 'status'],
+  status: ['workflow-state', 'epic-state', 'state'],
+  assignee: ['owner'],
+  author: ['requested-by', 'author-id'],
+  reporter: ['requested-by'],
+  kind: ['story-type', 'type'],
+  type: ['story-type', 'types', 'workflow-state-types'],
+  title: ['name', 'summary'],
+  summary: ['name', 'title', 'description'],
+  points: ['estimate'],
+  'story-points': ['estimate'],
+  sprint: ['iteration'],
+  team: ['group', 'teams'],
+  parent: ['epic', 'parent-story-id'],
+  due: ['deadline', 'deadline-end'],
+  message: ['text', 'description', 'reason'],
 };
-/** Returns one sentence about an unknown flag, with the most similar known flag. Pure. */
+/** Returns the flag with the meaning of the name in other programs, or else with the most similar name. Pure. */
+const similarFlag = (name: string, flags: readonly string[]): string | undefined => {
+  const meant = Object.hasOwn(alsoCalled, name) ? (alsoCalled[name] ?? []) : [];
+  return meant.find((flag) => flags.includes(flag.split(' ')[0] ?? flag)) ?? nearest(name, flags);
+};
+/** Returns one sentence about an unknown flag, with the flag that was probably meant. Pure. */
 export const unknownOption = (
   words: readonly string[],
   token: string,
@@ -140,10 +164,7 @@ export const unknownOption = (
   tryThis: readonly string[] = [],
 ): AppError => {
   const at = ['opsctl', ...words].join(' ');
-  const name = token.replace(/^--?/, '');
-  const close = token.startsWith('--')
-    ? (nearest(name, flags) ?? (Object.hasOwn(alsoCalled, name) ? alsoCalled[name] : undefined))
-    : undefined;
+  const close = token.startsWith('--') ? similarFlag(token.slice(2), flags) : undefined;
   const hint = close && `did you mean --${close}?`;
   return usageError(
     `${at}: unknown flag: ${token}${hint ? `; ${hint}` : ''}`,

@@ -49,6 +49,29 @@ test.each(['-o json', '--quiet', '--columns', 'tracker -o json', 'tracker labels
   },
 );
 
+test.each([
+  ['tracker stories list --state Done', 'workflow-state'],
+  ['tracker stories update 107 --status Done', 'workflow-state'],
+  ['tracker epics create --status x', 'epic-state'],
+  ['tracker stories create --assignee ben', 'owner'],
+  ['tracker stories create --title x', 'name'],
+  ['tracker documents create --summary x', 'title'],
+  ['tracker stories mine --owners x', undefined],
+  ['tracker stories mine --state x', undefined],
+])('a flag of another program leads to the flag that the command has: %s', async (line, flag) => {
+  const { code, stderr } = await opsctl(line.split(' '), { home });
+  expect([code, /did you mean --([\w-]+)/.exec(stderr.replace(/\s+/g, ' '))?.[1]]).toEqual([2, flag]);
+});
+
+test.each([
+  ['tracker stories 107', 'opsctl tracker stories get 107'],
+  ['kv 107', 'opsctl kv get 107'],
+  ['mock 107', 'opsctl mock --help'],
+])('an ID in place of a command leads to the record if the group has one: %s', async (line, hint) => {
+  const { code, stderr } = await opsctl(line.split(' '), { home });
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`try: ${hint}\n`)]);
+});
+
 test('an error shows the position of a flag that precedes its command', async () => {
   const { code, stderr } = await opsctl(['tracker', '--name', 'x', 'labels', 'create'], { home });
   expect(code).toBe(2);

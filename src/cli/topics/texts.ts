@@ -150,7 +150,7 @@ export const mockPage: Page = {
     ),
     heading('Examples'),
     shell('Run a script against a temporary server', 'opsctl mock run -- opsctl tracker labels list'),
-    shell('Start a server in the background', 'opsctl mock serve'),
+    shell('Start a server in the background', 'opsctl mock start'),
     shell('Restore the example data', 'opsctl mock reset --yes'),
     shell('Start a simulated cluster for kv commands', 'opsctl mock kv start --dir ./rehearsal'),
     shell('Stop the simulated cluster', 'opsctl mock kv stop --dir ./rehearsal'),
