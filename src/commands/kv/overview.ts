@@ -1,6 +1,7 @@
 import { minorOf, rowOf, versionRows } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
+import { shortPath } from '../../config/settings.ts';
 import { duration, req, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { parseDuration } from '../../core/format.ts';
@@ -8,8 +9,7 @@ import { next } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { type CheckFinding, type Result, recordResult, rowsResult } from '../../core/result.ts';
 import type { Observation } from '../../kv/engine/model.ts';
-import type { simulatedClusters } from '../mock/kv-start.ts';
-import type { HistoryRow } from '../../kv/operations/record.ts';
+import type { listClusters } from '../mock/kv-start.ts';
 import { clusterFlags, endpointFlags } from './flags.ts';
 import { type Opened, askAny, driverFor, openCluster } from './prepare.ts';
 
@@ -99,77 +99,36 @@ export const certs = defineCommand({
   },
 });
 
-/** An upgrade that rolled back by itself returned to its first version; a rollback that was requested leads to its last. */
-const versionAfter = ({ outcome, action, from, to }: HistoryRow): string => {
-  if (outcome === 'done') return to;
-  if (outcome === 'rolled-back') return action === 'rollback' ? to : from;
-  return `${from} or ${to}`;
-};
-/** What the newest run of a cluster left behind, from its journal. */
-const clusterRow = async ({ host, settings }: Context, cluster: string) => {
-  const [{ findRuns }, { historyRow }, { readMachineLock }] = await Promise.all([
-    import('../../kv/engine/journal.ts'),
-    import('../../kv/operations/record.ts'),
-    import('../../kv/engine/locks.ts'),
-  ]);
-  const state = settings.directories.clusters;
-  const runs = await findRuns(host, state, cluster);
-  const [newest] = runs.flatMap((run) => historyRow(run) ?? []);
-  const opened = runs[0]?.entries[0];
-  const planned = opened?.kind === 'opened' ? opened.plan.observation.members : [];
-  const isAtWork = (await readMachineLock(host, state, cluster)) !== undefined;
-  const row = {
-    cluster,
-    version: newest === undefined ? null : versionAfter(newest),
-    state: isAtWork ? 'running' : (newest?.outcome ?? 'none'),
-    action: newest?.action ?? null,
-    last_run: newest?.run ?? null,
-    last_activity: newest?.ended_at ?? newest?.started_at ?? null,
-    simulated: null,
-    cluster_file: null,
-  };
-  return { row, addresses: planned.map(({ client_url }) => client_url) };
-};
-const isSameList = (left: readonly string[], right: readonly string[]): boolean =>
-  left.toSorted().join(' ') === right.toSorted().join(' ');
-type Simulated = Awaited<ReturnType<typeof simulatedClusters>>[number];
-/**
- * The rows of one name. A real cluster may have the name of a simulated one: the journals are of a simulated
- * cluster only if their newest plan has the addresses of its members.
- */
-const rowsOf = async (context: Context, name: string, simulated: readonly Simulated[]) => {
-  const { row, addresses } = await clusterRow(context, name);
-  const none = { state: 'none', action: null, last_run: null, last_activity: null };
-  const own = simulated.filter((one) => one.row.cluster === name);
-  const isOfPlan = (one: Simulated): boolean => isSameList(one.addresses, addresses);
-  const isListed = row.last_run === null ? own.length === 0 : !own.some(isOfPlan);
-  return [
-    ...(isListed ? [row] : []),
-    ...own.map((one) => ({ ...row, ...(isOfPlan(one) ? {} : none), ...one.row })),
-  ];
-};
+type ClusterRow = Awaited<ReturnType<typeof listClusters>>[number];
 export const clusters = defineCommand({
   path: ['kv', 'clusters'],
   summary: 'List the clusters that this machine knows',
   about:
-    'Reads the journals on this machine and connects to no cluster. Shows the version after the newest run, its result, and whether a command is running now. Simulated clusters that were started here are listed without a run too. `kv history --all` lists all runs.',
+    'Reads the journals on this machine and connects to no cluster. Shows the version after the newest run, its result, and whether a command is running now. Lists the cluster file of the newest run for --cluster. Simulated clusters that were started here are listed without a run too. `kv history --all` lists all runs.',
   examples: [{ line: 'opsctl kv clusters', says: 'Find a cluster whose run is held or unfinished' }],
   run: async (context) => {
-    const simulated = await (await import('../mock/kv-start.ts')).simulatedClusters(context);
-    const known = await context.host.files.list(context.settings.directories.clusters);
-    const names = [...new Set([...known, ...simulated.map(({ row }) => row.cluster)])].sort();
-    const rows = await Promise.all(names.map((name) => rowsOf(context, name, simulated)));
+    const { listClusters } = await import('../mock/kv-start.ts');
+    const rows = await listClusters(context);
     const columns = [
       'cluster',
       'version',
       'state',
-      'action',
       'simulated',
+      'cluster_file',
+      'action',
       'last_activity',
       'last_run',
-      'cluster_file',
     ];
-    return rowsResult(rows.flat(), { columns, name: 'cluster', ifEmpty: next(['kv', 'init', '--help']) });
+    return rowsResult(rows, {
+      columns,
+      name: 'cluster',
+      ifEmpty: next(['kv', 'init', '--help']),
+      toTableRows: async (batch) =>
+        (batch as readonly ClusterRow[]).map((row) => ({
+          ...row,
+          cluster_file: row.cluster_file && shortPath(context.host, row.cluster_file),
+        })),
+    });
   },
 });
 
@@ -242,13 +201,18 @@ const lookOnce = async (context: Context, { cluster, access }: Opened): Promise<
 };
 const pollMs = 500;
 const waitFor = async (context: Context, values: ValuesOf<typeof waitFlags>): Promise<Result> => {
-  const { host, signal } = context;
+  const { host, signal, log } = context;
   const opened = await openCluster(context, values);
   const condition = readCondition(values.for);
   const limitMs = parseDuration(values.within ?? '10m', '--within');
   const began = host.elapsed();
+  let shown: string | undefined;
   for (;;) {
     const reason = condition(await lookOnce(context, opened));
+    // A silent wait looks like a hang, and a held run needs a person.
+    if (reason !== undefined && reason !== shown)
+      log.info(`waiting for ${values.for} of ${opened.cluster.name}: ${reason}`);
+    shown = reason;
     const waited_ms = Math.round(host.elapsed() - began);
     const { name } = opened.cluster;
     if (reason === undefined)

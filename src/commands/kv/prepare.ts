@@ -4,8 +4,9 @@ import { type Minor, nextMinor, previousMinor } from '../../api-specs/etcd/versi
 import type { Context } from '../../api/context.ts';
 import { shortPath } from '../../config/settings.ts';
 import { parseDuration } from '../../core/format.ts';
-import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { AppError, invalidArguments, problem, reword } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
+import { shellWord } from '../../core/shell.ts';
 import { columnsOf, wrapMessage } from '../../core/text.ts';
 import type { Store } from '../../kv/client/etcd-client.ts';
 import type { Access } from '../../kv/engine/access.ts';
@@ -41,6 +42,35 @@ export type Opened = {
   /** Endpoints as they were typed, in the order of the members. */
   readonly typed: readonly string[];
 };
+const mostHints = 3;
+/** The `--cluster` flags of clusters that this machine knows. A hint must not fail, so unreadable journals give none. */
+const knownClusterHints = async (context: Context, name?: string): Promise<string[]> => {
+  const rows = await (await import('../mock/kv-start.ts')).listClusters(context).catch(() => []);
+  const files = rows.flatMap(({ cluster, cluster_file }) =>
+    cluster_file !== null && (name === undefined || name === cluster)
+      ? [`--cluster ${shellWord(cluster_file)} for cluster ${cluster}`]
+      : [],
+  );
+  return files.length > mostHints
+    ? [...files.slice(0, mostHints), 'opsctl kv clusters lists the others']
+    : files;
+};
+const localFile = 'cluster.yaml';
+const makeNoClusterError = async (context: Context): Promise<AppError> => {
+  const { host } = context;
+  const isHere = (await host.files.info(resolve(host.cwd, localFile))) !== undefined;
+  const known = isHere ? [] : await knownClusterHints(context);
+  const first = isHere ? [`--cluster ${localFile}`] : known;
+  return new AppError('config', 'no cluster specified', {
+    code: 'NO_CLUSTER',
+    tryThis: [
+      ...(first.length > 0 ? first : ['--cluster FILE']),
+      '--endpoints HOST:PORT,… for read-only commands',
+      next(['kv', 'init'], 'writes a cluster file'),
+      ...(first.length > 0 ? [] : ['opsctl mock kv start makes a simulated cluster']),
+    ],
+  });
+};
 /** The default file if no flag specifies one. */
 const defaultFile = async (context: Context): Promise<string> => {
   const { host, settings, log } = context;
@@ -59,15 +89,13 @@ const defaultFile = async (context: Context): Promise<string> => {
     log.info(`using the simulated cluster of ${shortPath(host, simulated)}`);
     return simulated;
   }
-  throw new AppError('config', 'no cluster specified', {
-    code: 'NO_CLUSTER',
-    tryThis: [
-      '--cluster FILE',
-      '--endpoints HOST:PORT,… for read-only commands',
-      next(['kv', 'init'], 'writes a cluster file'),
-      'opsctl mock kv start makes a simulated cluster',
-    ],
-  });
+  throw await makeNoClusterError(context);
+};
+/** `kv clusters` lists names, so a person gives a name where a file is needed. */
+const withKnownFile = async (context: Context, name: string, error: unknown): Promise<unknown> => {
+  if (!(error instanceof AppError) || error.detail.code !== 'NO_CLUSTER_FILE') return error;
+  const known = await knownClusterHints(context, name);
+  return known.length === 0 ? error : reword(error, { ...error.detail, tryThis: known });
 };
 export const openCluster = async (
   context: Context,
@@ -91,7 +119,10 @@ export const openCluster = async (
   }
   const { readCluster } = await import('../../kv/upgrade/cluster/cluster-file.ts');
   const file = resolve(host.cwd, values.cluster ?? (await defaultFile(context)));
-  const cluster = withFlags(await readCluster(host, file, purpose), values, host.cwd);
+  const read = await readCluster(host, file, purpose).catch(async (error: unknown) => {
+    throw await withKnownFile(context, values.cluster ?? '', error);
+  });
+  const cluster = withFlags(read, values, host.cwd);
   const access = await openAccess(host, cluster, flagged(values));
   if (access.user !== undefined) log.hide(access.user.password);
   return {

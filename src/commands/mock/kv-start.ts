@@ -8,6 +8,7 @@ import { next } from '../../core/next.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import { shellWord } from '../../core/shell.ts';
 import type { Rehearsal, RehearsalMember, RehearsalOptions } from '../../etcd-sim/cluster/layout.ts';
+import type { HistoryRow } from '../../kv/operations/record.ts';
 
 export const dirFlag = {
   effects: ['reads', 'writes'],
@@ -35,7 +36,7 @@ export const rehearsalIn = async (
   });
 };
 /** The simulated clusters of this machine: the version and the processes of their members, without a request. */
-export const simulatedClusters = async ({ host, settings, log }: Context) => {
+const simulatedClusters = async ({ host, settings, log }: Context) => {
   const { clusterName, detectLastVersion, findRehearsals, pidOf } = await import(
     '../../etcd-sim/cluster/layout.ts'
   );
@@ -60,6 +61,63 @@ export const simulatedClusters = async ({ host, settings, log }: Context) => {
     },
     leaveOut,
   );
+};
+/** An upgrade that rolled back by itself returned to its first version; a rollback that was requested leads to its last. */
+const versionAfter = ({ outcome, action, from, to }: HistoryRow): string => {
+  if (outcome === 'done') return to;
+  if (outcome === 'rolled-back') return action === 'rollback' ? to : from;
+  return `${from} or ${to}`;
+};
+/** What the newest run of a cluster left behind, from its journal. */
+const clusterRow = async ({ host, settings }: Context, cluster: string) => {
+  const [{ findRuns }, { historyRow }, { readMachineLock }] = await Promise.all([
+    import('../../kv/engine/journal.ts'),
+    import('../../kv/operations/record.ts'),
+    import('../../kv/engine/locks.ts'),
+  ]);
+  const state = settings.directories.clusters;
+  const runs = await findRuns(host, state, cluster);
+  const [newest] = runs.flatMap((run) => historyRow(run) ?? []);
+  const first = runs[0]?.entries[0];
+  const opened = first?.kind === 'opened' ? first : undefined;
+  const planned = opened?.plan.observation.members ?? [];
+  const isAtWork = (await readMachineLock(host, state, cluster)) !== undefined;
+  const row = {
+    cluster,
+    version: newest === undefined ? null : versionAfter(newest),
+    state: isAtWork ? 'running' : (newest?.outcome ?? 'none'),
+    action: newest?.action ?? null,
+    last_run: newest?.run ?? null,
+    last_activity: newest?.ended_at ?? newest?.started_at ?? null,
+    simulated: null,
+    cluster_file: opened?.cluster_file ?? null,
+  };
+  return { row, addresses: planned.map(({ client_url }) => client_url) };
+};
+const isSameList = (left: readonly string[], right: readonly string[]): boolean =>
+  left.toSorted().join(' ') === right.toSorted().join(' ');
+type Simulated = Awaited<ReturnType<typeof simulatedClusters>>[number];
+/**
+ * The rows of one name. A real cluster may have the name of a simulated one: the journals are of a simulated
+ * cluster only if their newest plan has the addresses of its members.
+ */
+const rowsOf = async (context: Context, name: string, simulated: readonly Simulated[]) => {
+  const { row, addresses } = await clusterRow(context, name);
+  const none = { state: 'none', action: null, last_run: null, last_activity: null };
+  const own = simulated.filter((one) => one.row.cluster === name);
+  const isOfPlan = (one: Simulated): boolean => isSameList(one.addresses, addresses);
+  const isListed = row.last_run === null ? own.length === 0 : !own.some(isOfPlan);
+  return [
+    ...(isListed ? [row] : []),
+    ...own.map((one) => ({ ...row, ...(isOfPlan(one) ? {} : none), ...one.row })),
+  ];
+};
+/** The clusters that this machine knows, from its journals and its records of simulated clusters. */
+export const listClusters = async (context: Context) => {
+  const simulated = await simulatedClusters(context);
+  const known = await context.host.files.list(context.settings.directories.clusters);
+  const names = [...new Set([...known, ...simulated.map(({ row }) => row.cluster)])].sort();
+  return (await Promise.all(names.map((name) => rowsOf(context, name, simulated)))).flat();
 };
 /** The members that are meant: one by its name, or all. */
 export const chooseMembers = (rehearsal: Rehearsal, name: string | undefined): readonly RehearsalMember[] => {

@@ -101,3 +101,17 @@ test('the run of a simulated cluster is part of its row', async () => {
   expect(rows).toEqual([['orders', '3.2', 'stopped']]);
   expect(json()).toMatchObject([{ state: 'unfinished', action: 'upgrade' }]);
 });
+
+test('an error about a missing cluster names the files of the known clusters', async () => {
+  run('orders', ['https://10.0.0.1:2379']);
+  const directory = simulate('shop');
+  const none = await opsctl(['kv', 'status'], { home });
+  const simulated = `${directory}/cluster.yaml`;
+  expect([none.code, none.stderr]).toEqual([3, expect.stringContaining('--cluster /c.yaml ')]);
+  expect(none.stderr).toContain(`--cluster ${simulated} `);
+  const named = await opsctl(['kv', 'status', '--cluster', 'orders'], { home });
+  expect([named.code, named.stderr]).toEqual([3, expect.stringContaining('--cluster /c.yaml ')]);
+  expect(named.stderr).not.toContain(simulated);
+  const unknown = await opsctl(['kv', 'status', '--cluster', 'billing'], { home });
+  expect([unknown.code, unknown.stderr]).toEqual([3, expect.not.stringContaining('/c.yaml')]);
+});
