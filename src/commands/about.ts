@@ -320,10 +320,12 @@ const readTrackerMember = async (context: Context) => {
   return { account: `${me.name ?? ''} (@${me.mention_name ?? ''})`, detail: me.role ?? '' };
 };
 /** The server and the origin of the token, which are known even if the server rejects the token. */
+/** One name for the embedded server in all rows: its port changes with each command. */
+const embeddedServer = 'embedded mock server';
 const describeTracker = async (context: Context): Promise<Partial<Identity>> => {
   const { baseUrl, isMock, isPassing } = await context.target('tracker');
   return {
-    server: isPassing === true ? 'embedded mock server' : redactedUrl(baseUrl),
+    server: isPassing === true ? embeddedServer : redactedUrl(baseUrl),
     token: isMock ? 'mock' : (context.settings.get('tracker.token')?.origin ?? null),
   };
 };
@@ -333,11 +335,12 @@ const readSignIn = async (context: Context): Promise<Identity> => {
   const { instantNow } = await import('../auth/auth-context.ts');
   const account = await storedAccount(context, undefined);
   const {
-    server,
+    server: origin,
     scopes,
     expires_at,
     missing_scopes: missing,
   } = describeAccount(account, instantNow(context.host));
+  const server = origin === 'mock' ? embeddedServer : origin;
   const detail = missing.length === 0 ? 'signed in' : `signed in without ${missing.join(', ')}`;
   return { account: account.name, detail, server, token: 'sign-in', scopes, expires_at };
 };

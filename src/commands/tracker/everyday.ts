@@ -7,6 +7,7 @@ import { assertServerStays, intervalMsOf } from '../../cli/watch-list.ts';
 import { bool, duration, int, list, req, str } from '../../core/field.ts';
 import type { Argument, Flags, Values } from '../../core/flag.ts';
 import { countText, parseDuration } from '../../core/format.ts';
+import { next } from '../../core/next.ts';
 import { parseLookupRow } from '../../api/response.ts';
 import { hiddenTextProblems } from '../../core/check.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
@@ -57,6 +58,8 @@ const queryArgument = {
   field: str(),
   summary: 'Search query, such as owner:ana is:started',
 } as const satisfies Argument;
+const storiesView = (context: Context) =>
+  trackerView(context, tracker.table.stories.search, columnsOf(tracker.table.stories.search));
 const listCommand: Command = extend(search, {
   path: ['tracker', 'stories', 'list'],
   summary: 'List stories by query or by field',
@@ -76,7 +79,9 @@ const listCommand: Command = extend(search, {
     const [flag] = Object.keys(filters).filter((name) => name !== 'limit');
     if (flag !== undefined)
       throw invalidArguments([problem(`--${flag}`, 'exclusive', 'cannot be combined with a query')]);
-    return searchCommand.run(context, { query, type: ['story'], all: true });
+    const found = await searchCommand.run(context, { query, type: ['story'], all: true });
+    // The view of a search has a column for the type, which is the same in every row here.
+    return found.kind === 'rows' ? { ...found, view: storiesView(context) } : found;
   },
 });
 const readMe = async (context: Context): Promise<{ readonly id: string }> =>
@@ -94,8 +99,8 @@ const mineCommand = defineCommand({
     const open = { workflow_state_types: ['backlog', 'unstarted', 'started'] };
     const body = { owner_ids: [id], ...(all === true ? {} : open) };
     const rows = (await context.call(tracker, tracker.table.stories.search, { body })) as unknown[];
-    const view = trackerView(context, tracker.table.stories.search, columnsOf(tracker.table.stories.search));
-    return { kind: 'rows', rows, view };
+    const ifEmpty = next(['tracker', 'stories', 'list']);
+    return { kind: 'rows', rows, view: { ...storiesView(context), ifEmpty } };
   },
 });
 
@@ -306,9 +311,13 @@ const waitForStories = async (
   const listOpen = () => ids.filter((id) => !isReached(found.get(id) as Waited));
   if (listOpen().length > 0 && endMs === Number.POSITIVE_INFINITY)
     await assertServerStays(context, 'tracker', 'no other command can move the story');
+  let shown = '';
   for (let open = listOpen(); open.length > 0; open = listOpen()) {
     const nowMs = context.host.elapsed();
     if (nowMs >= endMs) break;
+    const states = open.map((id) => `story ${id} is in ${stateOf(found.get(id) as Waited)}`).join(', ');
+    if (states !== shown) context.log.info(`waiting for ${word}: ${states}`);
+    shown = states;
     await context.host.sleep(Math.min(intervalMs, endMs - nowMs), context.signal);
     for (const id of open) found.set(id, await readWaited(context, id, word, found.get(id)));
   }

@@ -44,8 +44,15 @@ export const openPage = async (context: Context, given: unknown): Promise<void> 
   context.log.info(url);
   if (!(await context.host.openBrowser(url)))
     context.log.warn('no browser could be started; open the URL above in a browser');
-  if (isPassing === true)
-    await context.host.terminal.prompts.text('Press Enter to stop the embedded mock server');
+  if (isPassing === true) await untilSeen(context);
+};
+/** The page has been shown, so Ctrl-C here is the usual way to stop a server and not a canceled command. */
+const untilSeen = async ({ host }: Context): Promise<void> => {
+  try {
+    await host.terminal.prompts.text('Press Enter to stop the embedded mock server');
+  } catch (error) {
+    if (!(error instanceof AppError && error.category === 'interrupted')) throw error;
+  }
 };
 /** `--web` for every command that returns one record with a web page. */
 export const withWeb = (command: Command): Command => {

@@ -7,9 +7,10 @@ import { isOutdated } from '../../core/limits.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
 import type { Result } from '../../core/result.ts';
 import { trackerNames } from '../names/name-resolution.ts';
+import { type Change, diffText } from '../stories.ts';
 import { lockJournal } from './earlier-run.ts';
 import { type RecordRow, resourceOfPointer } from './external-keys.ts';
-import { verbsOf } from './previous.ts';
+import { valueIn, verbsOf } from './previous.ts';
 import { findRun, type UndoRun } from './journal.ts';
 import {
   type UndoOptions,
@@ -182,12 +183,26 @@ const actionText = ({ line, action, resource, id, name, reason, status }: UndoAc
     ...(name === undefined ? [] : [JSON.stringify(name)]),
     ...(reason === undefined ? [] : [`(${reason})`]),
   ].join(' ');
+/** The fields that a restoration changes: a person cannot confirm it without the old and the new value. */
+const restoredFields = ({ action, resource, body = {} }: UndoAction, record: RecordRow = {}): Change[] => {
+  const fields = verbsOf(resource).update?.body ?? {};
+  if (action !== 'restore') return [];
+  return Object.entries(body).map(([name, to]) => {
+    const field = fields[name];
+    return { field: name, from: (field && valueIn(name, field, record)) ?? null, to };
+  });
+};
 /** Refused rows first: they are what a person has to see. */
-const planText = (actions: readonly UndoAction[]): string => {
-  const sorted = actions.toSorted((a, b) => Number(b.status === 'refused') - Number(a.status === 'refused'));
+const planText = (groups: readonly Group[], { actions, records }: Plan): string => {
+  const isRefused = (group: Group): number => Number(actions.get(group)?.status === 'refused');
+  const sorted = groups.filter((group) => actions.has(group)).toSorted((a, b) => isRefused(b) - isRefused(a));
   const more = sorted.length - MOST_SHOWN;
   return [
-    ...sorted.slice(0, MOST_SHOWN).map(actionText),
+    ...sorted.slice(0, MOST_SHOWN).flatMap((group) => {
+      const action = actions.get(group) as UndoAction;
+      const changes = diffText(restoredFields(action, records.get(group)));
+      return [actionText(action), ...(changes === '' ? [] : [changes.replace(/^/gm, '  ')])];
+    }),
     ...(more > 0 ? [`and ${more} more rows`] : []),
   ].join('\n');
 };
@@ -235,7 +250,7 @@ export const undoBulk = async (context: EngineContext & Prompts, options: UndoOp
       const rows = actions.map((action) => rowOf(action, action.status === 'undo' ? 'would' : action.status));
       return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' } };
     }
-    if (!context.isConfirmed) context.log.info(planText(actions));
+    if (!context.isConfirmed) context.log.info(planText(groups, plan));
     await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${actionsText(actions)})?`);
     // The user may take a while to decide. Records that changed in the meantime are also rejected.
     const latest = context.isConfirmed ? plan : await planUndo(context, groups, options);

@@ -1,4 +1,8 @@
 import { expect, test } from 'vitest';
+import { openPage } from '../../../src/commands/tracker/extensions.ts';
+import { AppError, type Category } from '../../../src/core/problem.ts';
+import { contextWith } from '../../support/context.ts';
+import { fakeHost } from '../../support/fake-host.ts';
 import { trackerInMemory } from '../../support/in-memory.ts';
 
 /** Runs `labels get --web` with a service that returns this value as the page of the label. */
@@ -38,4 +42,20 @@ test.each([
   const { ran, urls } = await opened(app_url);
   expect([ran.code, ran.json().app_url, urls]).toEqual([0, app_url, []]);
   expect(ran.err).toContain('app_url must be an http or https URL');
+});
+
+/** Shows a page of the embedded server and ends the question with this error. */
+const show = (category: Category) => {
+  const host = fakeHost({
+    answers: [new AppError(category, 'canceled at the prompt', { code: 'CANCELLED' })],
+  });
+  const context = contextWith({
+    ...{ host, isInteractive: true, log: { info: () => undefined, warn: () => undefined } },
+    target: async () => ({ isPassing: true }),
+  });
+  return openPage(context, 'http://127.0.0.1:1/app/label/1');
+};
+test('Ctrl-C after the page of the embedded server ends the command without an error', async () => {
+  await expect(show('interrupted')).resolves.toBeUndefined();
+  await expect(show('terminated')).rejects.toMatchObject({ category: 'terminated' });
 });

@@ -6,7 +6,13 @@ import { loadSettings } from '../../../src/config/load.ts';
 import type { LooseInput, Operation } from '../../../src/core/operation.ts';
 import { parseUndo, withWriteRecord } from '../../../src/tracker/bulk/journal.ts';
 import { fakeHost } from '../../support/fake-host.ts';
-import { type InMemory, labelsInMemory, type RunOptions, trackerInMemory } from '../../support/in-memory.ts';
+import {
+  type InMemory,
+  labelsInMemory,
+  type RunOptions,
+  trackerInMemory,
+  workWhileAsking,
+} from '../../support/in-memory.ts';
 import { AppError } from '../../../src/core/problem.ts';
 import { contextWith } from '../../support/context.ts';
 import { pause } from '../../support/slow-host.ts';
@@ -115,6 +121,24 @@ describe('tracker bulk undo', () => {
     });
     await undo(at, words, { ...options, change });
     expect(released.filter((path) => path.includes('/bulk/'))).toHaveLength(1);
+  });
+
+  test('the question shows the present and the restored value of each field', async () => {
+    const at = trackerInMemory();
+    const label = at.send('POST', '/labels', { name: 'before-run', color: '#112233' });
+    await at.write(
+      'rows.ndjson',
+      ndjson({ op: 'update', resource: 'labels', id: label.id, name: 'after-run', color: null }),
+    );
+    await bulk(at);
+    const run = await lastRun(at);
+    const { code, err } = await at.run(
+      ['bulk', 'undo', run],
+      workWhileAsking(() => undefined),
+    );
+    const shown = err.split('\n').map((line) => line.trim());
+    expect([code, shown]).toEqual([0, expect.arrayContaining(['- after-run', '+ before-run', '+ #112233'])]);
+    expect(shown.indexOf('- after-run')).toBeLessThan(shown.indexOf('+ before-run'));
   });
 
   test('undo names the fields that another user changed since the run, and rejects those rows', async () => {
