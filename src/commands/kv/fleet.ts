@@ -130,6 +130,12 @@ const fleetPlan = async (context: Context, values: FleetValues, fleet: Fleet): P
   const line = [...lineOf(values), '--digest', plan.digest];
   return recordResult(plan, { text, name: 'digest', message: after('run exactly this plan with', line) });
 };
+/** The files that the cluster files name: a container starts without them. */
+const readNamedFiles = async ({ host }: Context, { clusters }: Fleet) => {
+  const { readAccessFiles } = await import('../../kv/upgrade/cluster/cluster-file.ts');
+  const read = async (cluster: string) => [cluster, await readAccessFiles(host, cluster, '/')] as const;
+  return new Map(await Promise.all(clusters.map(read)));
+};
 const run = async (context: Context, values: FleetValues): Promise<Result> => {
   const { readFleet } = await import('../../kv/upgrade/fleet/fleet-file.ts');
   const read = await readFleet(context.host, values.file);
@@ -141,6 +147,7 @@ const run = async (context: Context, values: FleetValues): Promise<Result> => {
     fleetText(values.emit, {
       ...{ fleet, lastMember: lastMemberFlags(values), planFlags: flagsOfPlans(values) },
       image: values.image,
+      ...(values.emit === 'argo' ? { accessFiles: await readNamedFiles(context, fleet) } : {}),
     }),
   );
 };

@@ -521,6 +521,8 @@ const readWritten = async (host: Host, path: string, purpose: Purpose): Promise<
 export type AccessFile = {
   readonly name: (typeof tlsFiles)[number] | 'password_file';
   readonly path: string;
+  /** The path as the cluster file names it. */
+  readonly written: string;
   /** The path that a copy of the cluster file names. */
   readonly pathOfCopy: string;
 };
@@ -539,7 +541,7 @@ export const readAccessFiles = async (
     const written = files[name];
     if (written === undefined) return [];
     const absolute = resolve(host.cwd, path, '..', written);
-    return [{ name, path: absolute, pathOfCopy: posix.resolve(directoryOfCopy, written) }];
+    return [{ name, path: absolute, written, pathOfCopy: posix.resolve(directoryOfCopy, written) }];
   });
 };
 export const readCluster = async (

@@ -1,3 +1,5 @@
+import { posix } from 'node:path';
+import { AppError } from '../../../core/problem.ts';
 import { Scalar, stringify } from '../../../platform/yaml.ts';
 import { shellLine } from '../../../core/shell.ts';
 import { containerArguments, refuseControl } from '../../snapshots/schedule.ts';
@@ -43,7 +45,11 @@ export type EmitOptions = {
   readonly lastMember: readonly string[];
   readonly planFlags?: PlanFlags;
   readonly image?: string | undefined;
+  /** The certificates and password files of each cluster file, for a workflow whose containers start without them. */
+  readonly accessFiles?: ReadonlyMap<string, readonly NamedFile[]>;
 };
+/** A file that a cluster file names: `written` is its path there. */
+export type NamedFile = { readonly name: string; readonly path: string; readonly written: string };
 
 /** Returns the waves: first only the canary, then groups of the parallel limit. Pure. */
 export const wavesOf = (fleet: Fleet): string[][] => {
@@ -158,8 +164,76 @@ const inventory = ({ fleet }: EmitOptions): string => {
 ${stringify({ all: { children: { [group]: { hosts } } } })}`;
 };
 
+const mountDirectory = '/etc/opsctl';
+const filesVolume = 'files';
+const ownGroup = 65532;
+const ownerAndGroupRead = 0o440;
+type Mount = { readonly name: string; readonly mountPath: string; readonly subPath?: string };
+/** A file of the Secret: where it is on this machine, its key, and its place in the container. */
+type SecretFile = { readonly key: string; readonly path: string; readonly place: string };
+/**
+ * Where the containers read the cluster files. The relative paths of a cluster file are below its own directory, because
+ * two clusters may use one name for different certificates.
+ */
+type Layout = {
+  readonly placeOf: (label: string) => string;
+  readonly secretFiles: readonly SecretFile[];
+};
+const layoutOf = (
+  order: readonly string[],
+  nameOf: (cluster: string) => string,
+  accessFiles: EmitOptions['accessFiles'] = new Map(),
+): Layout => {
+  const isPlain = order.every((cluster) => (accessFiles.get(cluster) ?? []).length === 0);
+  const directoryOf = (label: string): string => (isPlain ? mountDirectory : `${mountDirectory}/${label}`);
+  const byPlace = new Map<string, SecretFile>();
+  for (const cluster of order) {
+    const label = nameOf(cluster);
+    for (const { name, path, written } of accessFiles.get(cluster) ?? []) {
+      const place = posix.resolve(directoryOf(label), written);
+      const known = byPlace.get(place);
+      if (known !== undefined && known.path !== path)
+        throw new AppError('config', `${place} in the container would be ${known.path} and ${path}`, {
+          code: 'FLEET_FILES',
+          tryThis: ['use absolute paths in the cluster files, which differ for different files'],
+        });
+      byPlace.set(place, known ?? { key: `${label}.${name}`, path, place });
+    }
+  }
+  const placeOf = (label: string): string =>
+    isPlain ? `${mountDirectory}/${label}.yaml` : `${directoryOf(label)}/cluster.yaml`;
+  return { placeOf, secretFiles: [...byPlace.values()] };
+};
+const isBelow = ({ place }: SecretFile): boolean => place.startsWith(`${mountDirectory}/`);
+const underMount = (place: string): string => place.slice(mountDirectory.length + 1);
+/** Files below the directory of the cluster files are in the same volume: nothing can be mounted in a read-only one. */
+const volumesOf = (name: string, labels: readonly string[], { secretFiles, placeOf }: Layout): object[] => {
+  const secret = `${name}-files`;
+  if (secretFiles.length === 0) return [{ name: 'clusters', configMap: { name } }];
+  const items = labels.map((label) => ({ key: `${label}.yaml`, path: underMount(placeOf(label)) }));
+  const below = secretFiles.filter(isBelow).map(({ key, place }) => ({ key, path: underMount(place) }));
+  const sources = [
+    { configMap: { name, items } },
+    ...(below.length === 0 ? [] : [{ secret: { name: secret, items: below } }]),
+  ];
+  return [
+    { name: 'clusters', projected: { defaultMode: ownerAndGroupRead, sources } },
+    ...(below.length === secretFiles.length
+      ? []
+      : [{ name: filesVolume, secret: { secretName: secret, defaultMode: ownerAndGroupRead } }]),
+  ];
+};
+const mountsOf = ({ secretFiles }: Layout): Mount[] =>
+  secretFiles
+    .filter((file) => !isBelow(file))
+    .map(({ key, place }) => ({ name: filesVolume, mountPath: place, subPath: key }));
+
 /** One run of opsctl for the cluster that a step names. */
-const argoTemplate = (name: string, words: readonly string[], image: string | undefined): object => ({
+const argoTemplate = (
+  name: string,
+  words: readonly string[],
+  { image, mounts }: { readonly image: string | undefined; readonly mounts: readonly Mount[] },
+): object => ({
   name,
   inputs: { parameters: [{ name: 'cluster' }] },
   container: {
@@ -174,44 +248,58 @@ const argoTemplate = (name: string, words: readonly string[], image: string | un
     ],
     env: [{ name: 'OPSCTL_HOME', value: '/work' }],
     volumeMounts: [
-      { name: 'clusters', mountPath: '/etc/opsctl', readOnly: true },
+      { name: 'clusters', mountPath: mountDirectory, readOnly: true },
       { name: 'work', mountPath: '/work' },
+      ...mounts.map((mount) => ({ ...mount, readOnly: true })),
     ],
   },
 });
-
-const argo = ({ fleet, lastMember, planFlags = [], image }: EmitOptions): string => {
+/** The lines that create what the workflow mounts. */
+const argoHead = (name: string, configMap: readonly string[], { secretFiles }: Layout): string => {
+  const comment = (line: string): string => refuseControl(line, 'a comment', 'rename the file');
+  const create = shellLine(['kubectl', 'create', 'configmap', name, ...configMap]);
+  const files = secretFiles.map(({ key, path }) => `--from-file=${key}=${path}`);
+  const secret = shellLine(['kubectl', 'create', 'secret', 'generic', `${name}-files`, ...files]);
+  return [
+    `# ${comment(create)}`,
+    ...(files.length === 0 ? [] : [`# ${comment(secret)}`]),
+    `# The claim ${name} keeps the journals.`,
+    '# A group of steps starts when all steps of the previous group have succeeded; a failed step ends the workflow.',
+  ].join('\n');
+};
+const argo = ({ fleet, lastMember, planFlags = [], image, accessFiles }: EmitOptions): string => {
   const order = orderOf(fleet);
   const labels = clusterLabels(order);
   const nameOf = (cluster: string): string => stepName(labels.get(cluster) ?? cluster);
+  const layout = layoutOf(order, nameOf, accessFiles);
   const step = (template: string) => (cluster: string) => ({
     name: `${template}-${nameOf(cluster)}`,
     template,
-    arguments: { parameters: [{ name: 'cluster', value: `/etc/opsctl/${nameOf(cluster)}.yaml` }] },
+    arguments: { parameters: [{ name: 'cluster', value: layout.placeOf(nameOf(cluster)) }] },
   });
   const name = stepName(`opsctl-fleet-${fleet.name}`);
-  const files = order.map((cluster) => `--from-file=${nameOf(cluster)}.yaml=${cluster}`);
-  const create = shellLine(['kubectl', 'create', 'configmap', name, ...files]);
+  const configMap = order.map((cluster) => `--from-file=${nameOf(cluster)}.yaml=${cluster}`);
   const steps = [order.map(step('check')), ...wavesOf(fleet).map((wave) => wave.map(step('upgrade')))];
+  const container = { image, mounts: mountsOf(layout) };
   const spec = {
     entrypoint: 'fleet',
+    // Without the group, a container of another user cannot read the files of the Secret.
+    ...(layout.secretFiles.length === 0 ? {} : { securityContext: { fsGroup: ownGroup } }),
     // The claim stores the journals of all clusters. A resubmitted workflow skips upgraded clusters. A cluster with an
     // interrupted or held run fails until an operator runs `kv resume` there: the workflow has no step for it.
     volumes: [
-      { name: 'clusters', configMap: { name } },
+      ...volumesOf(name, order.map(nameOf), layout),
       { name: 'work', persistentVolumeClaim: { claimName: name } },
     ],
     templates: [
       { name: 'fleet', steps },
-      argoTemplate('check', ['upgrade', '--dry-run', ...planFlags], image),
-      argoTemplate('upgrade', ['upgrade', ...lastMember, ...planFlags], image),
+      argoTemplate('check', ['upgrade', '--dry-run', ...planFlags], container),
+      argoTemplate('upgrade', ['upgrade', ...lastMember, ...planFlags], container),
     ],
   };
   const metadata = { generateName: `${name}-` };
   const object = { apiVersion: 'argoproj.io/v1alpha1', kind: 'Workflow', metadata, spec };
-  return `# ${refuseControl(create, 'a comment', 'rename the file')}; the claim ${name} keeps the journals.
-# A group of steps starts when all steps of the previous group have succeeded; a failed step ends the workflow.
-${stringify(object)}`;
+  return `${argoHead(name, configMap, layout)}\n${stringify(object)}`;
 };
 
 const texts: Readonly<Record<FleetFormat, (options: EmitOptions) => string>> = {

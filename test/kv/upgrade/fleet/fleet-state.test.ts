@@ -190,6 +190,56 @@ describe('input of an engine', () => {
     const names = [...spec.templates[0].steps.flat(), ...spec.volumes].map(({ name }) => name);
     for (const name of names) expect(name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
   });
+  /** The files that a container of the workflow finds, by their path, each with its source. */
+  const filesInContainer = (text: string): Record<string, string> => {
+    const { spec } = parse(text);
+    const secret = Object.fromEntries(
+      [...text.matchAll(/--from-file=(\S+?)=(\S+)/g)].map(([, key = '', path = '']) => [key, path]),
+    );
+    const projected = spec.volumes
+      .flatMap(({ projected: { sources = [] } = {} }: any) => sources)
+      .flatMap((source: any) => (source.secret ?? source.configMap).items)
+      .map(({ key, path }: any) => [`/etc/opsctl/${path}`, secret[key]]);
+    const mounted = spec.templates[1].container.volumeMounts
+      .filter(({ subPath }: any) => subPath !== undefined)
+      .map(({ subPath, mountPath }: any) => [mountPath, secret[subPath]]);
+    return Object.fromEntries([...projected, ...mounted]);
+  };
+  it('Argo: each container finds the certificates at the paths that its cluster file names', () => {
+    const fleet = { name: 'f', canary: '/c/a.yaml', atOnce: 1, clusters: ['/c/a.yaml', '/d/b.yaml'] };
+    const accessFiles = new Map([
+      ['/c/a.yaml', [{ name: 'ca_file', path: '/c/pki/ca.pem', written: 'pki/ca.pem' }]],
+      [
+        '/d/b.yaml',
+        [
+          { name: 'ca_file', path: '/d/pki/ca.pem', written: 'pki/ca.pem' },
+          { name: 'key_file', path: '/etc/etcd/key.pem', written: '/etc/etcd/key.pem' },
+          { name: 'password_file', path: '/etc/etcd/key.pem', written: '/etc/etcd/key.pem' },
+        ],
+      ],
+    ]);
+    const text = fleetText('argo', { ...options, fleet, image: 'i', accessFiles });
+    const { spec } = parse(text);
+    const clusters = spec.templates[0].steps.flat().map((step: any) => step.arguments.parameters[0].value);
+    expect([...new Set(clusters)]).toEqual(['/etc/opsctl/a/cluster.yaml', '/etc/opsctl/b/cluster.yaml']);
+    expect(filesInContainer(text)).toEqual({
+      '/etc/opsctl/a/cluster.yaml': '/c/a.yaml',
+      '/etc/opsctl/b/cluster.yaml': '/d/b.yaml',
+      '/etc/opsctl/a/pki/ca.pem': '/c/pki/ca.pem',
+      '/etc/opsctl/b/pki/ca.pem': '/d/pki/ca.pem',
+      '/etc/etcd/key.pem': '/etc/etcd/key.pem',
+    });
+    // Keys are readable by the group of the containers only.
+    expect([spec.securityContext.fsGroup, spec.volumes[1].secret.defaultMode]).toEqual([65532, 0o440]);
+    const parent = (path: string) => [{ name: 'ca_file', path, written: '../ca.pem' }];
+    const conflict = new Map([
+      ['/c/a.yaml', parent('/ca.pem')],
+      ['/d/b.yaml', parent('/other/ca.pem')],
+    ]);
+    expect(() => fleetText('argo', { ...options, fleet, image: 'i', accessFiles: conflict })).toThrow(
+      '/etc/opsctl/ca.pem',
+    );
+  });
   it('Argo: one group of steps after the other', () => {
     const { spec } = parse(fleetText('argo', options));
     const steps = spec.templates[0].steps.map((group: { name: string }[]) => group.map(({ name }) => name));
