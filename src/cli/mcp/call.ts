@@ -5,6 +5,7 @@ import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
 import { parseExactJson, restoreNumbers } from '../../core/json.ts';
 import { quotableLine, quotableText, redactedResult } from '../../core/redact-secrets.ts';
+import { printable } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { approvedDigest } from '../approved-files.ts';
 import { WORDS_FOLLOW } from '../parse.ts';
@@ -83,8 +84,13 @@ export type Caller = {
   /** Real paths of the directories whose files tools may read; empty: a change may name any file. */
   readonly directories: readonly string[];
 };
+/**
+ * The text of a result, in which invisible characters are escapes as on a terminal. A person approves the change that this
+ * text shows, and a model reads characters that a person does not see. Escaped JSON is still the same JSON.
+ */
+const contentOf = (text: string): Answer['content'] => [{ type: 'text', text: printable(text) }];
 const makeAnswer = (text: string, isError = false): Answer => ({
-  content: [{ type: 'text', text }],
+  content: contentOf(text),
   ...(isError ? { isError } : {}),
 });
 /**
@@ -167,7 +173,7 @@ const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   const text = isError ? [out, withoutSecrets(stderr).text].filter((one) => one !== '').join('\n') : out;
   const note = code === 0 ? '' : `exit code ${code}: ${meaningOf(code)}\n`;
   return {
-    content: [{ type: 'text', text: `${note}${text}` }],
+    content: contentOf(`${note}${text}`),
     ...(isError ? { isError } : {}),
     ...(value === undefined ? {} : { structuredContent: { exit_code: code, result: value } }),
   };

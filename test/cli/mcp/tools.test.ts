@@ -320,6 +320,36 @@ describe('secrets in the output of a call', () => {
 });
 
 it.each([
+  ['a dry run that a person approves', 'tracker_labels_create', { name: 'bug' }],
+  ['a result', 'tracker_labels_list', {}],
+  ['an unknown tool', 'no\u202e_\u{e0041}tool', {}],
+])('the text of %s shows characters that a person would not see', async (_, name, given) => {
+  const machine = fakeHost();
+  const hidden = 'safe\u202egpj.exe\u200b\u{e0041}';
+  const run = async (__: string, ___: unknown, { input = '' }: { input?: string } = {}) => {
+    const directory = (JSON.parse(input) as string[])
+      .find((word) => word.startsWith('--approved-files='))
+      ?.split('=')[1];
+    await machine.files.replace(`${directory}/files.json`, '{"found":{},"sha256":"none"}');
+    return { code: 0, stdout: `{"name":"${hidden}","family":"\u{1f468}\u200d\u{1f469}"}`, stderr: '' };
+  };
+  const caller = partlyMade<Caller>({
+    host: { ...machine, self: ['opsctl'], processes: { run } },
+    approvals: approvals(Buffer.alloc(32, 7), () => 0),
+    always: [],
+    sharedFlags: [],
+    directories: [],
+  });
+  const { content, isError } = await callTool(caller, all, name, given);
+  const text = content[0]?.text ?? '';
+  expect(text).not.toMatch(/[\u202e\u200b\u{e0041}]/u);
+  expect(text).toContain(String.raw`\u202e`);
+  if (isError === true) return;
+  // Escapes of JSON do not change the value, and joiners of emoji stay.
+  const { family, name: shown } = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
+  expect([shown, family]).toEqual([hidden, '\u{1f468}\u200d\u{1f469}']);
+});
+it.each([
   { earlier: 'an earlier command sent it', sendsAgain: true },
   { earlier: undefined, sendsAgain: false },
 ])('an approval of a request that $earlier sends it again: $sendsAgain', async ({ earlier, sendsAgain }) => {
