@@ -635,3 +635,22 @@ export const drawnLine = (line: string): string =>
     .split(COLOR)
     .map((part, i) => (i % 2 === 1 ? part : oneLine(part)))
     .join('');
+
+const markdownSigns: Readonly<Record<string, string>> = {
+  ...{ '|': '\\|', '\\': '&#92;', '<': '&lt;', '`': '&#96;', '[': '&#91;', ']': '&#93;' },
+};
+/**
+ * One line of text for Markdown, such as a cell of a table: without HTML, links and images, because a comment on a pull
+ * request would load an image of a stranger or show a link under another text.
+ */
+export const escapeMarkdown = (text: string): string =>
+  printable(text.replaceAll(/[\r\n\t]+/g, ' ')).replaceAll(
+    /[|\\<`[\]]/g,
+    (sign) => markdownSigns[sign] ?? sign,
+  );
+/** A block of lines that no line can close. */
+export const fencedMarkdown = (language: string, lines: readonly string[]): string[] => {
+  const runs = lines.flatMap((line) => [...line.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(Math.max(2, ...runs) + 1);
+  return [`${fence}${language}`, ...lines.map(oneLine), fence];
+};

@@ -1,3 +1,4 @@
+import { escapeHtml, escapeMarkdown, fencedMarkdown, oneLine } from '../core/text.ts';
 import { countText as countNoun } from '../core/format.ts';
 import type { CheckFinding } from '../core/result.ts';
 import type { EngineContext } from '../api/context.ts';
@@ -136,23 +137,19 @@ export const diffText = (diff: FilesDiff): string =>
     `${diff.deployment}: ${countText(diff)}`,
   ].join('\n');
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
-
 /** For a comment on a pull request. */
 export const diffMarkdown = (diff: FilesDiff): string => {
   const rows = diff.labels.map(
     ({ prepared, status }) =>
-      `| ${cell(prepared.wanted.title)} | ${cell(prepared.wish.source)} | ${status} | ${prepared.plan.changes.length} | ${listLostDrift(prepared).length} |`,
+      `| ${escapeMarkdown(prepared.wanted.title)} | ${escapeMarkdown(prepared.wish.source)} | ${status} | ${prepared.plan.changes.length} | ${listLostDrift(prepared).length} |`,
   );
   const details = diff.labels.flatMap((one) =>
     one.status === 'same'
       ? []
       : [
-          `<details><summary>${cell(one.prepared.wanted.title)}</summary>`,
+          `<details><summary>${escapeHtml(oneLine(one.prepared.wanted.title))}</summary>`,
           '',
-          '```diff',
-          ...bodyLines(one).map(diffLine),
-          '```',
+          ...fencedMarkdown('diff', bodyLines(one).map(diffLine)),
           '',
           '</details>',
           '',
@@ -161,14 +158,14 @@ export const diffMarkdown = (diff: FilesDiff): string => {
   return [
     `### Labels: ${countText(diff)}`,
     '',
-    `Compared with \`${diff.deployment}\`.`,
+    `Compared with \`${escapeMarkdown(diff.deployment)}\`.`,
     '',
     '| label | file | status | changes | undone by the file |',
     '|---|---|---|---|---|',
     ...rows,
     '',
     ...details,
-    ...diff.orphans.map((one) => `- ${orphanLine(one)}`),
+    ...diff.orphans.map((one) => `- ${escapeMarkdown(orphanLine(one))}`),
   ].join('\n');
 };
 

@@ -1,5 +1,5 @@
 import { adviceText } from '../core/next.ts';
-import { escapeXml, printable } from '../core/text.ts';
+import { escapeMarkdown, escapeXml, printable } from '../core/text.ts';
 import { hash } from 'node:crypto';
 import { isAbsolute, relative, resolve } from 'node:path';
 import { type ReportFormat, reportFormatNames } from '../core/format.ts';
@@ -86,18 +86,12 @@ export const junitText = (suite: string, findings: readonly CheckFinding[]): str
   ].join('\n');
 };
 
-const cell = (text: string): string =>
-  text
-    .replaceAll(/[\r\n]+/g, ' ')
-    .replaceAll('|', '\\|')
-    .replaceAll('<', '&lt;')
-    .replaceAll('`', '&#96;');
 const levels = ['fail', 'warn', 'unknown', 'pass'] as const;
 const placeOf = ({ file, line, subject }: CheckFinding): string =>
   file === undefined ? (subject ?? '') : line === undefined ? file : `${file}:${line}`;
 const rowOf = (one: CheckFinding): string => {
   const text = one.hint === undefined ? one.message : `${one.message} (${one.hint})`;
-  return `| ${one.level} | ${cell(one.rule)} | ${cell(placeOf(one))} | ${cell(text)} |`;
+  return `| ${one.level} | ${escapeMarkdown(one.rule)} | ${escapeMarkdown(placeOf(one))} | ${escapeMarkdown(text)} |`;
 };
 /** A table for a job summary or a comment; what passed is only counted. Pure. */
 export const markdownText = (title: string, findings: readonly CheckFinding[]): string => {
@@ -110,7 +104,7 @@ export const markdownText = (title: string, findings: readonly CheckFinding[]): 
     .flatMap((level) => findings.filter((one) => one.level === level));
   const table = ['', '| level | rule | where | finding |', '|---|---|---|---|', ...shown.map(rowOf)];
   return [
-    `### ${title}: ${counts.join(', ') || 'nothing was checked'}`,
+    `### ${escapeMarkdown(title)}: ${counts.join(', ') || 'nothing was checked'}`,
     ...(shown.length > 0 ? table : []),
     '',
   ].join('\n');

@@ -2,7 +2,7 @@ import { momentText, durationText, sizeText } from '../../core/format.ts';
 import { type Advice, type ShowAdvice, after, next, nextFromLine, showPlain } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { isRecord, misfit, shapeBy } from '../../core/shape.ts';
-import { wrapMessage } from '../../core/text.ts';
+import { escapeMarkdown, wrapMessage } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { type FoundRun, findRuns, lastAction } from '../engine/journal.ts';
 import type { Detail, JournalEntry, Outcome, PlanKind } from '../engine/model.ts';
@@ -320,14 +320,14 @@ const headLines = (record: OperationRecord): string[] => {
   const ended = record.ended_at === null ? 'no end' : momentText(record.ended_at);
   const subject = record.subject === null ? '' : ` (${record.subject})`;
   return [
-    `# ${operationTitle(record.operation)} ${record.cluster}${subject}: ${record.outcome}`,
+    `# ${escapeMarkdown(`${operationTitle(record.operation)} ${record.cluster}${subject}`)}: ${record.outcome}`,
     '',
-    ...(record.message === '' ? [] : [record.message, '']),
+    ...(record.message === '' ? [] : [escapeMarkdown(record.message), '']),
     `- Operation ${record.run}, ${momentText(record.started_at)} to ${ended} (${durationText(record.duration_ms)} of active time)`,
-    `- By ${record.by.join(', ')}${record.resumes === 0 ? '' : `, resumed ${record.resumes} times`}`,
+    `- By ${escapeMarkdown(record.by.join(', '))}${record.resumes === 0 ? '' : `, resumed ${record.resumes} times`}`,
     `- Cluster version ${record.version}`,
     `- Plan digest ${record.plan_digest}`,
-    `- Journal ${record.journal}`,
+    `- Journal ${escapeMarkdown(record.journal)}`,
     ...record.next.map((command) => `- Goes on with \`${command}\``),
     '',
   ];

@@ -9,7 +9,7 @@ import { cutText, AppError, type Problem, problem, usageError } from '../../core
 import type { CheckFinding } from '../../core/result.ts';
 import { misfit } from '../../core/shape.ts';
 import { shellWord } from '../../core/shell.ts';
-import { nearest, refuseForeignText } from '../../core/text.ts';
+import { escapeMarkdown, nearest, refuseForeignText } from '../../core/text.ts';
 import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-scalars.ts';
 import { fieldProblem, findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
@@ -340,8 +340,7 @@ export const planFindings = ({ actions, refused, kept }: Plan, path: string): Ch
 
 const cell = (value: unknown): string => {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  const line = text.replaceAll('|', '\\|').replace(/\s+/g, ' ').trim();
-  return cutText(line, 60);
+  return escapeMarkdown(cutText(text.replace(/\s+/g, ' ').trim(), 60));
 };
 /** The plan as a comment on a pull request. */
 export const planMarkdown = (plan: Plan): string => {
@@ -350,7 +349,7 @@ export const planMarkdown = (plan: Plan): string => {
   if (plan.actions.length === 0) return `${[count, ...refused].join('\n')}\n`;
   const rows = plan.actions.map(({ action, kind, name, changes }) => {
     const fields = Object.entries(changes).map(([field, { from, to }]) =>
-      action === 'update' ? `${field}: ${cell(from)} → ${cell(to)}` : field,
+      action === 'update' ? `${cell(field)}: ${cell(from)} → ${cell(to)}` : cell(field),
     );
     return `| ${action} | ${kind} | ${cell(name)} | ${fields.join('<br>')} |`;
   });

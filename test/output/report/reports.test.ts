@@ -1,6 +1,7 @@
 /** The findings of a check, in the formats that CI services read. */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { escapeMarkdown, fencedMarkdown } from '../../../src/core/text.ts';
 import type { CheckFinding } from '../../../src/core/result.ts';
 import {
   annotations,
@@ -12,6 +13,7 @@ import {
   sarifText,
 } from '../../../src/output/reports.ts';
 import { junitFaults, sarifFaults } from '../../support/report-schemas.ts';
+import { readSources } from '../../support/sources.ts';
 
 const nasty = 'a <b> & "c" | %d\nnext \u0007 ]]> ü';
 const findings: readonly CheckFinding[] = [
@@ -172,4 +174,40 @@ it('--report takes several', () => {
     { format: 'junit', path: 'a.xml' },
     { format: 'sarif', path: 'b=c.sarif' },
   ]);
+});
+
+describe('text in Markdown', () => {
+  const hostile = [
+    '![x](https://evil.example/a.png)',
+    '[Approve](https://evil.example)',
+    '<img src=x>',
+    '</summary></details>',
+    '`code` | next',
+    'a\\|b',
+    'line\nnext',
+    'safe\u202egpj',
+  ];
+  test.each(hostile)('%j makes no element, link, code or cell', (text) => {
+    const shown = escapeMarkdown(text);
+    expect(shown).not.toMatch(/[<`[\]\n\u202e]|(?<!\\)\||\\[^|u]/u);
+  });
+  test('no line closes a block', () => {
+    expect(fencedMarkdown('diff', ['a', '```', '+ ````\n'])).toEqual([
+      ...['`````diff', 'a', '```', '+ ````\\n', '`````'],
+    ]);
+  });
+  test('each source that writes a table of Markdown escapes its texts by the same function', () => {
+    const sources = readSources().filter(
+      // The pages of the reference contain only texts of this program.
+      ([name]) => !/^(?:docs|core\/text)\.ts$|^reference\//.test(name),
+    );
+    const writing = sources.filter(([, text]) => /\|---|markdownTable\(/.test(text));
+    expect(writing.map(([name]) => name).toSorted()).toEqual([
+      ...['kv/operations/record.ts', 'kv/upgrade/present/page.ts', 'labels/diff.ts'],
+      ...['output/reports.ts', 'tracker/workspace/workspace-file.ts'],
+    ]);
+    expect(writing.filter(([, text]) => !text.includes('escapeMarkdown('))).toEqual([]);
+    const own = sources.filter(([, text]) => /replace(?:All)?\(\s*['/]\\?\|['/]/.test(text));
+    expect(own.map(([name]) => name)).toEqual([]);
+  });
 });

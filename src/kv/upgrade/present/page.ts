@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../../core/text.ts';
+import { escapeHtml, escapeMarkdown } from '../../../core/text.ts';
 import { momentText, durationText, sizeText } from '../../../core/format.ts';
 import type { Report } from '../../engine/model.ts';
 import { runWay } from '../plan-kind.ts';
@@ -227,10 +227,7 @@ export const pageFrom = (report: Report, run: WholeRun): string => {
   ]);
 };
 
-const markdownCell = (text: string | number | undefined): string =>
-  String(text ?? '–')
-    .replaceAll('|', '\\|')
-    .replaceAll('\n', ' ');
+const markdownCell = (text: string | number | undefined): string => escapeMarkdown(String(text ?? '–'));
 /** Formats a Markdown table with an empty line after it. Pure. */
 export const markdownTable = (
   head: readonly string[],
@@ -272,15 +269,15 @@ const markdownSection = (
 const sectionIfAny = (...[title, head, rows]: Parameters<typeof markdownSection>): string[] =>
   rows.length === 0 ? [] : markdownSection(title, head, rows);
 const headLines = (report: Report): string[] => [
-  `# ${runTitle(report)} ${runWay(report)}: ${outcomeText[report.outcome]}`,
+  `# ${escapeMarkdown(runTitle(report))} ${runWay(report)}: ${outcomeText[report.outcome]}`,
   '',
-  report.message,
+  escapeMarkdown(report.message),
   '',
   `- Run ${report.run}, ${momentText(report.started_at)} to ${momentText(report.finished_at)} (${durationText(report.duration_ms)} of active time)`,
-  `- By ${ownerText(report.owner)}`,
+  `- By ${escapeMarkdown(ownerText(report.owner))}`,
   `- Cluster version ${report.cluster_version_before ?? 'unknown'} before, ${report.cluster_version_after ?? 'unknown'} after`,
   `- Plan digest ${report.plan_digest}`,
-  `- Journal ${report.journal}`,
+  `- Journal ${escapeMarkdown(report.journal)}`,
   '',
 ];
 const memberRow = (member: Report['members'][number]): (string | undefined)[] => {

@@ -116,7 +116,7 @@ describe('Markdown', () => {
     '| n1 | 3.2.32 | 3.3.27 | 310 ms | yes | 1 check passed | revision 9, 56 KiB |',
     '| 6 | 1 | 400 ms | 4 ms | 30 ms |',
     '| n2 | lag | 7 behind |',
-    '| warn | clocks-agree | n2 | clocks differ by <2> s \\| see |',
+    '| warn | clocks-agree | n2 | clocks differ by &lt;2> s \\| see |',
     '- By ann on ops1, process 42',
   ])('Markdown output contains %s', (line) => expect(text.split('\n')).toContain(line));
   it('leaves out what there is not', () =>
