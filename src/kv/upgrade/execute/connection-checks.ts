@@ -6,6 +6,7 @@ import type { AccessProbe, AccessResults, GateCheck, MemberSpec, Step } from '..
 import { stepId } from '../../engine/steps.ts';
 import { v2BytesOf } from '../guards/store.ts';
 import {
+  type BeatSample,
   linksInLog,
   mostPeerErrors,
   openedInLog,
@@ -24,10 +25,9 @@ import {
 } from '../run.ts';
 import {
   accessProbes,
-  type BeatSample,
   beatWindowMs,
   mostWindows,
-  openedToAll,
+  openedInSamples,
   peerUrlOf,
   seeAccess,
 } from '../observe/see-connections.ts';
@@ -98,7 +98,7 @@ export type Verdict = {
   readonly isFinal?: true;
   /** The check ran without a result so far. */
   readonly isUnknown?: true;
-  /** Waiting gives this check a result, at the latest after `noticeMs`. */
+  /** Waiting gives this check a result, at the latest after `mostWindows` samples of heartbeats. */
   readonly isPending?: true;
   /** Waiting cannot give this check a result. */
   readonly isHopeless?: true;
@@ -153,8 +153,8 @@ export type Gate = {
   lookedLike?: Verdict;
   /** Time of the first check of its connections, by `elapsed`. */
   linksSeenAt?: number;
-  /** The first sample of the heartbeats of each member, by its name. */
-  beats?: Map<string, BeatSample>;
+  /** Samples of the heartbeats of each member, one for each window, by its name. */
+  beats?: Map<string, readonly BeatSample[]>;
   /** Time since which the member is healthy and no check has failed, by `elapsed`. */
   goodSince?: number;
   /** How often in a row the members stored the test write at different revisions. */
@@ -341,14 +341,14 @@ const works = (gate: Gate, { from, to }: Link, pages: Pages): Works => {
  */
 const openedByBeats = (gate: Gate, name: string, pages: Pages, peers: number): Works => {
   const { metrics } = pages.get(name) ?? {};
-  if (metrics?.beatBytes === undefined || metrics.links !== undefined) return undefined;
-  const last = { atMs: gate.run.host.elapsed(), bytes: metrics.beatBytes };
+  if (metrics?.beats === undefined || metrics.links !== undefined) return undefined;
+  const now = metrics.beats;
+  const kept = gate.beats?.get(name) ?? [];
+  const isDue = now.sentMs - (kept.at(-1)?.sentMs ?? -Infinity) >= beatWindowMs;
   gate.beats ??= new Map();
-  const first = gate.beats.get(name) ?? last;
-  gate.beats.set(name, first);
-  const isAll = openedToAll(first, last, peers);
-  if (isAll === true) return true;
-  return last.atMs - first.atMs < mostWindows * beatWindowMs ? 'pending' : isAll;
+  gate.beats.set(name, isDue ? [...kept, now] : kept);
+  const isAll = openedInSamples([...kept, now], peers);
+  return isAll ?? (kept.length < mostWindows ? 'pending' : undefined);
 };
 const answering = async ({ member, store, others }: Gate): Promise<readonly Member[]> => {
   const seen = await Promise.all(
@@ -428,7 +428,7 @@ export const peerLinksWork: Check = async (gate) => {
   const pages = new Map(
     await Promise.all(
       [own, ...others].map(async ({ name, store }) => {
-        const [metrics, log] = await Promise.all([readPeerMetrics(store), logOf(gate, name)]);
+        const [metrics, log] = await Promise.all([readPeerMetrics(gate.run.host, store), logOf(gate, name)]);
         return [name, { metrics, log }] as const;
       }),
     ),

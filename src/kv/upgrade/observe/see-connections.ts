@@ -17,6 +17,7 @@ import { fileOfStart, findChangedConfig, readSettings } from '../configuration/c
 import type { Driver } from '../supervisors/driver.ts';
 import {
   linksInLog,
+  type BeatSample,
   readPeerMetrics,
   type InspectedMember,
   type PeerLinks,
@@ -43,7 +44,7 @@ const specOf = ({ cluster }: Looking, name: string): MemberSpec | undefined =>
 const beatMs = 5000 / 3;
 const beatBytes = 28;
 const streamsPerPeer = 2;
-/** With three heartbeats on each stream, one heartbeat more or less does not change the number of peers. */
+/** Within three heartbeats on each stream, one heartbeat more or less does not change the number of peers. */
 const beatsWanted = 3;
 /** The time after which two samples show the number of streams. */
 export const beatWindowMs = Math.ceil(beatMs * beatsWanted) + 50;
@@ -52,29 +53,41 @@ export const beatWindowMs = Math.ceil(beatMs * beatsWanted) + 50;
  * one late moment hides one heartbeat of each: among three of each stream, that looks like a missing peer, and
  * among nine it does not. A missing connection is a finding after this number of windows only.
  */
-export const mostWindows = 3;
-/** The bytes of heartbeats that a member had received at a time by `elapsed`. */
-export type BeatSample = { readonly atMs: number; readonly bytes: number };
+const leastWindowsToFail = 3;
+/** A server that is paused for seconds loses heartbeats, so the check waits this long for a window that shows the streams. */
+export const mostWindows = 12;
+/** Heartbeats of each stream that may arrive within two samples although they were sent before the first sample. */
+const lateBeats = 1;
+const slack = 0.25;
 /**
- * The number of peers to which a member has open connections that it opened itself. A member receives these
+ * Whether a member has open connections to all its `peers` that it opened itself. A member receives these
  * heartbeats only on streams that it opened, in every version, so a direction that a firewall blocks is missing
  * although messages pass through the connections of the other member. Undefined if the samples do not show it.
- * Pure.
+ *
+ * The server counted at some moment of each request, so the time between two counts has a lower and an upper
+ * limit. A pass needs more heartbeats than a member without one connection receives in the upper limit. Pure.
  */
-const openedPeers = (first: BeatSample, last: BeatSample): number | undefined => {
+const openedToAll = (first: BeatSample, last: BeatSample, peers: number): boolean | undefined => {
   const bytes = last.bytes - first.bytes;
-  const intervals = (last.atMs - first.atMs) / beatMs;
-  return intervals < beatsWanted || bytes < 0 || bytes % beatBytes !== 0
-    ? undefined
-    : bytes / beatBytes / intervals / streamsPerPeer;
+  const least = Math.floor((last.sentMs - first.atMs) / beatMs);
+  const most = Math.floor((last.atMs - first.sentMs) / beatMs);
+  if (least < beatsWanted || bytes < 0 || bytes % beatBytes !== 0) return undefined;
+  const beats = bytes / beatBytes / streamsPerPeer;
+  /** Time and heartbeats are not in step, so a stream may send one heartbeat more. */
+  const mostWithoutOne = (peers - 1) * (most + 1);
+  const late = Math.max(1, peers - 1) * lateBeats;
+  if (beats > mostWithoutOne + late && beats >= (peers - slack) * least) return true;
+  const isLong = last.sentMs - first.atMs >= leastWindowsToFail * beatWindowMs;
+  // A member with all connections that lost some heartbeats must still differ from a member without one of them.
+  const isDistinct = (peers - 0.5) * least > mostWithoutOne;
+  return isLong && isDistinct && beats <= mostWithoutOne ? false : undefined;
 };
-const slack = 0.25;
-/** Whether a member opened connections to all its `peers`. Undefined if the samples do not show it. Pure. */
-export const openedToAll = (first: BeatSample, last: BeatSample, peers: number): boolean | undefined => {
-  const opened = openedPeers(first, last);
-  if (opened === undefined) return undefined;
-  if (opened >= peers - slack) return true;
-  return opened <= peers - 1 + slack ? false : undefined;
+/** The first result of two samples of one member: a window without lost heartbeats shows all connections. Pure. */
+export const openedInSamples = (samples: readonly BeatSample[], peers: number): boolean | undefined => {
+  const results = samples.flatMap((last, at) =>
+    samples.slice(0, at).map((first) => openedToAll(first, last, peers)),
+  );
+  return results.includes(true) ? true : results.find((result) => result !== undefined);
 };
 
 /** What a member reports about its connections. */
@@ -87,17 +100,18 @@ const linksOf = async (
   looking: Looking,
   { name, client_url }: InspectedMember,
 ): Promise<Reports | undefined> => {
-  const metrics = await readPeerMetrics(looking.access.store(client_url)).catch(() => undefined);
+  const metrics = await readPeerMetrics(looking.host, looking.access.store(client_url));
   if (metrics?.links !== undefined) return { links: metrics.links, isCounted: true };
-  const bytes = metrics?.beatBytes;
-  const sample = bytes === undefined ? {} : { sample: { atMs: looking.host.elapsed(), bytes } };
+  const sample = metrics?.beats;
   const spec = specOf(looking, name);
   const lines =
     looking.driver === undefined || spec === undefined
       ? []
       : await looking.driver.logTail(spec, tailLines).catch(() => []);
   const links = linksInLog(lines);
-  return links.size === 0 && bytes === undefined ? undefined : { links, ...sample, isCounted: false };
+  return links.size === 0 && sample === undefined
+    ? undefined
+    : { links, ...(sample === undefined ? {} : { sample }), isCounted: false };
 };
 /** Members connect within this time after a start. A connection that is still missing then is a finding. */
 const CONNECT_MS = 5000;
@@ -125,24 +139,23 @@ const unshownTo = ({ own, reports }: Seen, answering: readonly Answering[]): rea
 /** Members that do not respond to this client may still be connected. */
 const countPeers = ({ listed }: InspectedMember, answering: readonly Answering[]): number =>
   Math.max(answering.length, listed?.length ?? 0) - 1;
-/** Whether a member opened its connections to all others. Undefined if two samples do not show it. Pure. */
+/** Whether a member opened its connections to all others. Undefined if no two samples show it. Pure. */
 const reachesAll = (
-  { member, reports }: Seen,
-  later: Seen | undefined,
+  { member }: Seen,
+  looks: readonly Seen[],
   answering: readonly Answering[],
-): boolean | undefined => {
-  const [first, last] = [reports?.sample, later?.reports?.sample];
-  return first === undefined || last === undefined
-    ? undefined
-    : openedToAll(first, last, countPeers(member, answering));
-};
+): boolean | undefined =>
+  openedInSamples(
+    looks.flatMap(({ reports }) => reports?.sample ?? []),
+    countPeers(member, answering),
+  );
 /**
  * The members that this member does not reach. Absent if a connection is not known: a log without a line about
  * its peers is not a pass.
  */
 const unreachedOf = (
   one: Seen,
-  later: Seen | undefined,
+  looks: readonly Seen[],
   answering: readonly Answering[],
 ): Pick<InspectedMember, 'unreached' | 'unreached_among'> => {
   const { own, reports, member } = one;
@@ -151,7 +164,7 @@ const unreachedOf = (
   const unshown = unshownTo(one, answering);
   if (unshown.length === 0) return { unreached: broken };
   const peers = countPeers(member, answering);
-  const isAll = reachesAll(one, later, answering);
+  const isAll = reachesAll(one, looks, answering);
   if (isAll === true) return { unreached: [] };
   if (broken.length > 0) return { unreached: broken };
   if (isAll === undefined || peers >= answering.length) return {};
@@ -161,7 +174,7 @@ const unreachedOf = (
 /**
  * Adds the members that each member does not reach, among the members that respond. A member that has just
  * started connects to the others first, so a missing connection is checked again. Without a metric and a line
- * of the log, two samples of the heartbeats show whether the member opened its connections.
+ * of the log, samples of the heartbeats show whether the member opened its connections.
  */
 export const seeUnreached = async (
   looking: Looking,
@@ -171,8 +184,7 @@ export const seeUnreached = async (
     is_reachable && member_id !== undefined ? [{ name, member_id }] : [],
   );
   const began = looking.host.elapsed();
-  const isBroken = (one: Seen): boolean =>
-    (unreachedOf(one, undefined, answering).unreached ?? []).length > 0;
+  const isBroken = (one: Seen): boolean => (unreachedOf(one, [], answering).unreached ?? []).length > 0;
   let found = await seeOnce(looking, seen, answering);
   while (found.some(isBroken) && looking.host.elapsed() < began + CONNECT_MS) {
     await looking.host.sleep(LOOK_AGAIN_MS);
@@ -181,15 +193,16 @@ export const seeUnreached = async (
   const isSampled = (one: Seen): boolean =>
     one.reports?.sample !== undefined && unshownTo(one, answering).length > 0;
   // Before each stop, only the metrics are read: the run has checked the connections of every member.
-  let windows = looking.driver !== undefined && found.some(isSampled) ? mostWindows : 0;
-  let later: Seen[] = [];
+  const windows = looking.driver === undefined ? 0 : mostWindows;
+  const looks = [found];
+  const looksAt = (at: number): Seen[] => looks.flatMap((look) => look[at] ?? []);
   const isOpen = (one: Seen, at: number): boolean =>
-    isSampled(one) && reachesAll(one, later[at], answering) !== true;
-  for (; windows > 0 && found.some(isOpen); windows -= 1) {
+    isSampled(one) && reachesAll(one, looksAt(at), answering) === undefined;
+  while (looks.length <= windows && found.some(isOpen)) {
     await looking.host.sleep(beatWindowMs);
-    later = await seeOnce(looking, seen, answering);
+    looks.push(await seeOnce(looking, seen, answering));
   }
-  return found.map((one, at) => ({ ...one.member, ...unreachedOf(one, later[at], answering) }));
+  return found.map((one, at) => ({ ...one.member, ...unreachedOf(one, looksAt(at), answering) }));
 };
 
 /** Parses a certificate. Undefined if the text does not contain a valid certificate. Pure. */

@@ -321,21 +321,24 @@ const reachedIn = (page: string): PeerLinks => {
     else found.set(withoutZeros(remote), Number(value) > 0);
   return new Map([...found].filter(([id, isReached]) => isReached || (counts.get(id) ?? 0) > 0));
 };
+/** The bytes of heartbeats that a member had received at some time between the request and its response, by `elapsed`. */
+export type BeatSample = { readonly sentMs: number; readonly atMs: number; readonly bytes: number };
 export type PeerMetrics = {
   readonly links: PeerLinks | undefined;
   readonly reached: PeerLinks;
-  /** Bytes of the heartbeats on streams (see `openedPeers`). */
-  readonly beatBytes?: number;
+  /** The heartbeats on streams (see `openedToAll`). */
+  readonly beats?: BeatSample;
 };
 /** What a member reports about its peers; undefined if its metrics could not be read. */
-export const readPeerMetrics = async (store: Store): Promise<PeerMetrics | undefined> => {
+export const readPeerMetrics = async (host: Host, store: Store): Promise<PeerMetrics | undefined> => {
+  const sentMs = host.elapsed();
   const page = await store.connection.get('/metrics').catch(() => undefined);
   if (page?.status !== 200) return undefined;
-  const beatBytes = countersIn(page.text, 'network_peer_received_bytes_total', 'From').get('0');
+  const bytes = countersIn(page.text, 'network_peer_received_bytes_total', 'From').get('0');
   return {
     links: linksIn(page.text),
     reached: reachedIn(page.text),
-    ...(beatBytes === undefined ? {} : { beatBytes }),
+    ...(bytes === undefined ? {} : { beats: { sentMs, atMs: host.elapsed(), bytes } }),
   };
 };
 const became = /peer ([0-9a-f]+) became (in)?active|\bpeer became (in)?active\b/;
