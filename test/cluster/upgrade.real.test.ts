@@ -124,14 +124,16 @@ describe('a whole upgrade of real servers under a constant writer', () => {
       expect(lines.at(-1)).toMatchObject({ kind: 'closed', outcome: 'done' });
       const kinds = lines
         .filter(({ kind }) => kind === 'begin' || kind === 'end' || kind === 'crossing-confirmed')
-        .map(({ kind, step }) => `${kind} ${step ?? ''}`);
-      expect(kinds.slice(0, 8)).toEqual([
-        'crossing-confirmed ',
+        .map(({ kind, step, note = {} }) => [kind, step, ...Object.keys(note)].filter(Boolean).join(' '));
+      expect(kinds.slice(0, 9)).toEqual([
+        'crossing-confirmed',
         'begin n1.snapshot',
         'end n1.snapshot',
         'begin n1.stop',
+        // Which connections it rejects, so that the health check can require the same from the new version.
+        'begin n1.stop access',
         // The term of its data: a single member has no peer that would show another directory.
-        'begin n1.stop',
+        'begin n1.stop raft_term',
         'end n1.stop',
         'begin n1.start',
         'end n1.start',
