@@ -13,6 +13,8 @@ import {
   pause,
   startWriter,
 } from '../support/cluster.ts';
+import { freePorts } from '../../src/platform/node/ports.ts';
+import { hangTimer, unhurried } from '../support/hang.ts';
 import { opsctl } from '../support/program.ts';
 import { type SshHost, type SshHosts, startSshHosts } from '../support/ssh-hosts.ts';
 import { makeDirectory } from '../support/directory.ts';
@@ -35,14 +37,10 @@ afterEach(() => {
   net?.close();
 });
 
-const memberOn = (host: SshHost, i: number, all: readonly SshHost[]) => {
+/** `ports`: a client port and a peer port for each host. */
+const memberOn = (host: SshHost, i: number, all: readonly SshHost[], ports: readonly number[]) => {
   const [old, fresh] = [binariesOf(pair.from) as Binaries, binariesOf(pair.to) as Binaries];
-  // On loopback the three hosts share one address, so every member needs separate ports.
-  const ports = (n: number) =>
-    all[0]?.prefix.length === 0
-      ? [24_000 + (process.pid % 1000) * 8 + n * 2, 24_001 + (process.pid % 1000) * 8 + n * 2]
-      : [2379, 2380];
-  const url = (n: number, which: 0 | 1) => `http://${all[n]?.address}:${ports(n)[which]}`;
+  const url = (n: number, which: 0 | 1) => `http://${all[n]?.address}:${ports[2 * n + which]}`;
   const directory = join(home, host.name);
   mkdirSync(directory);
   const words = [
@@ -97,9 +95,11 @@ const startOn = (host: SshHost, member: Member): void => {
 
 const startAll = async (): Promise<{ members: Member[]; file: string }> => {
   const hosts = net?.hosts ?? [];
-  const members = hosts.map((host, i) => memberOn(host, i, hosts));
+  // On loopback the three hosts share one address, so every member needs separate ports.
+  const ports = await freePorts(2 * hosts.length);
+  const members = hosts.map((host, i) => memberOn(host, i, hosts, ports));
   for (const [i, host] of hosts.entries()) startOn(host, members[i] as Member);
-  for (let i = 0; ; i += 1) {
+  for (const isHung = hangTimer(); ; ) {
     const states = await Promise.all(
       members.map(({ client_url }) =>
         call(`${client_url}/health`).then(
@@ -109,13 +109,23 @@ const startAll = async (): Promise<{ members: Member[]; file: string }> => {
       ),
     );
     if (states.every((status) => status === 200)) break;
-    if (i > 2400) throw new Error(`the members did not become healthy: ${states}`);
+    if (isHung()) {
+      const logs = members.map(({ log_file }) => readFileSync(log_file, 'utf8').slice(-2000));
+      throw new Error(`the members did not become healthy: ${states}\n${logs.join('\n')}`);
+    }
     await pause(50);
   }
   const file = join(home, 'cluster.yaml');
   writeFileSync(
     file,
-    stringify({ name: 'remote', to: pair.to, driver: 'ssh', ssh: { options: ['-F', net?.config] }, members }),
+    stringify({
+      name: 'remote',
+      to: pair.to,
+      driver: 'ssh',
+      ssh: { options: ['-F', net?.config] },
+      timeouts: unhurried,
+      members,
+    }),
   );
   return { members, file };
 };

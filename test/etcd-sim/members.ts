@@ -3,6 +3,7 @@ import { type Fault, faultFile, printedIds } from '../../src/etcd-sim/forms.ts';
 import { runMember } from '../../src/etcd-sim/member/run.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { closeAtEnd } from '../support/closing.ts';
+import { hangTimer, serviceHangMs } from '../support/hang.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 
 export type Answer = {
@@ -36,7 +37,8 @@ export type TestCluster = {
   leader(): Promise<TestMember>;
   /** Returns the peer URL of a member, including a member that does not exist yet. */
   peerUrl(name: string): string;
-  start(name: string, version: string, more?: readonly string[]): Promise<TestMember>;
+  /** `monitorMs`: the time between two checks of the versions while this member leads (default: that of the cluster). */
+  start(name: string, version: string, more?: readonly string[], monitorMs?: number): Promise<TestMember>;
   stop(name: string): Promise<number>;
   fault(name: string, faults: readonly Fault[]): Promise<void>;
   healthy(): Promise<void>;
@@ -51,7 +53,7 @@ type Options = {
 
 export const b64 = (text: string): string => Buffer.from(text).toString('base64');
 export const until = async (what: string, test: () => boolean | Promise<boolean>): Promise<void> => {
-  for (let i = 0; i < 2500; i += 1) {
+  for (const isHung = hangTimer(serviceHangMs); !isHung(); ) {
     if (await test()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -85,7 +87,12 @@ export const testCluster = async (
   const hosts: RealHost[] = [real];
   const faultPath = (name: string): string => faultFile(`${real.directory}/faults`, name);
 
-  const launch = async (name: string, version: string, more: readonly string[] = []): Promise<TestMember> => {
+  const launch: TestCluster['start'] = async (
+    name,
+    version,
+    more = [],
+    monitorMs = options.monitorMs ?? 200,
+  ) => {
     const i = Number(name.slice(1)) - 1;
     const own = await realHost();
     hosts.push(own);
@@ -125,7 +132,7 @@ export const testCluster = async (
     const ended = runMember(host, {
       version,
       word: options.word ?? 'kv',
-      monitorMs: options.monitorMs ?? 200,
+      monitorMs,
       serverArgs,
       faultFile: faultPath,
     });

@@ -356,7 +356,7 @@ const versionDecided = async (members: readonly RealMember[]): Promise<void> => 
     if (isDecided) return;
     await pause(50);
   }
-  throw new Error('the version of the cluster was not decided within 120 s');
+  throw new Error('the version of the cluster was not decided');
 };
 
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');

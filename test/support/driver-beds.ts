@@ -170,7 +170,7 @@ const healthy = async (all: readonly Place[], from: string): Promise<void> => {
     if (states.every(Boolean)) return;
     await pause(50);
   }
-  throw new Error('the cluster did not become healthy within 120 s');
+  throw new Error('the cluster did not become healthy');
 };
 
 const isContainers = (kind: BedKind): boolean => kind === 'docker' || kind === 'podman';

@@ -4,6 +4,8 @@
  * machine. `expect.poll` has such limits in vitest.config.ts.
  */
 export const hangMs = 540_000;
+/** The same for services, whose tests have a shorter time limit. */
+export const serviceHangMs = 270_000;
 /**
  * The times of a cluster file whose members become healthy. With the 60 s of a cluster file without times, a busy machine can
  * exceed the limit of a health check, and the run rolls the member back (exit code 12).
@@ -13,7 +15,7 @@ export const unhurried = { stable_before_last_seconds: 0, gate_seconds: 300 } as
  * Starts the limit of one wait, and returns whether the wait has reached it. The limit is a time and not a number of looks,
  * because one look can take longer than the pause after it.
  */
-export const hangTimer = (): (() => boolean) => {
-  const end = performance.now() + hangMs;
+export const hangTimer = (limitMs = hangMs): (() => boolean) => {
+  const end = performance.now() + limitMs;
   return () => performance.now() >= end;
 };

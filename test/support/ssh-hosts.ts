@@ -1,6 +1,7 @@
 /** Three hosts with a real ssh server each. They use network namespaces if this process may create them, and loopback ports otherwise. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { userInfo } from 'node:os';
 import { freePorts } from '../../src/platform/node/ports.ts';
@@ -32,12 +33,22 @@ const quietly = (work: () => void): boolean => {
 };
 
 type Net = { readonly hosts: SshHost[]; readonly remove: () => void };
+const bridgeOf = (id: number): string => `kvb${id}`;
+/**
+ * Creates a bridge with a name that no other test uses, including a test that was killed and left its bridge. Returns undefined
+ * if the process lacks the permission.
+ */
+const freeBridge = (): number | undefined =>
+  Array.from({ length: 20 }, () => randomInt(10_000)).find((id) =>
+    quietly(() => ip('link', 'add', bridgeOf(id), 'type', 'bridge')),
+  );
 /** Creates one bridge and three namespaces. Returns undefined if the process lacks the permission. */
 const namespaces = (): Net | undefined => {
   if (process.getuid?.() !== 0) return undefined;
-  // Connections that have not ended may still use the names of an earlier test.
-  const id = (process.pid + Math.floor(performance.now())) % 10_000;
-  const [bridge, net] = [`kvb${id}`, `10.${100 + (id % 100)}.${id % 200}`];
+  const id = freeBridge();
+  if (id === undefined) return undefined;
+  // No two names have the same network: with equal networks the machine would connect to the members of another test.
+  const [bridge, net] = [bridgeOf(id), `10.${100 + Math.floor(id / 200)}.${id % 200}`];
   const names = [1, 2, 3].map((n) => `kv${id}x${n}`);
   const remove = (): void => {
     // Sessions outlive their server, and a connection into a removed namespace never closes automatically.
@@ -51,7 +62,6 @@ const namespaces = (): Net | undefined => {
     quietly(() => ip('link', 'del', bridge));
   };
   const isMade = quietly(() => {
-    ip('link', 'add', bridge, 'type', 'bridge');
     ip('addr', 'add', `${net}.1/24`, 'dev', bridge);
     ip('link', 'set', bridge, 'up');
     names.forEach((name, i) => {

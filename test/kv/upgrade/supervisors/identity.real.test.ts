@@ -23,6 +23,7 @@ import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-r
 import { processesOf } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { programHost, type ProgramHost } from '../../../support/programs.ts';
+import { hangTimer } from '../../../support/hang.ts';
 import { patient } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 
@@ -80,7 +81,7 @@ const member = (words: readonly string[], more: Partial<MemberSpec> = {}): Membe
 };
 type Up = { pid: number; uid: number; cwd: string; env: Record<string, string> };
 const up = async (): Promise<Up> => {
-  for (let i = 0; i < 2000; i += 1) {
+  for (const isHung = hangTimer(); !isHung(); ) {
     const path = real.at('n1.data/up');
     const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
     if (text.endsWith('}')) {

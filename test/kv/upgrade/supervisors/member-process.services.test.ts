@@ -10,6 +10,7 @@ import {
 } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
 import { localProcesses } from '../../../../src/kv/upgrade/supervisors/process-record.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { hangTimer, serviceHangMs } from '../../../support/hang.ts';
 import { patient, realHost, type RealHost } from '../../../support/real-host.ts';
 import { covers } from '../../../support/covers.ts';
 
@@ -58,7 +59,7 @@ const member = (name: string, more: Partial<MemberSpec> = {}): MemberSpec => {
   };
 };
 const until = async <T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> => {
-  for (let i = 0; i < 3000; i += 1) {
+  for (const isHung = hangTimer(serviceHangMs); !isHung(); ) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
     await real.host.sleep(10);
