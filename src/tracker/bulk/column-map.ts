@@ -84,6 +84,27 @@ const parsePairs = (texts: readonly string[]): [string, FieldRule | null][] =>
 const isPlain = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const fileKeys = ['columns', 'users', 'states', 'date_order'];
+const ruleKeys = ['field', 'values', 'optional'];
+/** A key that opsctl does not know, or another word than true and false, would have no effect. */
+const optionProblems = (column: string, given: Row): Problem[] => [
+  ...Object.keys(given)
+    .filter((key) => !ruleKeys.includes(key))
+    .map((key) => {
+      const close = nearest(key, ruleKeys);
+      const what = `is not a known key (${ruleKeys.join(', ')})`;
+      return problem(`columns.${column}.${key}`, 'unknown', what, close && `did you mean ${close}?`);
+    }),
+  ...(given.optional === undefined || typeof given.optional === 'boolean'
+    ? []
+    : [problem(`columns.${column}.optional`, 'type', 'must be true or false')]),
+];
+/** Users and states have one name or ID each; null leaves them out. */
+const targetProblems = (table: string, values: Row): Problem[] =>
+  Object.entries(values).flatMap(([key, value]) =>
+    value === null || typeof value === 'string' || Number.isSafeInteger(value)
+      ? []
+      : [problem(`${table}.${key}`, 'type', 'must be a name, an ID or null')],
+  );
 const ruleFrom = (column: string, given: unknown, problems: Problem[]): FieldRule | null => {
   if (given === null || given === false) return null;
   if (typeof given === 'string') return { field: given };
@@ -91,12 +112,14 @@ const ruleFrom = (column: string, given: unknown, problems: Problem[]): FieldRul
     isPlain(given) &&
     typeof given.field === 'string' &&
     (given.values === undefined || isPlain(given.values))
-  )
+  ) {
+    for (const found of optionProblems(column, given)) problems.push(found);
     return {
       field: given.field,
       ...(given.values === undefined ? {} : { values: given.values as Record<string, unknown> }),
       ...(given.optional === true ? { isOptional: true } : {}),
     };
+  }
   problems.push(problem(`columns.${column}`, 'type', 'must be a field, null, or {field, values, optional}'));
   return null;
 };
@@ -119,6 +142,7 @@ const mapFileProblems = (value: Row, contents: unknown): Problem[] => {
     ...['columns', 'users', 'states'].flatMap((key) =>
       isPlain(value[key]) ? sameKeys(key, value[key]) : [],
     ),
+    ...['users', 'states'].flatMap((key) => (isPlain(value[key]) ? targetProblems(key, value[key]) : [])),
     ...(isOrder ? [] : [problem('date_order', 'enum', 'must be day-first or month-first')]),
   ];
 };
@@ -541,7 +565,8 @@ class Columns implements ColumnMap {
   }
   get mayFit(): boolean {
     const { users, states } = this.#file;
-    return this.#preset.length + users.size + states.size > 0;
+    const hasOptional = [...this.#own.values()].some((rule) => rule?.isOptional === true);
+    return hasOptional || this.#preset.length + users.size + states.size > 0;
   }
   fit = async (context: EngineContext, change: Change): Promise<Change> => {
     if (!this.mayFit) return change;
@@ -581,9 +606,10 @@ class Columns implements ColumnMap {
       return state ?? this.#leaveUnset(field, text, error);
     }
   }
-  /** Notes a value that a ready map may leave out. Throws for any other field. */
+  /** Notes a value that a map may leave out. Throws for any other field. */
   #leaveUnset(field: string, text: string, error: AppError): undefined {
-    if (!this.#preset.some((rule) => rule.field === field && rule.isOptional === true)) throw error;
+    const rules = [...this.#own.values(), ...this.#preset];
+    if (!rules.some((rule) => rule?.field === field && rule.isOptional === true)) throw error;
     this.#deviations.omit(field, text);
   }
   /** The first state of the type that the word of the other tool means. Of two workflows, none is chosen. */

@@ -217,7 +217,9 @@ const listCommand = (kind: string): string[] => {
   const isList = list.returns !== undefined && bare(list.returns).type === 'array';
   return [`opsctl tracker ${list.path.replace('/', '')} ${isList ? 'list' : 'get'}`];
 };
-const none = (kind: string, text: string, things: readonly NamedRecord[], path: string): AppError => {
+const none = (kind: string, given: string, things: readonly NamedRecord[], path: string): AppError => {
+  // A file has names only: the prefix is not its text.
+  const text = given.replace(/^name:/, '');
   const close = nearest(
     stripNamePrefix(text),
     things.flatMap(({ names }) => names),

@@ -5,7 +5,7 @@ import { check, hiddenTextProblems } from '../../core/check.ts';
 import { bare, type Field, list, obj } from '../../core/field.ts';
 import { momentOf } from '../../core/format.ts';
 import { next } from '../../core/next.ts';
-import { cutText, AppError, type Problem, problem, usageError } from '../../core/problem.ts';
+import { cutText, AppError, type Problem, problem, reword, usageError } from '../../core/problem.ts';
 import type { CheckFinding } from '../../core/result.ts';
 import { misfit } from '../../core/shape.ts';
 import { shellWord } from '../../core/shell.ts';
@@ -237,10 +237,15 @@ const refuseOtherShape = (given: string, read: unknown): never => {
     ['opsctl tracker export writes such a file', 'write {} if the file contains no list'],
   );
 };
+type Placed = {
+  readonly workspace: Workspace;
+  /** The error with the file and the line of each problem. */
+  readonly place: (error: unknown) => Promise<unknown>;
+};
 /**
  * Reads and checks a workspace file (YAML or JSON). Reports all problems with their positions in the file.
  */
-export const readWorkspace = async (context: EngineContext, given: string): Promise<Workspace> => {
+export const readWorkspace = async (context: EngineContext, given: string): Promise<Placed> => {
   const text = await textFile(context, given, '--file');
   const plain = plainYaml(text);
   const {
@@ -263,11 +268,21 @@ export const readWorkspace = async (context: EngineContext, given: string): Prom
       }),
     );
   }
-  return Object.fromEntries(
+  const workspace = Object.fromEntries(
     Object.entries(file)
       .filter(([key]) => key !== 'version' && !key.startsWith('x-'))
       .map(([key, value]) => [key, (value ?? []) as Row[]]),
   );
+  const place = async (error: unknown): Promise<unknown> => {
+    if (!(error instanceof AppError) || error.detail.problems === undefined) return error;
+    const lineOfProblem = lineOf ?? (await linesOf(given, text));
+    const problems = error.detail.problems.map((found) => {
+      const line = lineOfProblem(found.path);
+      return { ...found, file: given, ...(line === undefined ? {} : { line }) };
+    });
+    return reword(error, { ...error.detail, problems });
+  };
+  return { workspace, place };
 };
 
 /** A plan, and the same input planned from the state of the workspace at a later time. */
@@ -290,7 +305,10 @@ export const planFromFile = async (
   file: string,
   options: PlanOptions,
 ): Promise<Planned> => {
-  const workspace = await withMemberIds(context, await readWorkspace(context, file));
+  const { workspace: read, place } = await readWorkspace(context, file);
+  const workspace = await withMemberIds(context, read).catch(async (error: unknown) => {
+    throw await place(error);
+  });
   const { plan, current } = await planNow(context, workspace, options);
   await warnOfArchived(context, workspace, plan, current.labels);
   return { plan, workspace, planAgain: () => planNow(context, workspace, options) };

@@ -982,3 +982,30 @@ test.each([
   const ran = await at.run(['sync', '-f', 'r.csv', '--from', tool, '--dry-run', '-o', 'json']);
   expect([ran.code, ran.err.match(/time zone, read as UTC \(1 row\)/g)?.length ?? 0]).toEqual([0, count]);
 });
+
+test.each([
+  ['columns: {A: {field: name, vales: {x: y}}}', 'columns.A.vales'],
+  ['columns: {A: {field: name, optional: yes}}', 'columns.A.optional'],
+  ['users: {js: [ana, ben]}', 'users.js'],
+  ['states: {Neu: true}', 'states.Neu'],
+  ['states: {Neu: 1.5}', 'states.Neu'],
+])('a map file with %s is rejected with its line', async (line, path) => {
+  const at = trackerInMemory({ 'r.csv': 'A\n1\n', 'm.yaml': `# a comment\n${line}\n` });
+  const words = ['bulk', '-f', 'r.csv', '--map-file', 'm.yaml', '--resource', 'labels', '--op', 'create'];
+  const ran = await at.run([...words, '-o', 'json']);
+  expect([ran.code, ran.requests]).toEqual([2, []]);
+  expect(ran.error().problems).toMatchObject([{ file: 'm.yaml', line: 2, path }]);
+});
+test('an optional column of a map file leaves unknown users and states unset', async () => {
+  const rule = (field: string, isOptional: boolean) => `{field: ${field}, optional: ${isOptional}}`;
+  const map = (isOptional: boolean) =>
+    `columns: {S: ${rule('workflow_state_id', isOptional)}, W: ${rule('owner_ids', isOptional)}}\n`;
+  const at = trackerInMemory({ 'r.csv': 'external_id,name,S,W\n1,A,Neu,nobody\n' });
+  const words = ['sync', '-f', 'r.csv', '--resource', 'stories', '--map-file', 'm.yaml', '-o', 'json'];
+  await at.write('m.yaml', map(false));
+  expect((await at.run(words)).code).not.toBe(0);
+  await at.write('m.yaml', map(true));
+  const ran = await at.run(words);
+  expect([ran.code, ran.err]).toEqual([0, naming('workflow_state_id', 'owner_ids', '"Neu"', '"nobody"')]);
+  expect((await at.run(words)).json()).toMatchObject([{ status: 'unchanged' }]);
+});

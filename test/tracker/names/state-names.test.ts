@@ -105,3 +105,18 @@ test('a story moves to a state that its workflow names', () => {
   ]);
   expect(() => findState(states, 'App/Done', 'state')).toThrow();
 });
+
+test('an unknown name of a workspace file is shown as the file has it, with its line', async () => {
+  const at = trackerInMemory({
+    'w.yaml': 'entity_templates:\n  - name: T\n    story:\n      name: s\n      state: Engineering/Nope\n',
+    'g.yaml': 'groups:\n  - name: G\n    mention_name: g\n    member_ids: [nobody]\n',
+  });
+  for (const [file, path, line, name] of [
+    ['w.yaml', 'entity_templates[0].story.state', 5, '"Engineering/Nope"'],
+    ['g.yaml', 'groups[0].member_ids[0]', 4, '"nobody"'],
+  ] as const) {
+    const error = (await at.run(['diff', '-f', file, '-o', 'json'])).error();
+    expect([error.code, error.message]).toEqual(['NO_SUCH_NAME', expect.stringContaining(name)]);
+    expect(error.problems).toMatchObject([{ file, path, line }]);
+  }
+});
