@@ -6,15 +6,17 @@ import fs, {
   closeSync,
   constants,
   lchownSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
   readdirSync,
+  realpathSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isPlaceToWrite, nodeFiles } from '../../src/platform/node/files.ts';
 import { start } from '../../src/platform/node/processes.ts';
@@ -95,6 +97,26 @@ describe('links of other users', () => {
       }
     },
   );
+  it.each([
+    ['cannot change', 'once in a turn', 0, 1],
+    ['can write to', 'for each file', 0o002, undefined],
+  ])('a directory that others %s is checked %s', async (_, __, open, most) => {
+    const real = realpathSync(directory);
+    const lstat = vi.spyOn(fs, 'lstatSync').mockImplementation(((at: string, options?: object) => {
+      const stats = lstatSync(at, options) as fs.Stats | undefined;
+      if (stats?.isDirectory() !== true) return stats;
+      return Object.assign(stats, { mode: (stats.mode & ~0o002) | (at === dirname(real) ? open : 0) });
+    }) as typeof fs.lstatSync);
+    const checks = (): number => {
+      lstat.mockClear();
+      expect(nodeFiles.readNow(join(real, 'file'))).toBe('text');
+      return lstat.mock.calls.length;
+    };
+    const all = real.split('/').length + 1;
+    expect([checks(), checks()]).toEqual([all, most ?? all]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(checks()).toBe(all);
+  });
   it.each([0o1777, 0o777])('a link of the owner of the directory is followed, mode %o', async (mode) => {
     const at = publicDirectory(mode);
     symlinkSync(`${at}-private`, join(at, 'latest'));

@@ -27,14 +27,25 @@ const refuseOtherThanFile = (stats: fs.Stats, path: string): void => {
   if (!stats.isFile() && path !== '/dev/null')
     throw systemError('ENOTFILE', 'neither a file nor a pipe of the shell', path);
 };
-/** The link at a path, or undefined. The later open reports a path that cannot be searched. */
-const linkAt = (path: string): fs.Stats | undefined => {
+/** What is at a path, without following a link. The later open reports a path that cannot be searched. */
+const statsAt = (path: string): fs.Stats | undefined => {
   try {
-    const stats = fs.lstatSync(path, { throwIfNoEntry: false });
-    return stats?.isSymbolicLink() === true ? stats : undefined;
+    return fs.lstatSync(path, { throwIfNoEntry: false });
   } catch {
     return undefined;
   }
+};
+const OTHERS_MAY_WRITE = 0o002;
+/**
+ * Directories that this turn of the event loop found without a link on their path, by their mode. A directory is included
+ * only if no other user can replace it by a link: none of the directories on its path lets other users write to it.
+ */
+const directories = new Map<string, number>();
+const noteDirectory = (path: string, stats: fs.Stats | undefined, parent: string): void => {
+  const mode = path === sep ? 0 : directories.get(parent);
+  if (mode === undefined || (mode & OTHERS_MAY_WRITE) !== 0 || stats?.isDirectory() !== true) return;
+  if (directories.size === 0) queueMicrotask(() => directories.clear());
+  directories.set(path, stats.mode);
 };
 /** The absolute path, in which `..` is kept: the kernel follows a link before it. */
 const wholePath = (path: string): string => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`);
@@ -43,7 +54,7 @@ const wholePath = (path: string): string => (isAbsolute(path) ? path : `${proces
  * Unlike in Linux, the directory needs no sticky bit: without it, even more users can replace the link.
  */
 const isLinkOfStranger = (link: fs.Stats, directory: fs.Stats, user: number): boolean =>
-  ![user, 0, directory.uid].includes(link.uid) && (directory.mode & 0o002) !== 0;
+  ![user, 0, directory.uid].includes(link.uid) && (directory.mode & OTHERS_MAY_WRITE) !== 0;
 /** The kernel follows at most this many links in one path. */
 const MOST_LINKS = 40;
 /**
@@ -53,14 +64,17 @@ const MOST_LINKS = 40;
 const refuseLinkOfOther = (path: string): void => {
   const user = process.geteuid?.();
   if (user === undefined) return;
-  let at: string = sep;
+  const whole = wholePath(path);
+  const isKnown = directories.has(dirname(whole));
+  let at: string = isKnown ? dirname(whole) : sep;
   let links = 0;
-  for (let rest = wholePath(path).split(sep); rest.length > 0; ) {
+  for (let rest = isKnown ? [basename(whole)] : whole.split(sep); rest.length > 0; ) {
     const [part = '', ...others] = rest;
     rest = others;
     const next = join(at, part);
-    const stats = linkAt(next);
-    if (stats === undefined) {
+    const stats = statsAt(next);
+    if (stats?.isSymbolicLink() !== true) {
+      noteDirectory(next, stats, at);
       at = next;
       continue;
     }
