@@ -1,4 +1,4 @@
-import { settingOf } from '../../../api-specs/etcd/server-settings.ts';
+import { FILE_VARIABLE, findServerFile, settingOf } from '../../../api-specs/etcd/server-settings.ts';
 import { args, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
 import { join } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
@@ -7,6 +7,7 @@ import { lossyText } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
 import { argvOf, scriptText, sh } from '../../../core/shell.ts';
+import { flagsOf } from '../configuration/configuration.ts';
 import { hopView } from '../plan-kind.ts';
 
 /** One member of the private copy: its paths, and the command that creates its data from the snapshot. */
@@ -28,6 +29,7 @@ const ownSettings = [
   'initial-cluster',
   'initial-cluster-token',
   'initial-cluster-state',
+  'listen-client-http-urls',
   'listen-metrics-urls',
   'discovery',
   'discovery-srv',
@@ -49,7 +51,7 @@ export const withoutOwnFlags = (words: readonly string[]): string[] => {
   return kept;
 };
 /** The server reads `ETCD_CERT_FILE` as `--cert-file`, and so on. */
-const withoutOwnVariables = (env: Readonly<Record<string, string>>): Record<string, string> =>
+const withoutReplacedSettings = (env: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).filter(([name]) => !name.startsWith('ETCD_') || !isOwn(settingOf(name))),
   );
@@ -111,12 +113,28 @@ const specOf = (cluster: ClusterFile, member: MemberSpec, copied: Copied): Membe
     old_command: commandOf(member, 'old', copied),
     new_command: commandOf(member, 'new', copied),
     ...(member.config_file === undefined ? {} : { config_file: configAt(directory, own.name) }),
-    ...(member.env === undefined ? {} : { env: withoutOwnVariables(member.env) }),
+    ...(member.env === undefined ? {} : { env: withoutReplacedSettings(member.env) }),
   };
 };
 const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: string): ProgramArguments =>
   args`snapshot restore ${snapshot} --name ${name} --data-dir ${data} --initial-cluster ${initial}
     --initial-cluster-token rehearsal --initial-advertise-peer-urls ${peer}`;
+/**
+ * A server takes all settings from its configuration file. The copy replaces only `config_file`: with any other file,
+ * it would use the addresses and the data of the real member.
+ */
+const refuseOtherFile = ({ name, config_file, env, ...member }: MemberSpec): void => {
+  for (const which of ['old', 'new'] as const) {
+    const words = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
+    const path = findServerFile(flagsOf(words), env?.[FILE_VARIABLE], undefined);
+    if (path === undefined || path === config_file) continue;
+    throw new AppError(
+      'config',
+      `${which}_command of ${name} reads the configuration file ${path}, and ${config_file === undefined ? 'the cluster file has no config_file' : `config_file is ${config_file}`}: a copy with it would use the addresses and the data of the real member`,
+      { code: 'CLUSTER_FILE', tryThis: [`set config_file: ${path} for ${name}`] },
+    );
+  }
+};
 /**
  * Returns a cluster file for the same members on this machine with the same binaries and settings, and the
  * commands that fill their data directories. Pure.
@@ -134,6 +152,7 @@ export const privateCopy = (
     };
   });
   const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(',');
+  for (const member of cluster.members) refuseOtherFile(member);
   const members = cluster.members.map((member, i): PrivateMember => {
     const own = places[i] as Own;
     return {

@@ -220,8 +220,10 @@ describe('a rehearsal', () => {
 
   it('a rehearsal on real servers writes each configuration, starts the old programs, and stops them at the end', async () => {
     const members = clusterFile(2).members.map((spec) => ({
-      ...{ ...spec, old_command: ['/old', '--config-file', `/etc/${spec.name}.yml`] },
-      ...(spec.name === 'n1' ? { config_file: '/etc/n1.yml' } : {}),
+      ...spec,
+      ...(spec.name === 'n1'
+        ? { old_command: ['/old', '--config-file', '/etc/n1.yml'], config_file: '/etc/n1.yml' }
+        : { old_command: ['/old', '--name', 'n2'] }),
     }));
     const cluster = { ...clusterFile(2, { members }), ctl_binary: '/ctl' };
     const environments: unknown[] = [];
@@ -247,7 +249,7 @@ describe('a rehearsal', () => {
       expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n1 /),
       expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n2 /),
     ]);
-    expect(commands.filter((line) => line.includes('/old --config-file'))).toHaveLength(2);
+    expect(commands.filter((line) => /\/old --(config-file|name n2)/.test(line))).toHaveLength(2);
     expect(commands.some((line) => line.startsWith('kv upgrade --cluster /copy/cluster.yaml --yes'))).toBe(
       true,
     );

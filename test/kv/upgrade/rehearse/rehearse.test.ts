@@ -8,6 +8,7 @@ import {
   privateCopy,
   withoutOwnFlags,
 } from '../../../../src/kv/upgrade/rehearse/private-copy.ts';
+import { naming } from '../../../support/facts.ts';
 import type { ClusterFile } from '../../../../src/kv/engine/model.ts';
 
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -100,6 +101,26 @@ const cluster: ClusterFile = {
 const copy = privateCopy(cluster, { directory: '/tmp/r', ports: [11, 12, 21, 22], snapshot: '/tmp/r/s.db' });
 
 describe('the private copy', () => {
+  it.each([
+    ['a command', { new_command: ['etcd', '--config-file', '/etc/kv.yml'] }],
+    ['a variable', { env: { ETCD_CONFIG_FILE: '/etc/kv.yml' } }],
+    [
+      'a command with another file',
+      { old_command: 'etcd --config-file=/etc/kv.yml', config_file: '/etc/b.yml' },
+    ],
+  ])('%s with a file that the copy would not replace is refused', (_, patch) => {
+    const options = { directory: '/tmp/r', ports: [11, 12, 21, 22], snapshot: '/tmp/r/s.db' };
+    const copyWith = (more: object) => () =>
+      privateCopy(
+        { ...cluster, members: cluster.members.map((one) => ({ ...one, ...patch, ...more })) },
+        options,
+      );
+    expect(copyWith({})).toThrow(
+      expect.objectContaining({ category: 'config', message: naming('/etc/kv.yml', 'config_file') }),
+    );
+    const named = { old_command: undefined, new_command: undefined, env: {}, config_file: '/etc/kv.yml' };
+    expect(copyWith(named)).not.toThrow();
+  });
   const [first] = copy.members;
   it('the private copy has separate URLs and directories and keeps every other setting', () => {
     expect(first?.spec.old_command).toEqual([
