@@ -199,6 +199,43 @@ describe.each([
     expect(await pipeline.apply('staging')).toBe(2);
   });
 
+  test('each kind of change of an element reaches the service once', async () => {
+    const pipeline = open();
+    const file = (...fields: string[]) => ({
+      'kind.yaml': ['title: Kind', 'state: published', 'fields:', ...fields, ''].join('\n'),
+    });
+    const note = '  - {name: Note, type: text}';
+    const phase = (...choices: string[]) =>
+      `  - {name: Phase, type: selection, choices: [${choices.join(', ')}]}`;
+    const elements = async (): Promise<string[]> => {
+      const { json } = await servers.staging.send('GET', '/labels?pageSize=200&view=LABEL_VIEW_FULL');
+      const named = (one: any): string =>
+        `${one.properties.displayName}${one.lifecycle.state === 'DISABLED' ? ' (disabled)' : ''}`;
+      return json.labels[0].fields.flatMap((field: any) => [
+        named(field),
+        ...(field.selectionOptions?.choices ?? []).map(named),
+      ]);
+    };
+    const changes: [Record<string, string>, string[]][] = [
+      [file(note, phase('A', 'B')), ['Note', 'Phase', 'A', 'B']],
+      [file(note, phase('{name: Alpha, was: A}', 'B')), ['Note', 'Phase', 'Alpha', 'B']],
+      [file(note, phase('Alpha', 'B', 'C')), ['Note', 'Phase', 'Alpha', 'B', 'C']],
+      [file(note, phase('Alpha', 'C')), ['Note', 'Phase', 'Alpha', 'B (disabled)', 'C']],
+      [file(phase('Alpha', 'B', 'C')), ['Note (disabled)', 'Phase', 'Alpha', 'B', 'C']],
+      [file(note, phase('Alpha', 'B', 'C')), ['Note', 'Phase', 'Alpha', 'B', 'C']],
+    ];
+    const developer = firstCommit({ 'readme.yaml': '[]\n' });
+    for (const [files, expected] of changes) {
+      git(developer, 'pull', '--quiet', '--rebase', 'origin', 'main');
+      commit(developer, 'main', files);
+      expect(await pipeline.apply('staging')).toBe(0);
+      expect((await elements()).toSorted()).toEqual(expected.toSorted());
+    }
+    const before = commits();
+    expect(await pipeline.apply('staging')).toBe(0);
+    expect(commits()).toEqual(before);
+  }, 120_000);
+
   test('an invalid file fails in the request', async () => {
     const pipeline = open();
     const developer = firstCommit({ 'a.yaml': 'title: A\n' });
