@@ -129,7 +129,14 @@ const pages: readonly Page[] = [
   { page: 'docs/how-to/after-an-upgrade.md', before: cluster },
   {
     page: 'docs/how-to/restore-keys.md',
-    before: [...cluster, 'for i in 1 2 3; do opsctl kv put /app/k$i v --cluster prod/cluster.yaml; done'],
+    before: [
+      ...cluster,
+      'opsctl kv put /app/a 1 --cluster prod/cluster.yaml && opsctl kv put /app/b 2 --cluster prod/cluster.yaml',
+    ],
+    after: {
+      'opsctl kv snapshot save backup.db --cluster prod/cluster.yaml':
+        'opsctl kv put /app/a changed --cluster prod/cluster.yaml && opsctl kv del /app/b --cluster prod/cluster.yaml && opsctl kv put /app/c new --cluster prod/cluster.yaml',
+    },
   },
   {
     page: 'docs/how-to/upgrade-a-stopped-cluster.md',

@@ -125,6 +125,23 @@ const keysToRestore = async (context: Context, opened: Opened, { prefix, at, ...
   return keys;
 };
 const listShown = 20;
+const valueShown = 40;
+/** A value of the store in a plan: escaped, because it may contain control characters, and short. */
+const planValue = (value: string | null): string => {
+  const text = value ?? '';
+  return `${JSON.stringify(text.slice(0, valueShown))}${text.length > valueShown ? '…' : ''}`;
+};
+/** A line of the plan: the key, its present value and its restored value. */
+export const planLine = ({
+  change,
+  key,
+  before,
+  after,
+}: Pick<ReturnType<typeof rowOf>, 'change' | 'key' | 'before' | 'after'>): string => {
+  if (change === 'added') return `  create ${key}: ${planValue(after)}`;
+  if (change === 'removed') return `  delete ${key}: ${planValue(before)}`;
+  return `  change ${key}: ${planValue(before)} → ${planValue(after)}`;
+};
 /**
  * `kv restore --prefix`: restores the keys below a prefix while the cluster runs. Each change happens only if
  * its key is unchanged since it was shown.
@@ -141,7 +158,7 @@ export const restoreKeys = async (context: Context, opened: Opened, part: Part):
   const said = `${countText(counts.added, 'key')} to create, ${counts.changed} to change, ${counts.removed} to delete below ${part.prefix}`;
   const lines = [
     said,
-    ...rows.slice(0, listShown).map(({ change, key }) => `  ${change} ${key}`),
+    ...rows.slice(0, listShown).map(planLine),
     ...(rows.length > listShown ? [`  and ${rows.length - listShown} more`] : []),
     ...(leases > 0 ? [`${leases} of these keys have a lease now; restored keys have none`] : []),
   ];

@@ -8,6 +8,7 @@ import { rawResult, type Result } from '../../core/result.ts';
 import { columnsOf, isAccessible, printable } from '../../core/text.ts';
 import type { Plan, Sink } from '../../kv/engine/model.ts';
 import type { SessionInput, SessionResult } from '../../kv/upgrade/execute/session.ts';
+import { shortPath } from '../../config/settings.ts';
 import { crosses } from '../../kv/upgrade/plan-kind.ts';
 import type { PointOfNoReturn } from '../../kv/upgrade/present/live.ts';
 import type { Driver } from '../../kv/upgrade/supervisors/driver.ts';
@@ -19,7 +20,10 @@ const reportEnding = async (context: Context, { ending, report }: SessionResult)
   const { host, isFormatGiven } = context;
   const { membersText, endingText, errorWithMembers } = await import('../../kv/upgrade/present/text.ts');
   const told = { ...report, message: context.showAdvice(ending.message) };
-  const text = endingText(told, columnsOf(host.terminal.stdout), context.showAdvice);
+  const text = endingText(told, columnsOf(host.terminal.stdout), context.showAdvice, (path) =>
+    // A path that the terminal wraps cannot be copied as one word. A log keeps the whole path.
+    host.terminal.stdout.isTty ? shortPath(host, path) : path,
+  );
   if (ending.error !== undefined) {
     context.log.info(`members: ${membersText(report.members)}`);
     throw errorWithMembers(ending.error, report, context.showAdvice);
@@ -29,7 +33,8 @@ const reportEnding = async (context: Context, { ending, report }: SessionResult)
   if (isFormatGiven !== true && !host.terminal.stdout.isTty) return { ...rawResult(`${text}\n`), ...exit };
   return {
     kind: 'record',
-    data: { ...report, next: report.next?.map((step) => context.showAdvice(step)) },
+    // A fleet runs this command for each cluster and shows its message, so the command in it has its flags.
+    data: { ...told, next: report.next?.map((step) => context.showAdvice(step)) },
     view: { text, isProse: true, name: 'run' },
     ...exit,
   };

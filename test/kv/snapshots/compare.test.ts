@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { planLine } from '../../../src/commands/kv/compare.ts';
 import { certificateRows, readCondition } from '../../../src/commands/kv/overview.ts';
 import { findHold, parseHold } from '../../../src/kv/engine/locks.ts';
 import { compareKeys, countChanges } from '../../../src/kv/snapshots/catalog.ts';
@@ -28,6 +29,26 @@ describe('a comparison by key', () => {
     expect(compareKeys([], after, 'opsctl/').map((one) => one.key)).toEqual(['opsctl/canary']);
   });
 });
+
+it.each([
+  ['added', null, 'new', ['/k', '"new"'], ['old']],
+  ['removed', 'old', null, ['/k', '"old"'], ['new']],
+  ['changed', 'old', 'new', ['/k', '"old" → "new"'], []],
+  [
+    'changed',
+    'a\u001b[2J',
+    'x'.repeat(500),
+    ['\\u001b[2J', `"${'x'.repeat(40)}"…`],
+    ['\u001b', 'x'.repeat(41)],
+  ],
+] as const)(
+  'the plan of a restore shows the values of a key that is %s',
+  (change, before, after, has, lacks) => {
+    const line = planLine({ change, key: '/k', before, after });
+    for (const part of has) expect(line).toContain(part);
+    for (const part of lacks) expect(line).not.toContain(part);
+  },
+);
 
 describe('a hold of the cluster', () => {
   it('holds with any value', () => {

@@ -46,10 +46,10 @@ export type EmitOptions = {
   readonly planFlags?: PlanFlags;
   readonly image?: string | undefined;
   /** The certificates and password files of each cluster file, for a workflow whose containers start without them. */
-  readonly accessFiles?: ReadonlyMap<string, readonly NamedFile[]>;
+  readonly accessFiles?: ReadonlyMap<string, readonly FileReference[]>;
 };
 /** A file that a cluster file names: `written` is its path there. */
-export type NamedFile = { readonly name: string; readonly path: string; readonly written: string };
+export type FileReference = { readonly name: string; readonly path: string; readonly written: string };
 
 /** Returns the waves: first only the canary, then groups of the parallel limit. Pure. */
 export const wavesOf = (fleet: Fleet): string[][] => {

@@ -297,7 +297,12 @@ export const unavailableText = (members: readonly Pick<MemberReport, 'name' | 'd
 export const nextLines = (next: readonly Advice[], show: ShowAdvice): string[] =>
   next.map((line, at) => `${at === 0 ? 'next:' : '  or:'} ${show(line)}`);
 /** A summary of a run's end for logs and for the terminal below the table. */
-export const endingText = (report: Report, columns: number, show: ShowAdvice = showPlain): string => {
+export const endingText = (
+  report: Report,
+  columns: number,
+  show: ShowAdvice = showPlain,
+  showPath: (path: string) => string = (path) => path,
+): string => {
   const { canary, members, snapshots, duration_ms } = report;
   const away = unavailableText(members);
   return [
@@ -309,8 +314,8 @@ export const endingText = (report: Report, columns: number, show: ShowAdvice = s
     ...(away === '' ? [] : [`members unavailable: ${away}`]),
     ...(canary === undefined ? [] : [canaryText(canary)]),
     `members: ${membersText(members)}`,
-    `report ${join(dirname(report.journal), 'report.html')}`,
-    `journal ${report.journal}`,
+    `report ${showPath(join(dirname(report.journal), 'report.html'))}`,
+    `journal ${showPath(report.journal)}`,
     ...nextLines(report.next ?? [], show),
   ].join('\n');
 };

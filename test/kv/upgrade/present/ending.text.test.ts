@@ -46,6 +46,11 @@ describe('how a run ended', () => {
     ]);
   });
 
+  it('both paths of the end of a run are shown in the form that the terminal needs', () => {
+    const text = endingText(report, 200, undefined, (path) => path.replace('/runs', '~'));
+    expect(text.split('\n').slice(-2)).toEqual(['report ~/r/report.html', 'journal ~/r/journal.jsonl']);
+  });
+
   it('error data contains each member, the next command, and the findings that refused', () => {
     const error = new AppError('stopped', 'no', { code: 'GUARD', data: ['finding'] });
     expect(errorWithMembers(error, report).detail).toEqual({
