@@ -185,6 +185,8 @@ export type ServerSetting = {
   /** First and last minor that reads it (measured with the flag parsers and the file readers of the servers). */
   readonly since: Minor;
   readonly until?: Minor;
+  /** The first patch of the minor version that reads it, where earlier patches do not. */
+  readonly sincePatch?: string;
 };
 type Group = readonly [
   kind: SettingKind,
@@ -342,12 +344,22 @@ const kindOf = (name: string): { kind: SettingKind; place: Place } => {
   const [kind, place] = groups.find(([, , , , names]) => names.split(' ').includes(name)) ?? ['text', 'both'];
   return { kind, place };
 };
+/** Settings that a later patch of 3.4 received from a newer version (CHANGELOG-3.4). */
+const settingsOfPatches: readonly ServerSetting[] = (
+  [
+    ['bind-urls', '3.4.25', 'listen-client-http-urls'],
+    ['text', '3.4.25', 'tls-min-version'],
+    ['text', '3.4.25', 'tls-max-version'],
+    ['switch', '3.4.31', 'next-cluster-version-compatible'],
+  ] as const
+).map(([kind, sincePatch, name]) => ({ name, kind, place: 'both', since: '3.4', until: '3.4', sincePatch }));
 /** Every setting of every version. A name whose kind changed has a row for each kind. */
 export const serverSettings: readonly ServerSetting[] = [
   ...groups.flatMap(([kind, place, since, until, names]) =>
     names.split(' ').map((name) => ({ name, kind, place, since, ...(until === undefined ? {} : { until }) })),
   ),
   ...renamedIn36.map(({ old, now: name }): ServerSetting => ({ name, ...kindOf(old), since: '3.6' })),
+  ...settingsOfPatches,
 ];
 /** Mappings in the configuration file, with the kinds of their keys. */
 export const fileSections: Readonly<

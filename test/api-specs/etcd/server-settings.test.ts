@@ -15,8 +15,9 @@ import {
 } from '../../../src/api-specs/etcd/server-settings.ts';
 import { type Minor, previousMinor, versionRows } from '../../../src/api-specs/etcd/versions.ts';
 import { settingsFrom } from '../../../src/etcd-sim/server-flags.ts';
-import { lintFile } from '../../../src/kv/upgrade/configuration/configuration.ts';
+import { lintFile, lintFlags } from '../../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../../src/kv/upgrade/configuration/migrate.ts';
+import { unknownKeys } from '../../../src/kv/upgrade/configuration/values.ts';
 
 const isRead = (name: string, minor: Minor): boolean =>
   findSetting(name, minor, 'flag') !== undefined || findSetting(name, minor, 'file') !== undefined;
@@ -51,6 +52,26 @@ describe('the table of server settings', () => {
     // The file that both versions read keeps its name, and the hint for 3.5 names the key that its file reads.
     expect(lintFile({ [inFile]: 1000 }, '3.6').map(({ level }) => level)).not.toContain('fail');
     expect(lintFile({ 'snapshot-catchup-entries': 1000 }, '3.5')).toMatchObject([{ hint: inFile }]);
+  });
+
+  it('names the patch of 3.4 that a setting needs, and tells nobody to remove it', () => {
+    const line = [
+      'etcd',
+      '--next-cluster-version-compatible',
+      '--tls-min-version',
+      'TLS1.2',
+      '--data-dir=/x',
+    ];
+    const found = lintFlags(line, '3.4');
+    expect(found.map(({ level, key, hint }) => [level, key, hint])).toEqual([
+      ['warn', '--next-cluster-version-compatible', 'use 3.4.31 or later'],
+      ['warn', '--tls-min-version', 'use 3.4.25 or later'],
+    ]);
+    const inFile = unknownKeys({ 'tls-max-version': 'TLS1.3' }, '3.4');
+    expect(inFile).toMatchObject([{ level: 'warn', hint: 'use 3.4.25 or later' }]);
+    expect(lintFlags(['etcd', '--next-cluster-version-compatible'], '3.3')).toMatchObject([
+      { level: 'fail' },
+    ]);
   });
 
   it('does not join two switches that become gates of one list', () => {

@@ -597,7 +597,15 @@ export const newNameOf = (name: string, to: Minor, place: 'flag' | 'file'): stri
   findSetting(name, to, place) === undefined
     ? renamesOf(name).find((one) => one !== name && findSetting(one, to, place) !== undefined)
     : undefined;
-/** A name that the version does not read: another version knows it, or it is similar to a known name. */
+/** Returns whether every patch of the version reads the setting there. */
+const isCertain = (name: string, to: Minor, place: 'flag' | 'file'): boolean => {
+  const setting = findSetting(name, to, place);
+  return setting !== undefined && setting.sincePatch === undefined;
+};
+/**
+ * A name that the version does not read: only its later patches do, another version knows it, or it is similar to a known
+ * name.
+ */
 const unknownName = (
   level: ConfigFinding['level'],
   display: (name: string) => string,
@@ -606,6 +614,11 @@ const unknownName = (
   place: 'flag' | 'file',
 ): ConfigFinding => {
   const effect = level === 'fail' ? stops : 'the server ignores it';
+  const patch = findSetting(name, to, place)?.sincePatch;
+  if (patch !== undefined) {
+    const rule = `is a setting of ${to} from ${patch} on; with an earlier patch, ${effect}`;
+    return finding('warn', display(name), rule, `use ${patch} or later`);
+  }
   const readers = readersOf(name, place);
   if (readers !== '') {
     const now = newNameOf(name, to, place);
@@ -640,9 +653,7 @@ export const unknownKeys = (file: Settings, to: Minor): ConfigFinding[] =>
           );
         });
     // 3.3 does not need this key: its gateway is always on.
-    return section !== undefined ||
-      key === 'enable-grpc-gateway' ||
-      findSetting(key, to, 'file') !== undefined
+    return section !== undefined || key === 'enable-grpc-gateway' || isCertain(key, to, 'file')
       ? []
       : [unknownName('warn', (name) => name, key, to, 'file')];
   });
@@ -651,12 +662,12 @@ export const unknownVariables = (env: Readonly<Record<string, string>>, to: Mino
   Object.keys(env)
     .filter((name) => name.startsWith('ETCD_'))
     .map((name) => settingOf(name))
-    .filter((name) => findSetting(name, to, 'flag') === undefined)
+    .filter((name) => !isCertain(name, to, 'flag'))
     .map((name) => unknownName('warn', variableOf, name, to, 'flag'));
 /** Flags that stop the version `to`, because it does not define them. Pure. */
 export const unknownFlags = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] =>
   [...flags.keys()]
-    .filter((name) => findSetting(name, to, 'flag') === undefined)
+    .filter((name) => !isCertain(name, to, 'flag'))
     // The table of 3.6 is not measured: a flag that it lacks may exist.
     .map((name) =>
       unknownName(

@@ -179,6 +179,8 @@ const isAlone = (name: string): boolean =>
 const kindCases = (minor: Minor, how: Case['how']): Case[] =>
   names.filter(isAlone).flatMap((key) => {
     const setting = findSetting(key, minor, how === 'file' ? 'file' : 'flag');
+    // Whether this server reads it depends on its patch, which the linter does not know.
+    if (setting?.sincePatch !== undefined) return [];
     const any = serverSettings.find(({ name }) => name === key)?.kind ?? 'text';
     const values = (how === 'file' ? inFile : asFlag)[setting?.kind ?? any];
     // An undefined flag stops the version with every value.
