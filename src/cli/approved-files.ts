@@ -1,7 +1,7 @@
 import { mapCall } from '../core/program-call.ts';
-import { childPath, pathPart } from '../core/file-name.ts';
+import { childPath, isInside, pathPart } from '../core/file-name.ts';
 import { createHash, hash } from 'node:crypto';
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { configFile, directoriesOf } from '../config/settings.ts';
 import { limits } from '../core/limits.ts';
 import { usageError } from '../core/problem.ts';
@@ -20,11 +20,6 @@ type Manifest = {
   readonly found: Readonly<Record<string, Found>>;
   /** Digest of every file that the command line names, or that is in a directory that it names. */
   readonly sha256: string;
-};
-
-const isInside = (directory: string, path: string): boolean => {
-  const way = relative(directory, path);
-  return way === '' || (!way.startsWith('..') && !isAbsolute(way));
 };
 
 /** Paths that the command line names: values of flags and arguments that read a file. */
@@ -348,7 +343,8 @@ const boundaryOf = (host: Host, directories: readonly string[]) => {
     directories.some((one) => isInside(one, path)) && !own.some((one) => isInside(one, path));
   const check = (path: string, real: string | undefined): void => {
     if (real === undefined || directories.some((one) => isInside(one, real))) return;
-    throw usageError(`${path} leads out of ${directories.join(' or ')}; the file was not read or changed`);
+    const message = `${path} leads out of ${directories.join(' or ')}; the file was not read or changed`;
+    throw usageError(message, [], ['start opsctl mcp with another --files for the directory of that file']);
   };
   const checkPlace = async (path: string): Promise<void> => {
     if (isBound(path)) check(path, (await files.realPath(path)) ?? (await files.realPath(dirname(path))));

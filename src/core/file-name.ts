@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import { limits } from './limits.ts';
 import { AppError } from './problem.ts';
 
@@ -112,6 +112,12 @@ export const pathPart = (text: string): FileName => {
 
 /** The only way from a name that this program did not choose to a path. */
 export const childPath = (directory: string, name: FileName): string => join(directory, name);
+
+/** Returns whether a path is a directory or below it. A name may start with two dots: a Kubernetes volume has `..data`. */
+export const isInside = (directory: string, path: string): boolean => {
+  const way = relative(directory, path);
+  return way !== '..' && !/^\.\.[/\\]/.test(way) && !isAbsolute(way);
+};
 
 const mostLinks = 40;
 const segmentsOf = (path: string): string[] => path.split('/').filter(Boolean);

@@ -21,7 +21,7 @@ import {
 } from './lock-file.ts';
 import { match } from './match.ts';
 import { join, relative } from 'node:path';
-import { childPath, pathPart } from '../core/file-name.ts';
+import { childPath, isInside, pathPart } from '../core/file-name.ts';
 import { shellWord } from '../core/shell.ts';
 import type { Host } from '../platform/host.ts';
 import { AppError, type Problem, problem } from '../core/problem.ts';
@@ -207,7 +207,7 @@ export const labelKeys = (
 /** The command that removes an entry. A pipeline prints it for a person who has another checkout: the path is relative. */
 export const forgetCommand = ({ cwd }: Pick<Host, 'cwd'>, directory: string, key: string): string => {
   const inside = relative(cwd, directory);
-  const path = inside.startsWith('..') ? directory : inside || '.';
+  const path = isInside(cwd, directory) ? inside || '.' : directory;
   return `opsctl labels adopt -f ${shellWord(path)} --forget ${shellWord(key)}`;
 };
 /** Two entries that fit one definition equally well: which of them it means, only its author knows. */

@@ -1,3 +1,4 @@
+import { isInside } from '../core/file-name.ts';
 import { adviceText } from '../core/next.ts';
 import { escapeMarkdown, escapeXml, printable } from '../core/text.ts';
 import { hash } from 'node:crypto';
@@ -207,8 +208,7 @@ const writers: Readonly<
 /** CI services know files by their path in the repository. */
 const fromHere = ({ cwd }: Host, one: CheckFinding): CheckFinding => {
   if (one.file === undefined || !isAbsolute(one.file)) return one;
-  const path = relative(cwd, one.file);
-  return path.startsWith('..') ? one : { ...one, file: path };
+  return isInside(cwd, one.file) ? { ...one, file: relative(cwd, one.file) } : one;
 };
 const isSet = (text: string | undefined): boolean => text !== undefined && text !== '' && text !== 'false';
 /** A part of a GitLab log that can be folded. */

@@ -97,6 +97,13 @@ test.runIf(process.platform === 'linux')('a link that is made after the check ha
       category: 'usage',
     });
 });
+test('a mounted volume, whose files are links into a directory such as ..data, can be read', async () => {
+  mkdirSync(at('work/..2026_11_27'));
+  writeFileSync(at('work/..2026_11_27/c.yaml'), 'mounted');
+  symlinkSync('..2026_11_27', at('work/..data'));
+  symlinkSync('..data/c.yaml', at('work/c.yaml'));
+  expect(await filesOf().read(at('work/c.yaml'))).toBe('mounted');
+});
 test('the settings of opsctl may be links', async () => {
   symlinkSync(at('elsewhere/a.yaml'), at('work/.opsctl/config/config.json'));
   expect(await filesOf().read(at('work/.opsctl/config/config.json'))).toContain('secret');

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   childPath,
   fileNameKey,
+  isInside,
   isSafeFileName,
   pathPart,
   safeFileName,
@@ -9,6 +10,7 @@ import {
 } from '../../src/core/file-name.ts';
 import { limits } from '../../src/core/limits.ts';
 import { covers } from '../support/covers.ts';
+import { readSources } from '../support/sources.ts';
 
 const hostile = [
   '../.github/workflows/ci',
@@ -115,4 +117,23 @@ describe('pathPart', () => {
   test.each(['.hidden', 'a b', '-x', 'n1.pid'])('returns %j unchanged', (text) => {
     expect(pathPart(text)).toBe(text);
   });
+});
+
+test.each([
+  ['/a', true],
+  ['/a/b', true],
+  ['/a/..data/b', true],
+  ['/a/...', true],
+  ['/a/b/../c', true],
+  ['/', false],
+  ['/ab', false],
+  ['/b', false],
+  ['/a/../b', false],
+  ['/a/..', false],
+])('%s is in the directory /a: %s', (path, isThere) => {
+  expect(isInside('/a', path)).toBe(isThere);
+});
+test('no source compares the start of a relative path with two dots', () => {
+  const found = readSources().filter(([, text]) => /startsWith\(\s*['"`]\.\./.test(text));
+  expect(found.map(([name]) => name)).toEqual([]);
 });

@@ -1,9 +1,10 @@
-import { isAbsolute, relative, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Argument, Flag } from '../../core/flag.ts';
 import { cutText, usageError, type Problem, invalidArguments, problem } from '../../core/problem.ts';
 import { type Command, watchFlags } from '../command.ts';
 import { effectsOf, isReadOnlyCommand, showsFirst } from '../read-only.ts';
 import { valueSchema } from '../list-commands.ts';
+import { isInside } from '../../core/file-name.ts';
 import { type Field, bare } from '../../core/field.ts';
 import type { Host } from '../../platform/host.ts';
 
@@ -356,11 +357,6 @@ export const argvOf = (tool: Tool, given: ToolArguments): string[] => {
   );
   const places = positional(tool, given);
   return [...tool.command.path, ...words, ...(places.length === 0 ? [] : ['--', ...places])];
-};
-
-const isInside = (directory: string, path: string): boolean => {
-  const way = relative(directory, path);
-  return way === '' || (!way.startsWith('..') && !isAbsolute(way));
 };
 
 /** The call with the real paths of its files, each of which is below one of the directories. */
