@@ -18,6 +18,7 @@ const exempt: Readonly<Record<string, string>> = {
   'complete.ts': 'TAB only reads, before anything else is loaded',
   'kv/upgrade/cluster/cluster-file.ts': 'paths that the cluster file of the user names',
   'kv/upgrade/fleet/fleet-file.ts': 'paths that the fleet file of the user names',
+  'kv/upgrade/fleet/fleet-export.ts': 'paths in a container that cluster files name, only for a manifest',
   'kv/upgrade/guards/next-start.ts': 'the data directory of a member, for a comparison',
   'labels/diff.ts': 'keys of a map',
   'labels/prepare.ts': 'keys of a map',
@@ -46,6 +47,7 @@ const addresses: Readonly<Record<string, string>> = {
   'kv/client/connection.ts': 'a message',
   'kv/client/etcd-client.ts': 'the key of a probe in the store',
   'kv/upgrade/present/run-model.ts': 'the number of a step',
+  'tracker/stories.ts': 'the name of a state',
 };
 
 type Joiners = { readonly names: ReadonlyMap<string, string>; readonly found: readonly string[] };
