@@ -18,6 +18,9 @@ const ROWS = Number(process.env.OPSCTL_BENCH_ROWS ?? 2000);
 const LINES = Number(process.env.OPSCTL_BENCH_LINES ?? 1_000_000);
 /** Rows of the growth of a table with a map and of a resumed run. */
 const GROWTH_ROWS = (process.env.OPSCTL_BENCH_GROWTH_ROWS ?? '10000,30000,100000').split(',').map(Number);
+/** Peak memory of a resumed run and of a dry run, which remembers the names that must be unique. */
+const RESUME_MB = 110;
+const DRY_RUN_MB = 150;
 const CONNECTIONS = '8';
 
 const directory = temporaryDirectory('opsctl-bench-');
@@ -152,15 +155,15 @@ const dryRun = async (lines) => {
 };
 
 const cpuAtExit = moduleOfUse(directory);
-/** CPU seconds of a run of \`tracker bulk\`. */
-const secondsOf = (words, more = {}) => {
+/** CPU seconds and peak memory of a run of `tracker bulk`. */
+const useOf = (words, more = {}) => {
   const { status, stderr } = spawnSync(
     process.execPath,
     ['--import', cpuAtExit, bin, 'tracker', 'bulk', '-o', 'ndjson', ...words],
     { env: { ...env, ...more }, stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' },
   );
   if (status !== 0) throw new Error(`${words.join(' ')} ended with ${status}: ${stderr}`);
-  return useIn(stderr).seconds;
+  return useIn(stderr);
 };
 /** A dry run of CSV whose columns and values are mapped. */
 const mapRows = () => {
@@ -173,15 +176,17 @@ const mapRows = () => {
     const path = join(directory, `table-${rows}.csv`);
     const lines = Array.from({ length: rows }, (_, i) => `label ${i},red,key-${i},"x, ${i}"\n`);
     writeFileSync(path, `Title,Colour,Key,Other\n${lines.join('')}`);
-    return secondsOf(['-f', path, '--dry-run', '--resource', 'labels', '--op', 'create', '--map-file', map]);
+    return useOf(['-f', path, '--dry-run', '--resource', 'labels', '--op', 'create', '--map-file', map]);
   };
   // The first run compiles the program.
-  const base = Math.min(run(1), run(1));
+  const base = Math.min(run(1).seconds, run(1).seconds);
+  const uses = GROWTH_ROWS.map((rows) => ({ rows, ...run(rows) }));
   printGrowth(
     'dry run of CSV with a map, rows',
-    GROWTH_ROWS.map((rows) => [rows, run(rows)]),
+    uses.map(({ rows, seconds }) => [rows, seconds]),
     { base },
   );
+  judge(`peak memory of ${GROWTH_ROWS.at(-1)} rows with a map`, uses.at(-1).megabytes, 'MB', DRY_RUN_MB);
 };
 /** The last tenth of a run: the journal has the other rows. */
 const resumeRuns = ({ tracker }) => {
@@ -195,15 +200,17 @@ const resumeRuns = ({ tracker }) => {
     const path = fileOf(rows, ({ name }) => ({ op: 'create', resource: 'epics', name }));
     const journal = `${path}.journal`;
     const words = ['-f', path, '--concurrency', CONNECTIONS, '--journal', journal];
-    whole = secondsOf(words, target);
+    whole = useOf(words, target).seconds;
     const entries = readFileSync(journal, 'utf8').split('\n');
     const kept = entries.filter((entry) => /^[hm] /.test(entry) || Number(entry.split(' ')[1]) <= rows * 0.9);
     writeFileSync(journal, `${kept.join('\n')}\n`);
-    return secondsOf([...words, '--resume'], target);
+    return useOf([...words, '--resume'], target);
   };
-  const base = run(10);
-  const points = GROWTH_ROWS.map((rows) => [rows, run(rows)]);
+  const base = run(10).seconds;
+  const uses = GROWTH_ROWS.map((rows) => ({ rows, ...run(rows) }));
+  const points = uses.map(({ rows, seconds }) => [rows, seconds]);
   printGrowth('resume with a tenth of the rows left, rows', points, { base });
+  judge(`peak memory of a resume of ${GROWTH_ROWS.at(-1)} rows`, uses.at(-1).megabytes, 'MB', RESUME_MB);
   process.stdout.write(`  of the whole run: ${((100 * points.at(-1)[1]) / whole).toFixed(0)} %\n`);
 };
 
@@ -222,7 +229,7 @@ try {
     `A dry run of ${LINES} lines: ${(ms / 1000).toFixed(1)} s, ${((LINES / ms) * 1000).toFixed(0)} lines/s\n`,
   );
   process.stdout.write(`  peak memory of a tenth of them: ${short.mb.toFixed(0)} MB\n`);
-  if (process.platform === 'linux') judge('peak memory', mb, 'MB', 150);
+  if (process.platform === 'linux') judge('peak memory', mb, 'MB', DRY_RUN_MB);
 } finally {
   child.kill('SIGKILL');
 }
