@@ -236,24 +236,40 @@ const refuseRepeated = ({ live: { id } }: Exported, exported: ReadonlySet<string
   const why = `labels/${id} is named more than once`;
   throw usageError(`${why}; no file was written`, [problem('<label>', 'rule', why, 'name each label once')]);
 };
-const knownFor = ({ known, lock, deployment, matched }: Target, one: Exported): Known | undefined => {
-  const { live } = one;
-  const owners = Object.values(lock?.labels ?? {}).flatMap(({ file, deployments }) => {
+type KnownBy = ReadonlyMap<string, readonly Known[]>;
+/** The definitions of a directory by the facts that identify their labels: an export looks each of its labels up. */
+type KnownFiles = {
+  readonly byId: KnownBy;
+  /** By the ID of the label to which the lock file assigns the file. */
+  readonly byOwner: KnownBy;
+  /** Of definitions without an ID and without an owner. */
+  readonly byTitle: KnownBy;
+};
+const indexKnown = (known: readonly Known[], lock: LockFile | undefined, deployment: string): KnownFiles => {
+  const owners = new Map<string, Set<string>>();
+  for (const { file, deployments } of Object.values(lock?.labels ?? {})) {
     const id = deployments[deployment]?.id;
-    return file === undefined || id === undefined ? [] : [{ file, id }];
-  });
-  const isOf = (file: string, id: string): boolean =>
-    owners.some((one) => one.file === file && one.id === id);
-  const isFree = (file: string): boolean => owners.every((one) => one.file !== file);
-  const candidates = [
-    known.filter(({ definition }) => definition.id === live.id),
-    known.filter(({ file }) => isOf(file, live.id)),
-    known.filter(
-      ({ file, definition }) =>
-        definition.id === undefined && definition.title === live.title && isFree(file),
-    ),
-  ];
-  const fitting = candidates.find((found) => found.length > 0) ?? [];
+    if (file !== undefined && id !== undefined) owners.set(file, (owners.get(file) ?? new Set()).add(id));
+  }
+  const byId = new Map<string, Known[]>();
+  const byOwner = new Map<string, Known[]>();
+  const byTitle = new Map<string, Known[]>();
+  const add = (map: Map<string, Known[]>, key: string, one: Known): void => {
+    const found = map.get(key);
+    if (found === undefined) map.set(key, [one]);
+    else found.push(one);
+  };
+  for (const one of known) {
+    const { id, title } = one.definition;
+    if (id !== undefined) add(byId, id, one);
+    for (const owner of owners.get(one.file) ?? []) add(byOwner, owner, one);
+    if (id === undefined && !owners.has(one.file)) add(byTitle, title, one);
+  }
+  return { byId, byOwner, byTitle };
+};
+const knownFor = ({ known, matched }: Target, one: Exported): Known | undefined => {
+  const { id, title } = one.live;
+  const fitting = known.byId.get(id) ?? known.byOwner.get(id) ?? known.byTitle.get(title) ?? [];
   refuseShared(one, fitting, matched);
   return fitting[0];
 };
@@ -313,7 +329,7 @@ const withKeys = (one: Exported, before: Known['definition'] | undefined): Expor
 type Target = {
   readonly context: EngineContext;
   readonly directory: string;
-  readonly known: readonly Known[];
+  readonly known: KnownFiles;
   readonly lock: LockFile | undefined;
   readonly deployment: string;
   /** Keys of the names of all files in the directory: an export never replaces the file of something else. */
@@ -444,7 +460,7 @@ async function* exportToDirectory(
   const target = {
     context,
     directory,
-    known,
+    known: indexKnown(known, lock, deployment),
     lock,
     deployment,
     taken: await namesIn(context, directory),
