@@ -86,7 +86,7 @@ describe('the decoder of text input', () => {
       'x.csv:1: UTF-32',
       'iconv -f UTF-32 -t UTF-8 x.csv',
     ],
-    ['Shift JIS', Buffer.from([0x61, 0x93, 0xfa]), 'byte 1 is 0x93', 'such as WINDOWS-1251 or SHIFT_JIS'],
+    ['Shift JIS', Buffer.from([0x61, 0x93, 0xfa]), 'byte 1 is 0x93', 'WINDOWS-1251 or SHIFT_JIS'],
     ['UTF-16LE', Buffer.from('\ufeffa', 'utf16le'), 'x.csv:1: UTF-16', 'iconv -f UTF-16 -t UTF-8 x.csv'],
     ['a coded surrogate', Buffer.from([0x61, 0xed, 0xa0, 0x80]), 'byte 1 is 0xED', 'iconv'],
     ['a cut sequence', Buffer.from([0x61, 0xe2, 0x82]), 'byte 1 is 0xE2', 'iconv'],
