@@ -417,6 +417,6 @@ export const crossingText = (
     `Point of no return: ${member} is the last member on ${from}.`,
     `  Now:  ${observation.members.map(memberText).join(' · ')}; ${good}.`,
     `  Yes:  ${member} is replaced and the cluster becomes ${to}; after that, only kv restore can return to ${from}.`,
-    `  No:   the run holds here without any loss: ${show(next(['kv', 'resume'], after('continues it,', ['kv', 'rollback'], 'reverts it.')))}`,
+    `  No:   the run holds here without any loss: ${show(next(['kv', 'resume'], after('continues it,', ['kv', 'rollback'], 'reverts it.')), true)}`,
   ].join('\n');
 };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
 import { wrapQuestion } from '../../../../src/core/text.ts';
+import { makeShowAdvice, type ShowAdvice } from '../../../../src/core/next.ts';
 import { crossingText, eventQueue, followRun } from '../../../../src/kv/upgrade/present/live.ts';
 import { holdRun, topData, topWatch } from '../../../../src/kv/upgrade/present/status.ts';
 import type { Report, UpgradeEvent } from '../../../../src/kv/engine/model.ts';
@@ -94,12 +95,13 @@ it('the question before the point of no return shows every member, what yes does
     away('n3'),
     seen('n4'),
   ];
-  const text = (upgraded: string[]) =>
+  const text = (upgraded: string[], show?: ShowAdvice) =>
     crossingText(
       { from: '3.3', to: '3.4', cluster: 'test' },
       { member: 'n1', upgraded, goodForMs: 12_000, observation: observed(members) },
+      show,
     );
-  expect(text(['n2', 'n3']).split('\n')).toEqual([
+  expect(wrapQuestion(text(['n2', 'n3']), 1000).split('\n')).toEqual([
     'Point of no return: n1 is the last member on 3.3.',
     '  Now:  n1 3.3.25, leader · n2 3.4.45, unhealthy · n3 no response, down · n4 3.3.25; n2, n3 on 3.4, all healthy for 12.0 s.',
     '  Yes:  n1 is replaced and the cluster becomes 3.4; after that, only kv restore can return to 3.3.',
@@ -117,6 +119,14 @@ it('the question before the point of no return shows every member, what yes does
       .split('\n')
       .every((line) => /^( {2}(Now|Yes|No):|Point)/.test(line)),
   ).toBe(true);
+  // A terminal breaks a longer line within a word, so a command that fills a line is alone on it.
+  const cluster = `--cluster /${'d'.repeat(60)}`;
+  const long = makeShowAdvice((words) => `opsctl ${words.join(' ')} ${cluster}`);
+  expect(
+    wrapQuestion(text(['n2'], long), 80)
+      .split('\n')
+      .filter((line) => line.length > 70),
+  ).toEqual([`    opsctl kv resume ${cluster}`, `    opsctl kv rollback ${cluster}`]);
 });
 
 describe('a run that is watched', () => {
