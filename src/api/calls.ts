@@ -4,7 +4,7 @@ import { jsonRow } from '../core/json.ts';
 import { canChange, type LooseInput, type Operation, type ServiceInfo } from '../core/operation.ts';
 import { durationText, secondsText } from '../core/format.ts';
 import { brokenPage } from '../core/limits.ts';
-import { AppError, usageError } from '../core/problem.ts';
+import { AppError, makeDeclinedError, usageError } from '../core/problem.ts';
 import { structureFault } from '../core/shape.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
 import type { CallOptions, Context, Explain, RequestProver, ServiceName, Target } from './context.ts';
@@ -192,8 +192,7 @@ const confirm = async (options: ContextOptions, question: string): Promise<void>
       [],
       ['add --yes to continue without a question'],
     );
-  if (!(await options.host.terminal.prompts.confirm(question, false)))
-    throw usageError('not confirmed; no changes were made');
+  if (!(await options.host.terminal.prompts.confirm(question, false))) throw makeDeclinedError();
 };
 type Wire = {
   readonly options: ContextOptions;

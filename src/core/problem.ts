@@ -164,6 +164,10 @@ export const usageError = (
   tryThis: readonly Advice[] = [],
 ): AppError => new AppError('usage', message, { problems, tryThis });
 
+/** A person answered a question with no, or typed another name than the one to repeat. Every prompt has this outcome. */
+export const makeDeclinedError = (message: Advice = 'not confirmed; no changes were made'): AppError =>
+  new AppError('unsafe', message, { code: 'NOT_CONFIRMED' });
+
 /** The first reason of a `Promise.any` that failed; every other value is its own reason. Pure. */
 export const firstReason = (failure: unknown): unknown =>
   failure instanceof AggregateError ? (failure.errors as readonly unknown[])[0] : failure;
@@ -251,7 +255,7 @@ export const exitCodes: Readonly<Record<Category | 'done', Row>> = {
   },
   unsafe: {
     code: 10,
-    meaning: 'refused by a safety check; no changes were made',
+    meaning: 'refused by a safety check, or declined at a prompt; no changes were made',
     advice: '`opsctl explain GUARD` explains the check and its fix',
   },
   network: {

@@ -1,7 +1,7 @@
 import { countText } from '../core/format.ts';
 import { labelsService } from '../api-specs/labels/labels.ts';
 import type { EngineContext, Prompts } from '../api/context.ts';
-import { AppError, problem, usageError } from '../core/problem.ts';
+import { AppError, makeDeclinedError, problem, usageError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import type { LabelJson, LockJson, PermissionJson } from './api-types.ts';
 import { changesText, type LiveLabel } from './definition.ts';
@@ -126,7 +126,8 @@ const confirmTitle = async (
   const typed = await context.host.terminal.prompts.text(
     `Type the title of the label (${title}) to delete it:`,
   );
-  if (typed !== title) throw usageError(`${JSON.stringify(typed)} is not the title; no changes were made`);
+  if (typed !== title)
+    throw makeDeclinedError(`${JSON.stringify(typed)} is not the title; no changes were made`);
 };
 type Target = { readonly name: string; readonly live: LiveLabel; readonly asking: ReadOptions };
 const body = ({ asking }: Target, revisionId: string) => ({

@@ -43,7 +43,7 @@ describe('confirmation of losses', () => {
     await at.write('labels/a.yaml', one);
     const apply = ['apply', '-f', 'labels', '--prune'];
     const no = await at.run(apply, { ...terminal, answers: [false] });
-    expect([no.code === 0, no.writes]).toEqual([false, []]);
+    expect([no.code, no.writes]).toEqual([10, []]);
     expect(no.asked.join()).toContain('Delete field Gone of A? Their values disappear from items');
     expect((await at.run([...apply, '--dry-run'], terminal)).asked).toEqual([]);
     const yes = await at.run(apply, { ...terminal, answers: [true] });
@@ -71,7 +71,7 @@ describe('confirmation of losses', () => {
     expect([added.code, added.asked]).toEqual([0, []]);
     await at.write('labels/a.yaml', `title: A\npermissions: [${stays}]\n`);
     const declined = await at.run(['apply', '-f', 'labels'], { ...terminal, answers: [false] });
-    expect([declined.code === 0, declined.asked.length, declined.writes]).toEqual([false, 1, []]);
+    expect([declined.code, declined.asked.length, declined.writes]).toEqual([10, 1, []]);
     const removed = await at.run(['apply', '-f', 'labels'], { ...terminal, answers: [true] });
     expect([removed.code, removed.asked.length]).toEqual([0, 1]);
     expect(removed.asked.join()).toEqual(naming('1', 'permissions'));

@@ -107,7 +107,7 @@ describe('labels retire', () => {
       ]);
     }
     const mistyped = await at.run(['retire', 'A'], { ...terminal, answers: ['a'] });
-    expect([mistyped.code, mistyped.writes, mistyped.asked.length]).toEqual([2, [], 1]);
+    expect([mistyped.code, mistyped.writes, mistyped.asked.length]).toEqual([10, [], 1]);
     expect(mistyped.err).toContain('"a" is not the title');
     const onlyYes = await at.run(['retire', 'A', '--yes'], { ...terminal, answers: ['A'] });
     expect([onlyYes.code, onlyYes.asked.length, titles(at)]).toEqual([0, 1, []]);
@@ -142,7 +142,7 @@ describe('labels publish', () => {
   test('shows the difference, asks, and publishes that very revision', async () => {
     const at = await draft();
     const no = await at.run(['publish', 'A'], { ...terminal, answers: [false] });
-    expect([no.code === 0, no.writes]).toEqual([false, []]);
+    expect([no.code, no.writes]).toEqual([10, []]);
     const ran = await at.run(['publish', 'A', '--language-code', 'de'], { ...terminal, answers: [true] });
     expect(ran.asked.join()).toEqual(naming('3', 'revision'));
     expect(ran.err).toContain('revision 3, will be published:\n  ~ label A changed: description none');

@@ -27,7 +27,7 @@ test('the sync removes missing permissions after a confirmation; the second run 
   const { at, now, sync } = await shared({ 'list.yaml': yaml });
   const argv = ['permissions', 'sync', 'A', '-f', 'list.yaml', '-o', 'json'];
   const no = await at.run(argv, { ...terminal, answers: [false] });
-  expect([no.code === 0, no.writes]).toEqual([false, []]);
+  expect([no.code, no.writes]).toEqual([10, []]);
   expect(no.asked.join()).toEqual(naming('permissions', 'ed@example.com'));
   const yes = await at.run(argv, { ...terminal, answers: [true] });
   expect(yes.json()).toMatchObject({

@@ -3,7 +3,7 @@ import { refuseLongSecret } from '../../core/field.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
 import { durationText, isJsonStream, momentText, parseDuration } from '../../core/format.ts';
 import { next } from '../../core/next.ts';
-import { AppError, usageError } from '../../core/problem.ts';
+import { AppError, makeDeclinedError, usageError } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
 import { columnsOf, isAccessible, printable } from '../../core/text.ts';
 import type { Plan, Sink } from '../../kv/engine/model.ts';
@@ -363,6 +363,5 @@ export const confirmStart = async (
       [],
       ['add --yes to confirm without a prompt'],
     );
-  if (!(await typedName(context, cluster, question)))
-    throw new AppError('unsafe', 'not confirmed; no changes were made', { code: 'NOT_CONFIRMED' });
+  if (!(await typedName(context, cluster, question))) throw makeDeclinedError();
 };

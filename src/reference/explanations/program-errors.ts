@@ -19,7 +19,7 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
   CANCELLED: {
     category: 'interrupted',
     meaning: 'The user canceled the command at a prompt. No changes were made.',
-    causes: ['The user declined the prompt or pressed Ctrl-C.'],
+    causes: ['The user pressed Ctrl-C at the prompt.'],
     fix: 'Run the command again and confirm.',
     example: 'opsctl tracker labels delete bug --yes',
   },
@@ -234,7 +234,7 @@ export const programErrors: Readonly<Record<string, ErrorExplanation>> = {
     example: 'opsctl explain',
   },
   NOT_CONFIRMED: {
-    category: 'stopped',
+    category: 'unsafe',
     meaning: 'The change was not confirmed. No changes were made.',
     causes: ['The user declined the prompt, or the typed name differs.'],
     fix: 'Run the command again and confirm.',
