@@ -319,9 +319,9 @@ const readTrackerMember = async (context: Context) => {
   };
   return { account: `${me.name ?? ''} (@${me.mention_name ?? ''})`, detail: me.role ?? '' };
 };
-/** The server and the origin of the token, which are known even if the server rejects the token. */
 /** One name for the embedded server in all rows: its port changes with each command. */
 const embeddedServer = 'embedded mock server';
+/** The server and the origin of the token, which are known even if the server rejects the token. */
 const describeTracker = async (context: Context): Promise<Partial<Identity>> => {
   const { baseUrl, isMock, isPassing } = await context.target('tracker');
   return {
