@@ -130,10 +130,12 @@ const hiddenFault = (text: string, row: object): Problem | undefined => {
   const lost = lostNumberIn(text);
   return lost && problem('', 'rule', `${lost.number} ${lost.why}`, `write it as text: "${lost.number}"`);
 };
+/** The first line of a JSON list. A line of a log such as `[2026-01-01 10:00] INFO` starts with a bracket, too. */
+const LIST_START = /^\[\s*(?:$|[{["]|-?\d+\s*(?:,|$))/;
 /** A list, or an object of several lines, is one JSON document: its lines are not rows, and none of them is read. */
 const refuseDocument = (name: string, line: number, text: string): void => {
-  if (!/^(?:\[|\{$)/.test(text) || isJsonText(text)) return;
-  const isList = text.startsWith('[');
+  const isList = LIST_START.test(text);
+  if (!(isList || text === '{') || isJsonText(text)) return;
   const what = `starts a JSON ${isList ? 'list' : 'object of several lines'}, and each row is an object in one line`;
   const file = name === 'standard input' ? 'FILE.json' : shellWord(name);
   throw usageError(
