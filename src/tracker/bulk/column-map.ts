@@ -236,10 +236,12 @@ export const readMoment = (text: string, order?: DateOrder): string => {
   return `${fullYear(year)}-${twoDigits(month)}-${twoDigits(day ?? 0)}T${time}Z`;
 };
 
+/** An offset or a zone behind a time of day. The year of `14-Jul-2025 3:42 PM` is not an offset. */
+const ZONE = /:\d\d(?:[.,]\d+)?\s*(?:[ap]m\s*)?(?:z|utc|gmt|[+-]\d\d(?::?\d\d)?)\b/i;
 /** A text with a time of day and without its offset. Midnight is how tools write a day. */
 const isZoneless = (text: string): boolean =>
   /\d:\d\d/.test(text) &&
-  !/(?:\d\s*z|utc|gmt|[+-]\d\d:?\d\d)\b/i.test(text) &&
+  !ZONE.test(text) &&
   !/(?<!\d)(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*am)$/i.test(text.trim());
 
 /** Columns and values that a run left out or replaced, for the report. */

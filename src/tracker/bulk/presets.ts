@@ -126,6 +126,8 @@ const labelMeanings = (cell: string): Meanings | undefined => {
 const addressOf = (cell: string): string => /^[^<>]*<([^<>]+)>$/.exec(cell.trim())?.[1] ?? cell;
 /** The tool writes a quote before a text that a spreadsheet reads as a formula. */
 const withoutFormulaMark = (cell: string): string => cell.replace(/^'(?=[=+\-@\t\r])/, '');
+/** The tool also writes the quote before a semicolon (CsvBuilder of GitLab), and before the whole cell of a list. */
+const withoutGitlabMark = (cell: string): string => cell.replace(/^'(?=[=+\-@;])/, '');
 /** Ready maps for the CSV exports of other tools. Each row becomes a story. */
 export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
   jira: [
@@ -197,15 +199,15 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
   ],
   // Columns: docs.gitlab.com/user/project/issues/csv_export. A label has no comma, and the times are in UTC.
   gitlab: [
-    { field: 'name', columns: ['Title'] },
+    { field: 'name', columns: ['Title'], read: withoutGitlabMark },
     { field: 'external_id', columns: ['URL'] },
     { field: 'story_type', columns: ['Type'], values: storyTypes, ...optional },
     { field: 'workflow_state_id', columns: ['State'], ...optional },
     { field: 'owner_ids', columns: ['Assignee Username', 'Assignee'], ...optional },
     { field: 'requested_by_id', columns: ['Author Username', 'Author'], ...optional },
-    { field: 'labels', columns: ['Labels'], read: itemsBy(',') },
+    { field: 'labels', columns: ['Labels'], read: (cell) => itemsBy(',')(withoutGitlabMark(cell)) },
     { field: 'deadline', columns: ['Due Date'] },
-    { field: 'description', columns: ['Description'] },
+    { field: 'description', columns: ['Description'], read: withoutGitlabMark },
     { field: 'estimate', columns: ['Weight'] },
     { field: 'created_at', columns: ['Created At (UTC)'], isUtc: true },
   ],

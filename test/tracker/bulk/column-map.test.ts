@@ -119,6 +119,22 @@ test('a JSON document, a title and an ID of another tool have their own hint', a
   expect((await run('title.csv')).problems[0].hint).toEqual(naming('lines before the header'));
   expect((await run('id.csv')).problems[0].hint).toEqual(naming('ID=external_id'));
 });
+test.each([
+  ['[', true],
+  ['[ {"a": 1},', true],
+  ['[[1],', true],
+  ['["a",', true],
+  ['[1,', true],
+  ['{', true],
+  ['[2026-01-01 10:00] INFO started', false],
+  ['[INFO] started', false],
+  ['[12] started', false],
+])('a first line %s is the start of a JSON document: %s', async (line, isDocument) => {
+  const at = trackerInMemory({ 'r.ndjson': `${line}\n{"name": "A"}\n` });
+  const ran = await at.run(['bulk', '-f', 'r.ndjson', '--resource', 'epics', '--dry-run', '-o', 'ndjson']);
+  expect(ran.code).not.toBe(0);
+  expect(`${ran.out}${ran.err}`.includes('ROWS.ndjson')).toBe(isDocument);
+});
 
 describe.each(Object.keys(exports))('an export of %s', (tool) => {
   test('an export is checked, imported, and imported again without a change', async () => {
@@ -316,6 +332,19 @@ test('items that a cell of a list repeats are sent as the file has them', async 
   const ran = await at.run('bulk -f a.csv --resource stories --op create --create-labels'.split(' '));
   expect(ran.writes[0]?.body.labels).toEqual([{ name: 'a' }, { name: 'b' }, { name: 'a' }]);
   expect([ran.code, labelsOf(stories(at)[0])]).toEqual([0, ['a', 'b']]);
+});
+test('texts and lists of GitLab have no quote that the export wrote before a formula', async () => {
+  const rows = ["1,'- item,'-x,'@team", "2,';a,'=1,\"'+a,+b\"", "3,'tis,'|x,''-c"];
+  const at = trackerInMemory({ 'a.csv': `URL,Title,Description,Labels\n${rows.join('\n')}\n` });
+  const ran = await at.run(['sync', '-f', 'a.csv', '--from', 'gitlab', '--create-labels', '-o', 'json']);
+  expect(ran.code).toBe(0);
+  const read = new Map(stories(at).map((one) => [one.external_id, one]));
+  expect(['1', '2', '3'].map((id) => [read.get(id).name, read.get(id).description])).toEqual([
+    ['- item', '-x'],
+    [';a', '=1'],
+    ["'tis", "'|x"],
+  ]);
+  expect(['1', '2', '3'].map((id) => labelsOf(read.get(id)))).toEqual([['@team'], ['+a', '+b'], ["''-c"]]);
 });
 test('a text that was escaped for spreadsheets, and the time of archiving, are read', async () => {
   const file = `ID,Title,Description,Archived\n1,'=SUM(A1),'- item,2026-05-12T10:00:00Z\n2,'quoted' name,'tis,\n`;
@@ -973,6 +1002,11 @@ test.each([
   ['jira', 'Summary,Issue key,Due Date', '14/Jul/25 12:00 AM', 0],
   ['jira', 'Summary,Issue key,Due Date', '2025-07-14 00:00', 0],
   ['jira', 'Summary,Issue key,Created', '2025-07-14T15:42:00.000+0200', 0],
+  ['jira', 'Summary,Issue key,Created', '14-Jul-2025 3:42 PM', 1],
+  ['jira', 'Summary,Issue key,Created', '14-Jul-2025 15:42', 1],
+  ['jira', 'Summary,Issue key,Created', '14-Jul-2025 3:42 PM UTC', 0],
+  ['jira', 'Summary,Issue key,Created', '14-Jul-2025 12:00 AM', 0],
+  ['jira', 'Summary,Issue key,Created', '2025-07-14T15:42:00-07:00', 0],
   ['linear', 'Title,ID,Created', 'Tue May 14 2024 08:53:33 GMT+0000 (GMT)', 0],
   ['linear', 'Title,ID,Created', '2024-05-14T08:53:33Z', 0],
   ['github', 'Title,URL,Created', '2024-05-14 08:53:33 UTC', 0],
