@@ -5,6 +5,7 @@ import type { Operation } from '../core/operation.ts';
 import type { View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
 import { fieldReferences } from '../api-specs/tracker/info.ts';
+import type { Change } from './stories.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -55,6 +56,22 @@ const namesOf = async (
   };
   return ids.map(nameOf).join(', ');
 };
+/**
+ * Changes for a person: the names of records in place of their IDs, below the name of the column that shows them. Two
+ * workflows can have a state of the same name, so equal names keep their IDs.
+ */
+export const namedChanges = (context: EngineContext, changes: readonly Change[]): Promise<Change[]> =>
+  Promise.all(
+    changes.map(async (change) => {
+      const { field } = change;
+      if (!isNamed(field)) return change;
+      const [from, to] = await Promise.all([
+        namesOf(context, field, change.from),
+        namesOf(context, field, change.to),
+      ]);
+      return from === to ? change : { field: nameColumn(field), from, to };
+    }),
+  );
 
 const MINUTE_MS = 60_000;
 const UNITS: readonly (readonly [number, string])[] = [

@@ -193,18 +193,23 @@ const restoredFields = ({ action, resource, body = {} }: UndoAction, record: Rec
   });
 };
 /** Refused rows first: they are what a person has to see. */
-const planText = (groups: readonly Group[], { actions, records }: Plan): string => {
+const planText = async (
+  context: EngineContext,
+  groups: readonly Group[],
+  { actions, records }: Plan,
+): Promise<string> => {
   const isRefused = (group: Group): number => Number(actions.get(group)?.status === 'refused');
   const sorted = groups.filter((group) => actions.has(group)).toSorted((a, b) => isRefused(b) - isRefused(a));
   const more = sorted.length - MOST_SHOWN;
-  return [
-    ...sorted.slice(0, MOST_SHOWN).flatMap((group) => {
+  const { namedChanges } = await import('../screens.ts');
+  const shown = await Promise.all(
+    sorted.slice(0, MOST_SHOWN).map(async (group) => {
       const action = actions.get(group) as UndoAction;
-      const changes = diffText(restoredFields(action, records.get(group)));
+      const changes = diffText(await namedChanges(context, restoredFields(action, records.get(group))));
       return [actionText(action), ...(changes === '' ? [] : [changes.replace(/^/gm, '  ')])];
     }),
-    ...(more > 0 ? [`and ${more} more rows`] : []),
-  ].join('\n');
+  );
+  return [...shown.flat(), ...(more > 0 ? [`and ${more} more rows`] : [])].join('\n');
 };
 const actionsText = (actions: readonly UndoAction[]): string => {
   const count = (action: string): number =>
@@ -250,7 +255,7 @@ export const undoBulk = async (context: EngineContext & Prompts, options: UndoOp
       const rows = actions.map((action) => rowOf(action, action.status === 'undo' ? 'would' : action.status));
       return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' } };
     }
-    if (!context.isConfirmed) context.log.info(planText(groups, plan));
+    if (!context.isConfirmed) context.log.info(await planText(context, groups, plan));
     await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${actionsText(actions)})?`);
     // The user may take a while to decide. Records that changed in the meantime are also rejected.
     const latest = context.isConfirmed ? plan : await planUndo(context, groups, options);

@@ -753,3 +753,31 @@ test.each<[string, () => InMemory, string, RunOptions['meanwhile']]>([
   expect(opened.some((path) => /\.(write|journal)$/.test(path))).toBe(true);
   expect(closed.toSorted()).toEqual(opened.toSorted());
 });
+test('the question shows names in place of IDs, reads each kind once, and keeps the IDs without names', async () => {
+  const at = trackerInMemory();
+  const [{ states }] = at.send('GET', '/workflows');
+  const [first, second] = states;
+  const epic = at.send('POST', '/epics', { name: 'Big epic' });
+  const rows = ['a', 'b'].map((name) => {
+    const body = { name, workflow_state_id: first.id, epic_id: epic.id };
+    const { id } = at.send('POST', '/stories', body);
+    return { op: 'update', resource: 'stories', id, workflow_state_id: second.id, epic_id: null };
+  });
+  await at.write('rows.ndjson', ndjson(...rows));
+  await bulk(at);
+  const run = await lastRun(at);
+  const ask = (options: RunOptions = {}) =>
+    at.run(['bulk', 'undo', run], { tty: ['stdin', 'stderr'], answers: [false], ...options });
+  const shown = (err: string): string[] => err.split('\n').map((line) => line.trim());
+  const unnamed = await ask({
+    meanwhile: ({ path }) => (path === '/workflows' ? { status: 403, json: { message: 'no' } } : undefined),
+  });
+  expect(shown(unnamed.err)).toEqual(expect.arrayContaining([`- ${second.id}`, `+ ${first.id}`]));
+  const named = await ask();
+  expect(named.code).toBe(10);
+  expect(shown(named.err)).toEqual(
+    expect.arrayContaining([`- ${second.name}`, `+ ${first.name}`, '+ Big epic']),
+  );
+  for (const path of ['/workflows', '/epics'])
+    expect(named.requests.filter((asked) => asked.path === path).length).toBeLessThanOrEqual(1);
+});
