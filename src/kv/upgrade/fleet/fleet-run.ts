@@ -316,9 +316,10 @@ const upgradeOneCluster = async (
   info(`${label(cluster)}: ${wasBegun ? 'continues' : 'starts'}`);
   journal.write({ kind: 'began', cluster });
   const done = await upgradeCluster(host, cluster, { lastMember, planFlags, wasBegun, reviewed });
-  const { message } = done.detail;
-  journal.write({ kind: 'ended', cluster, outcome: done.ok ? 'done' : 'failed', message });
-  info(`${label(cluster)}: ${message}`);
+  const outcome = done.ok ? 'done' : 'failed';
+  journal.write({ kind: 'ended', cluster, outcome, message: done.detail.message });
+  // The row of the cluster contains its message.
+  info(`${label(cluster)}: ${done.detail.isHeld === true ? 'held' : outcome}`);
   return done;
 };
 const tellBefore = ({ fleet, info, label }: FleetInput, { before }: FleetJournal): void => {
