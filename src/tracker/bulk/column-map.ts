@@ -28,8 +28,11 @@ export type MapOptions = {
   readonly op?: string | undefined;
   readonly 'ignore-unknown'?: boolean | undefined;
 };
+/** Where a person named a column: the flag, or a line of the map file. */
+type Place = Pick<Problem, 'path' | 'file' | 'line'>;
 type MapFile = {
   readonly columns: ReadonlyMap<string, FieldRule | null>;
+  readonly placeOf: (column: string) => Place;
   readonly users: ReadonlyMap<string, unknown>;
   readonly states: ReadonlyMap<string, unknown>;
   readonly dateOrder: DateOrder | undefined;
@@ -166,6 +169,10 @@ const readMapFile = async (context: EngineContext, path: string): Promise<MapFil
     );
   return {
     columns: new Map(columns),
+    placeOf: (column) => {
+      const line = lineOf(['columns', column]);
+      return { path: `columns.${column}`, file: path, ...(line === undefined ? {} : { line }) };
+    },
     users: foldKeys(isPlain(value.users) ? value.users : {}),
     states: foldKeys(isPlain(value.states) ? value.states : {}),
     dateOrder: value.date_order as DateOrder | undefined,
@@ -314,7 +321,11 @@ export type ColumnMap = {
   readonly fit: (context: EngineContext, change: Change) => Promise<Change>;
   readonly report: () => string[];
 };
-const noFile: MapFile = { columns: new Map(), users: new Map(), states: new Map(), dateOrder: undefined };
+const flagPlace: Place = { path: '--map' };
+const noFile: MapFile = {
+  ...{ columns: new Map(), users: new Map(), states: new Map(), dateOrder: undefined },
+  placeOf: () => flagPlace,
+};
 const moments = new Set([
   'deadline',
   'created_at',
@@ -362,6 +373,8 @@ const unknownHint = (columns: readonly string[], column: string, fields: readonl
 const foreignKeys = ['id', 'action'];
 class Columns implements ColumnMap {
   readonly #own: ReadonlyMap<string, FieldRule | null>;
+  /** The columns of `#own` as a person wrote them, with their places. */
+  readonly #named: ReadonlyMap<string, { readonly column: string; readonly place: Place }>;
   readonly #preset: readonly PresetRule[];
   readonly #foreign: readonly string[];
   readonly #file: MapFile;
@@ -372,9 +385,14 @@ class Columns implements ColumnMap {
   #workflows: ReturnType<typeof readWorkflows> | undefined;
 
   constructor(options: MapOptions, file: MapFile) {
-    this.#own = new Map(
-      [...file.columns, ...parseFlag(options.map ?? [])].map(([column, rule]) => [fold(column), rule]),
-    );
+    const ofFlag = parseFlag(options.map ?? []);
+    this.#own = new Map([...file.columns, ...ofFlag].map(([column, rule]) => [fold(column), rule]));
+    this.#named = new Map([
+      ...[...file.columns.keys()].map(
+        (column) => [fold(column), { column, place: file.placeOf(column) }] as const,
+      ),
+      ...ofFlag.map(([column]) => [fold(column), { column, place: flagPlace }] as const),
+    ]);
     this.#preset = options.from === undefined ? [] : presets[options.from];
     this.#foreign = [...foreignKeys, ...((options.from && foreignColumns[options.from]) ?? [])];
     this.#file = file;
@@ -416,27 +434,19 @@ class Columns implements ColumnMap {
       this.#preset.length === 0 ? isKnown : (column) => isKnown(column) && !this.#foreign.includes(column);
     const lacking = this.#lackingColumns(columns);
     if (lacking.length > 0) return lacking;
-    const missing = [...this.#own.keys()].filter((column) => !this.#header?.includes(column));
+    const missing = [...this.#named].filter(([folded]) => !this.#header?.includes(folded));
     const unmapped = columns.filter(
       (column) => column !== '' && this.#ruleOf(column) === undefined && !isKnown(column),
     );
     return [
-      ...missing.map((column) =>
-        problem(
-          '--map',
-          'unknown',
-          `names the column ${JSON.stringify(column)}, which the file does not have`,
-          nearest(column, columns),
-        ),
-      ),
-      ...this.#badTargets(columns, isKnown).map((field) =>
-        problem(
-          '--map',
-          'unknown',
-          `names the field ${JSON.stringify(field)}, which is not known`,
-          suggest(field, fields),
-        ),
-      ),
+      ...missing.map(([, { column, place }]) => {
+        const what = `names the column ${JSON.stringify(column)}, which the table does not have`;
+        return { ...problem(place.path, 'unknown', what, suggest(column, columns)), ...place };
+      }),
+      ...this.#badTargets(columns, isKnown).map(([field, place]) => {
+        const what = `names the field ${JSON.stringify(field)}, which is not known`;
+        return { ...problem(place.path, 'unknown', what, suggest(field, fields)), ...place };
+      }),
       ...(this.#ignores
         ? []
         : [...new Set(unmapped)].map((column) => {
@@ -445,9 +455,15 @@ class Columns implements ColumnMap {
           })),
     ];
   };
-  #badTargets(columns: readonly string[], isKnown: (field: string) => boolean): string[] {
-    const targets = columns.flatMap((column) => this.fieldOf(column) ?? []);
-    return [...new Set(targets)].filter((field) => !isKnown(field));
+  /** Unknown fields, each with the first place that names it. */
+  #badTargets(columns: readonly string[], isKnown: (field: string) => boolean): [string, Place][] {
+    const found = new Map<string, Place>();
+    for (const column of columns) {
+      const field = this.fieldOf(column);
+      if (field === undefined || field === null || isKnown(field) || found.has(field)) continue;
+      found.set(field, this.#named.get(fold(column))?.place ?? flagPlace);
+    }
+    return [...found];
   }
   /**
    * Fields that a row needs to have any effect and that no column has: an export in another language, or of another

@@ -365,7 +365,8 @@ const makeColumnsError = (name: string, line: number, found: readonly Problem[])
     `${name}: the header ${isMissing ? 'lacks required' : 'has unknown'} columns; no changes were made`,
     {
       code: isMissing ? 'MISSING_COLUMNS' : 'UNKNOWN_COLUMNS',
-      problems: found.map((one) => ({ ...one, file: name, line })),
+      // A column of a map file has its own place.
+      problems: found.map((one) => (one.file === undefined ? { ...one, file: name, line } : one)),
       tryThis: [
         '--map COLUMN=FIELD reads a column into a field',
         ...(isMissing ? [] : ['--ignore-unknown imports the other columns only']),

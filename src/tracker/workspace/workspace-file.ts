@@ -161,11 +161,14 @@ const fillEmptyTexts = (file: Row, shown: ShownTexts): Record<string, unknown> =
   );
 type Yaml = typeof import('../../platform/yaml.ts');
 /** The line of the deepest part of a path that exists in the file. */
+/** Keys of people can contain dots, so a list of keys is not split. */
+const stepsOf = (path: string | readonly string[]): readonly string[] =>
+  typeof path === 'string' ? path.split(/[.[\]]+/).filter((part) => part !== '') : path;
 const locator =
   ({ isMap, isNode, isSeq }: Yaml, root: unknown, lines: InstanceType<Yaml['LineCounter']>) =>
-  (path: string): number | undefined => {
+  (path: string | readonly string[]): number | undefined => {
     let at = root;
-    for (const step of path.split(/[.[\]]+/).filter((part) => part !== '')) {
+    for (const step of stepsOf(path)) {
       const next: unknown = isMap(at)
         ? findPair(at.items, step)?.value
         : isSeq(at)
@@ -178,7 +181,7 @@ const locator =
   };
 type Read = {
   readonly value: unknown;
-  readonly lineOf: (path: string) => number | undefined;
+  readonly lineOf: (path: string | readonly string[]) => number | undefined;
   readonly shown: ShownTexts;
   /** The node of the value, which has the types of its scalars. */
   readonly contents: unknown;

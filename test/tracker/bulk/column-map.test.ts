@@ -1043,3 +1043,22 @@ test('an optional column of a map file leaves unknown users and states unset', a
   expect([ran.code, ran.err]).toEqual([0, naming('workflow_state_id', 'owner_ids', '"Neu"', '"nobody"')]);
   expect((await at.run(words)).json()).toMatchObject([{ status: 'unchanged' }]);
 });
+test('a column or a field that a map names wrongly has its text, and the line of the map file', async () => {
+  const at = trackerInMemory({
+    'a.csv': 'Summary,Key\na,b\n',
+    'm.yaml': 'columns:\n  Summary: name\n  Issue.Key No: external_id\n  Key: externl_id\n',
+  });
+  const run = async (...words: string[]) => {
+    const ran = await at.run(['bulk', '-f', 'a.csv', '--op', 'create', '-o', 'json', ...words]);
+    expect([ran.code, ran.requests]).toEqual([2, []]);
+    return ran.error().problems;
+  };
+  expect(await run('--map-file', 'm.yaml')).toMatchObject([
+    { file: 'm.yaml', line: 3, path: 'columns.Issue.Key No', message: naming('"Issue.Key No"') },
+    { file: 'm.yaml', line: 4, path: 'columns.Key', message: naming('"externl_id"') },
+  ]);
+  // The flag replaces the line of the file.
+  expect(await run('--map-file', 'm.yaml', '--map', 'issue.key NO=x,Key=external_id')).toMatchObject([
+    { file: 'a.csv', line: 1, path: '--map', message: naming('"issue.key NO"') },
+  ]);
+});
