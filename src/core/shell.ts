@@ -76,10 +76,11 @@ const startsWord = (before: string, at: Quoting | undefined): boolean =>
   at === '"' ? /(?:^|\s)"$/.test(before) : /(?:^|[\s(])$/.test(before);
 /**
  * A value that starts a word must not start with a dash, as in the tag `call`: quotes do not keep a program from reading
- * it as a flag. After `--` it may. A list of words contains flags on purpose. `before` has a letter for each value.
+ * it as a flag. After `--` it may. A list of words contains flags on purpose, and a number can be negative. `before` has
+ * a letter for each value.
  */
 const refuseFlag = (value: ShellValue, before: string, at: Quoting | undefined): void => {
-  if (typeof value === 'object' || !String(value ?? '').startsWith('-') || !startsWord(before, at)) return;
+  if (typeof value !== 'string' || !value.startsWith('-') || !startsWord(before, at)) return;
   const command = before.replaceAll(quoted, 'q').split(commandEnds).at(-1) ?? '';
   const words = command.trim().split(/\s+/);
   const program = words.find((word) => word !== '' && !/^\w+=/.test(word));

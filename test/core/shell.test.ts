@@ -95,7 +95,7 @@ test('sh rejects a value that a program would read as a flag', () => {
     () => sh`A=b cat ${flag}`,
     () => sh`if true; then cp ${flag} ${file}; fi`,
     () => sh`cat -- ${file}\ncat ${flag}`,
-    () => sh`kill ${-1}`,
+    () => sh`kill ${'-1'}`,
     () => sh`case $a in b) rm ${flag};; esac`,
     () => sh`printf '; %s' a | cat ${flag}`,
     () => sh`${flag} a`,
@@ -103,6 +103,7 @@ test('sh rejects a value that a program would read as a flag', () => {
     expect(make).toThrow(TypeError);
   for (const [script, text] of [
     [sh`docker rm -- ${flag}`, "docker rm -- '--privileged'"],
+    [sh`renice -n ${-10} -p 1`, 'renice -n -10 -p 1'],
     [sh`docker rm --name=${flag} x${flag}`, "docker rm --name='--privileged' x'--privileged'"],
     [sh`A=${flag} cat`, "A='--privileged' cat"],
     [sh`[ "$a" = ${flag} ]`, `[ "$a" = '--privileged' ]`],

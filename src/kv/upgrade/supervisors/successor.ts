@@ -36,7 +36,7 @@ const changedLimits = ({ limits = {} }: ProcessRecord, own: Starter): string[] =
 /** Sets all limits with one command. If that fails, sets each limit separately. */
 const limitLines = (flags: readonly string[]): ShellScript[] => {
   if (flags.length === 0) return [];
-  const each = shellLines(flags.map((flag) => tryCommand(sh`prlimit --pid "$$" ${flag}`, `limit ${flag}`)));
+  const each = shellLines(flags.map((flag) => tryCommand(sh`prlimit --pid "$$" ${[flag]}`, `limit ${flag}`)));
   return [sh`prlimit --pid "$$" ${[...flags]} 2>/dev/null || {\n${each}\n}`];
 };
 const changedCgroups = ({ cgroups = [] }: ProcessRecord, own: Starter): string[] =>
@@ -63,7 +63,7 @@ const schedulingLines = (record: ProcessRecord, own: Starter): ShellScript[] => 
   const flag = schedulingFlags[policy];
   return !hasOtherScheduling(record, own) || flag === undefined
     ? []
-    : [tryCommand(sh`chrt ${flag} -p ${Number(priority)} "$$" >/dev/null`, 'scheduling policy')];
+    : [tryCommand(sh`chrt ${[flag]} -p ${Number(priority)} "$$" >/dev/null`, 'scheduling policy')];
 };
 /** Class and level for ionice; undefined for a process with the default priority. */
 const ioClassOf = ({ io_priority = '' }: ProcessRecord): readonly [number, string] | undefined => {

@@ -150,6 +150,23 @@ describe('the start of a successor', () => {
     if (wanted === undefined) expect(script).not.toContain('ionice');
     else expect(script?.replaceAll("'", '')).toContain(wanted);
   });
+  it.each<[Partial<ProcessRecord>, string]>([
+    [{ limits: { nofile: '65536:65536' } }, 'prlimit --pid "$$" --nofile=65536:65536'],
+    [{ nice: -10 }, 'renice -n -10 -p'],
+    [{ oom_score_adj: -997 }, 'echo -997 > '],
+    [{ scheduling: { policy: 1, priority: 50 } }, 'chrt --fifo -p 50'],
+    [{ scheduling: { policy: 2, priority: 1 } }, 'chrt --rr -p 1'],
+    [{ scheduling: { policy: 3, priority: 0 } }, 'chrt --batch -p 0'],
+    [{ scheduling: { policy: 5, priority: 0 } }, 'chrt --idle -p 0'],
+    [{ cpus: '0-1' }, 'taskset -pc 0-1'],
+    [{ umask: '0077' }, 'umask 0077'],
+  ])('sets %j, whose text may start with a dash', (patch, wanted) => {
+    const [, script] = words(patch);
+    expect(script?.replaceAll("'", '')).toContain(wanted);
+    // The check before the stop writes a script of the same record.
+    const seen = { pid: 1, paths: [], programs: [] };
+    expect(() => missingScript({ record: record(patch) }, root, seen)).not.toThrow();
+  });
   it('sets groups of root, and capabilities', () => {
     expect(words({ groups: [] })).toContain('--clear-groups');
     expect(words({ groups: [0, 9] })).toContain('0,9');
