@@ -515,8 +515,15 @@ const openSequence = (bytes: Uint8Array): Uint8Array => {
   return new Uint8Array();
 };
 
-/** Decodes a stream piece by piece. Throws like `decodeUtf8`, with the place in the whole stream. */
-export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage') => {
+/**
+ * Decodes a stream piece by piece. Throws like `decodeUtf8`, with the place in the whole stream. A file that opsctl wrote
+ * `allowsMarks`: the values of a service in it can contain U+FEFF.
+ */
+export const utf8Decoder = (
+  name: string,
+  category: 'usage' | 'config' = 'usage',
+  { allowsMarks = false }: { readonly allowsMarks?: boolean } = {},
+) => {
   const decoder = new TextDecoder('utf-8', strict);
   let [before, line] = [0, 1];
   /** The end of the pieces so far: a sequence, also of the first mark, may continue in the next piece. */
@@ -526,7 +533,7 @@ export const utf8Decoder = (name: string, category: 'usage' | 'config' = 'usage'
     throw notUtf8(name, faultOf(joined, { byte: before - tail.length, line }), category);
   };
   const refuseMark = (text: string): void => {
-    const mark = findInnerMark(text, before === tail.length ? 1 : 0);
+    const mark = allowsMarks ? undefined : findInnerMark(text, before === tail.length ? 1 : 0);
     if (mark === undefined) return;
     const place = { byte: before - tail.length + mark.byte, line: line + mark.line - 1 };
     throw notUtf8(name, { ...mark, ...place }, category);

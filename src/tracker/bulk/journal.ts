@@ -294,7 +294,7 @@ export const readPast = async (
   path: string,
 ): Promise<{ readonly past: Past; readonly wholeBytes: number } | undefined> => {
   if ((await refuseOtherFile(host, path)) === undefined) return undefined;
-  const decoder = utf8Decoder(path, 'config');
+  const decoder = utf8Decoder(path, 'config', { allowsMarks: true });
   const reader = new PastReader(path);
   /** In pieces: joined at each piece of the file, one long entry would be copied thousands of times. */
   let rest: string[] = [];

@@ -301,7 +301,7 @@ test('only a completed line with the same text needs no second reading', () => {
 test('a journal is read in pieces as it is read at once, and a torn last line is cut', async () => {
   const { path, journal } = await journalIn();
   journal.close();
-  const whole = `h 5\nm {"file":"\u00e4\u{1f600}"}\nb 1 {"values":{"name":"\u2028 \u00fc"}}\ns 1 1-a\nd 1 1-a 71\n`;
+  const whole = `h 5\nm {"file":"\u00e4\u{1f600}"}\nb 1 {"values":{"name":"\u2028 \u00fc \ufeff"}}\ns 1 1-a\nd 1 1-a 71\n`;
   const bytes = Buffer.concat([Buffer.from(whole), Buffer.from('b 2 {"name":"\u00fc').subarray(0, -1)]);
   writeFileSync(path, bytes);
   for (const size of [1, 2, 7, 1000]) {
