@@ -18,17 +18,24 @@ export const exponentOf = (points) => {
 /**
  * Returns the output line of a benchmark and whether its growth is within the limit. `base` is the cost of the job
  * without any work, for example process start-up, which would hide the growth. Sizes whose work is not more than
- * `noise` are left out: a value in their place would hide the growth of the other sizes. With fewer than two sizes the
- * growth is unknown.
+ * `noise` are left out: a value in their place would hide the growth of the other sizes. If only one size is above the
+ * noise, the size before it costs at most the noise, so the line through both is a lower bound of the growth.
  */
 export const growthOf = (points, { base = 0, limit = MOST_GROWTH, noise = 0 } = {}) => {
   if (points.length < 3) return unknownGrowth('fewer than three sizes');
-  const work = points.map(([size, cost]) => [size, cost - base]).filter(([, cost]) => cost > noise);
-  if (work.length < 2) return unknownGrowth('the work costs less than the noise of a start');
-  const exponent = exponentOf(work);
+  const all = points.map(([size, cost]) => [size, cost - base]);
+  const work = all.filter(([, cost]) => cost > noise);
+  if (work.length === 0) return unknownGrowth('the work costs less than the noise of a start');
+  const before = all.findLast(([size, cost]) => cost <= noise && size < work[0][0]);
+  if (work.length === 1 && before === undefined)
+    return unknownGrowth('one size is above the noise of a start');
+  const exponent = exponentOf(work.length > 1 ? work : [[before[0], noise], work[0]]);
   const isOver = exponent > limit;
   const left = points.length - work.length;
-  const without = left === 0 ? '' : `, without ${left} of ${points.length} sizes in the noise`;
+  const without =
+    left === 0
+      ? ''
+      : `, ${work.length === 1 ? 'at least, ' : ''}without ${left} of ${points.length} sizes in the noise`;
   return {
     exponent,
     isOver,

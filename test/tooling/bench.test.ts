@@ -44,6 +44,15 @@ test('a start that was slower than the smallest job does not look like growth, a
     expect(exceeds([[1000, first], ...rest((size) => 0.07 * (size / 10_000) ** 1.3)])).toBe(true);
   }
 });
+test('one expensive size proves growth, because the size before it costs at most the noise', () => {
+  const sizes = (all: readonly number[], cost: (size: number) => number) =>
+    all.map((size) => [size, 0.2 + cost(size)] as const);
+  const wide = [1000, 10_000, 100_000];
+  expect(exceeds(sizes(wide, (size) => (size / 50_000) ** 2))).toBe(true);
+  expect(exceeds(sizes(wide, (size) => (size / 30_000) ** 3))).toBe(true);
+  expect(exceeds(sizes([10_000, 30_000, 100_000], (size) => (size / 140_000) ** 2))).toBe(true);
+  expect(exceeds(sizes(wide, (size) => size / 250_000))).toBe(false);
+});
 test('work below the noise of a start has an unknown growth', () => {
   const { isOver, text } = growthOf(
     costs((size) => 0.2 + size / 1e9),
