@@ -142,6 +142,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Fix the key that the message names.',
     example: 'opsctl kv fleet fleet.yaml --hold-last --dry-run',
   },
+  FLEET_FILES: {
+    category: 'config',
+    meaning: 'Two cluster files of a fleet name different files that would have one path in the container.',
+    causes: ['Both cluster files name a certificate or key by the same relative path.'],
+    fix: 'Use absolute paths in the cluster files, which differ for different files.',
+    example: 'opsctl kv fleet fleet.yaml --accept-point-of-no-return --emit ansible',
+  },
   FLEET_NOT_READY: {
     category: 'unsafe',
     meaning: 'Some clusters of the fleet failed their preflight checks. No cluster was changed.',

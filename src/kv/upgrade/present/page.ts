@@ -269,15 +269,15 @@ const markdownSection = (
 const sectionIfAny = (...[title, head, rows]: Parameters<typeof markdownSection>): string[] =>
   rows.length === 0 ? [] : markdownSection(title, head, rows);
 const headLines = (report: Report): string[] => [
-  `# ${escapeMarkdown(runTitle(report))} ${runWay(report)}: ${outcomeText[report.outcome]}`,
+  `# ${markdownCell(runTitle(report))} ${runWay(report)}: ${outcomeText[report.outcome]}`,
   '',
-  escapeMarkdown(report.message),
+  markdownCell(report.message),
   '',
   `- Run ${report.run}, ${momentText(report.started_at)} to ${momentText(report.finished_at)} (${durationText(report.duration_ms)} of active time)`,
-  `- By ${escapeMarkdown(ownerText(report.owner))}`,
+  `- By ${markdownCell(ownerText(report.owner))}`,
   `- Cluster version ${report.cluster_version_before ?? 'unknown'} before, ${report.cluster_version_after ?? 'unknown'} after`,
   `- Plan digest ${report.plan_digest}`,
-  `- Journal ${escapeMarkdown(report.journal)}`,
+  `- Journal ${markdownCell(report.journal)}`,
   '',
 ];
 const memberRow = (member: Report['members'][number]): (string | undefined)[] => {
