@@ -234,7 +234,7 @@ describe.each([
     const before = commits();
     expect(await pipeline.apply('staging')).toBe(0);
     expect(commits()).toEqual(before);
-  }, 120_000);
+  });
 
   test('an invalid file fails in the request', async () => {
     const pipeline = open();

@@ -48,6 +48,7 @@ const planned = async (looks: number, sick: Sick = {}, driver?: Driver) => {
     range: async () => ({ revision: 1 }),
     alarms: async () => (sick.alarm === true ? [{ member_id: '1', alarm: 'NOSPACE' }] : []),
     quota: async () => undefined,
+    connection: { get: () => Promise.reject(new Error('no metrics')) },
   });
   const start = host.elapsed();
   const refusal = (observation: Observation): OperationRefusal => ({
