@@ -3,9 +3,9 @@ import { problem, usageError } from '../core/problem.ts';
 import { prepareFiles } from './apply.ts';
 import type { ReadOptions } from './read-labels.ts';
 import type { LiveLabel } from './definition.ts';
-import { deploymentOf, labelKey, labelKeys, newLabelKey, recordFrom } from './lock-entries.ts';
+import { deploymentOf, labelKey, labelKeys, LockIndex, newLabelKey, recordFrom } from './lock-entries.ts';
 import { baseOf, type PlannedLabel } from './prepare.ts';
-import { changeLock, directoryOf, emptyLock, LOCK_FILE, readLock, withRecord } from './lock-file.ts';
+import { changeLock, directoryOf, emptyLock, LOCK_FILE, type LockFile, readLock } from './lock-file.ts';
 import { absolute } from './read-files.ts';
 import { lockPlaceOf, loadDesiredLabels } from './desired.ts';
 import { deploymentsWithValues } from './values.ts';
@@ -48,30 +48,40 @@ const withoutRevision = async (context: EngineContext, prepared: readonly Planne
 
 type Row = { readonly prepared: PlannedLabel; readonly start: LiveLabel | undefined };
 
+type Rows = { readonly context: EngineContext; readonly rows: readonly Row[]; readonly deployment: string };
+/** Adds the records of these rows to a lock file, and returns the status of each row. Pure. */
+const adoptRows = (
+  lock: LockFile,
+  { context, rows, deployment }: Rows,
+): { readonly lock: LockFile; readonly adopted: Adopted[] } => {
+  const index = new LockIndex(lock, deployment);
+  const adopted = rows.map(({ prepared, start }): Adopted => {
+    const { wish, wanted, live } = prepared;
+    const { file } = lockPlaceOf(context, wish);
+    const key = labelKey(index, wish.wanted, file) ?? newLabelKey(index, wish.wanted);
+    const base = { key, title: wanted.title, id: live?.id ?? null, file: wish.source };
+    if (start === undefined) return { ...base, status: 'missing' };
+    if (index.record(key)?.id === live?.id) return { ...base, status: 'known' };
+    const record = recordFrom(wish.wanted, start, index.entry(key), deployment, permissionsNow(prepared));
+    index.put(key, file, record);
+    return { ...base, status: 'adopted' };
+  });
+  return { lock: index.toLock(), adopted };
+};
 const adoptInto = async (
   context: EngineContext,
   directory: string,
   rows: readonly Row[],
   deployment: string,
 ): Promise<Adopted[]> => {
-  const adopted: Adopted[] = [];
-  const change = (lock: typeof emptyLock): typeof emptyLock => {
-    adopted.splice(0);
-    return rows.reduce((now, { prepared, start }) => {
-      const { wish, wanted, live } = prepared;
-      const { file } = lockPlaceOf(context, wish);
-      const key = labelKey(now, wish.wanted, deployment, file) ?? newLabelKey(now, wish.wanted, new Set());
-      const known = now.labels[key]?.deployments[deployment];
-      const isKnown = known !== undefined && known.id === live?.id;
-      const base = { key, title: wanted.title, id: live?.id ?? null, file: wish.source };
-      adopted.push({ ...base, status: start === undefined ? 'missing' : isKnown ? 'known' : 'adopted' });
-      if (start === undefined || isKnown) return now;
-      const record = recordFrom(wish.wanted, start, now.labels[key], deployment, permissionsNow(prepared));
-      return withRecord(now, key, file, deployment, record);
-    }, lock);
-  };
-  if (context.isDryRun) change(emptyLock);
-  else await changeLock(context, directory, change);
+  const given = { context, rows, deployment };
+  if (context.isDryRun) return adoptRows(emptyLock, given).adopted;
+  let adopted: Adopted[] = [];
+  await changeLock(context, directory, (before) => {
+    const after = adoptRows(before, given);
+    ({ adopted } = after);
+    return after.lock;
+  });
   return adopted;
 };
 
@@ -92,10 +102,11 @@ const forgetEntries = async (
     throw usageError(`${first} has no ${LOCK_FILE}`, [problem('--forget', 'rule', 'requires a lock file')]);
   const [deployment] = await deploymentsWithValues(context, files);
   const wishes = await loadDesiredLabels(context, files, { deployment });
+  const index = new LockIndex(lock, '');
   // Of several entries that fit one definition, one has to stay.
   const used = new Set(
     wishes.flatMap((wish) => {
-      const fitting = labelKeys(lock, wish.wanted, '', lockPlaceOf(context, wish).file);
+      const fitting = labelKeys(index, wish.wanted, lockPlaceOf(context, wish).file);
       return fitting.every((key) => keys.includes(key)) ? fitting : [];
     }),
   );
@@ -139,7 +150,10 @@ export const adoptFiles = async (
     const { directory } = lockPlaceOf(context, one.wish);
     if (directory === undefined) continue;
     const start = await startOf(context, one, options);
-    groups.set(directory, [...(groups.get(directory) ?? []), { prepared: one, start }]);
+    const row = { prepared: one, start };
+    const group = groups.get(directory);
+    if (group === undefined) groups.set(directory, [row]);
+    else group.push(row);
   }
   const adopted: Adopted[] = [];
   for (const [directory, rows] of groups)

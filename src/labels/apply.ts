@@ -30,7 +30,7 @@ import {
   type Session,
 } from './prepare.ts';
 import { absolute, placeProblems, tooLarge } from './read-files.ts';
-import { listPermissions, listTitles, getDefinition, titleOf } from './read-labels.ts';
+import { groupBy, listPermissions, listTitles, getDefinition, titleOf } from './read-labels.ts';
 import { sendPlan, type SendResult, type Sent } from './send.ts';
 import { sendPermissions } from './sync-permissions.ts';
 import { createLocks, type Outcome, recordIntents, recordOutcomes } from './update-lock.ts';
@@ -227,7 +227,9 @@ export const acceptRemoteChanges = async (
     const { file } = one.wish.document;
     if (file === undefined)
       throw usageError('--take theirs cannot be used with standard input, because it writes files');
-    files.set(file, [...(files.get(file) ?? []), one]);
+    const group = files.get(file);
+    if (group === undefined) files.set(file, [one]);
+    else group.push(one);
   }
   for (const [file, group] of files) {
     const path = absolute(context, file);
@@ -260,8 +262,9 @@ const findDuplicates = async (session: Session, made: readonly Made[]): Promise<
   const titles = new Set(made.map(({ live }) => live.title));
   for await (const label of listTitles(session.context, session.options))
     if (titles.has(titleOf(label))) all.push(label);
+  const byTitle = groupBy(all, titleOf);
   return made.flatMap((one) => {
-    const alike = all.filter((label) => titleOf(label) === one.live.title);
+    const alike = byTitle.get(one.live.title) ?? [];
     const [first] = alike.toSorted((a, b) => (isBefore(a, b) ? -1 : 1));
     return first === undefined || first.id === one.live.id ? [] : [{ ...one, first }];
   });

@@ -15,15 +15,8 @@ import { containedPath } from '../platform/trust.ts';
 import type { LabelJson } from './api-types.ts';
 import type { ChoiceDef, FieldDef, LabelDef, LiveLabel, PermissionDef, Policy } from './definition.ts';
 import { definitionOf, liveFrom } from './from-label.ts';
-import { deploymentOf, labelKey, newLabelKey, recordFrom, slugOf } from './lock-entries.ts';
-import {
-  changeLock,
-  type DeploymentRecord,
-  LOCK_FILE,
-  type LockFile,
-  readLock,
-  withRecord,
-} from './lock-file.ts';
+import { deploymentOf, exportedKey, LockIndex, newLabelKey, recordFrom, slugOf } from './lock-entries.ts';
+import { changeLock, type DeploymentRecord, LOCK_FILE, type LockFile, readLock } from './lock-file.ts';
 import { match } from './match.ts';
 import {
   absolute,
@@ -296,10 +289,10 @@ const refuseWrongId = ({ live: { id } }: Exported): void => {
 const nameFor = (
   live: LiveLabel,
   before: Known | undefined,
-  { lock, taken }: Pick<Target, 'lock' | 'taken'>,
+  { index, taken }: Pick<Target, 'index' | 'taken'>,
 ): FileName => {
   if (before === undefined) return newName(live, taken);
-  const key = Object.entries(lock?.labels ?? {}).find(([, { file }]) => file === before.file)?.[0];
+  const key = index?.keysOfFile(before.file)[0];
   const isNamedAfterTitle = [slugOf(before.definition.title), key].includes(
     before.file.replace(/\.yaml$/, ''),
   );
@@ -330,7 +323,8 @@ type Target = {
   readonly context: EngineContext;
   readonly directory: string;
   readonly known: KnownFiles;
-  readonly lock: LockFile | undefined;
+  /** The lock file as it was before the export. */
+  readonly index: LockIndex | undefined;
   readonly deployment: string;
   /** Keys of the names of all files in the directory: an export never replaces the file of something else. */
   readonly taken: Set<string>;
@@ -345,30 +339,12 @@ type Noted = {
   readonly file: string;
   readonly record: DeploymentRecord;
 };
-/** The entry of an exported label. Its ID is of this deployment: an entry with another ID here is another label. */
-const entryKey = (
-  lock: LockFile,
-  wanted: Noted['wanted'],
-  deployment: string,
-  file: string,
-): string | undefined => {
-  const possible = Object.entries(lock.labels).filter(([, { deployments }]) => {
-    const here = deployments[deployment];
-    return here === undefined || here.id === wanted.id;
-  });
-  return labelKey({ labels: Object.fromEntries(possible) }, wanted, deployment, file);
-};
-const notedFrom = (
-  { deployment }: Target,
-  lock: LockFile,
-  { definition, live }: Exported,
-  file: string,
-): Noted => {
+const notedFrom = (index: LockIndex, { definition, live }: Exported, file: string): Noted => {
   const { key, id, title, permissions } = definition;
   const wanted = present({ key, id, title });
-  const known = entryKey(lock, wanted, deployment, file);
-  const before = known === undefined ? undefined : lock.labels[known];
-  return { wanted, file, record: recordFrom(definition, live, before, deployment, permissions) };
+  const known = exportedKey(index, wanted, file);
+  const before = known === undefined ? undefined : index.entry(known);
+  return { wanted, file, record: recordFrom(definition, live, before, index.deployment, permissions) };
 };
 /** A file that the export will write. */
 type Planned = {
@@ -380,7 +356,7 @@ type Planned = {
 };
 /** Chooses the file of one label. Reads and writes no file, so that all labels have their files before the first write. */
 const planOne = (target: Target, found: Exported): Planned => {
-  const { directory, taken, lock } = target;
+  const { directory, taken, index } = target;
   refuseWrongId(found);
   refuseRepeated(found, target.exported);
   target.exported.add(found.live.id);
@@ -406,7 +382,7 @@ const planOne = (target: Target, found: Exported): Planned => {
     file,
     text: fileText(one),
     before: isMoved ? before.file : undefined,
-    noted: lock && notedFrom(target, lock, one, file),
+    noted: index && notedFrom(index, one, file),
   };
 };
 const planAll = async (target: Target, labels: AsyncIterable<Exported>): Promise<Planned[]> => {
@@ -432,12 +408,12 @@ const recordAll = async (
   { context, directory, deployment }: Target,
   all: readonly Noted[],
 ): Promise<void> => {
-  await changeLock(context, absolute(context, directory), (lock) =>
-    all.reduce((now, { wanted, file, record }) => {
-      const key = entryKey(now, wanted, deployment, file) ?? newLabelKey(now, wanted, new Set());
-      return withRecord(now, key, file, deployment, record);
-    }, lock),
-  );
+  await changeLock(context, absolute(context, directory), (lock) => {
+    const index = new LockIndex(lock, deployment);
+    for (const { wanted, file, record } of all)
+      index.put(exportedKey(index, wanted, file) ?? newLabelKey(index, wanted), file, record);
+    return index.toLock();
+  });
 };
 const writeSchema = async (context: EngineContext, directory: string): Promise<void> => {
   if (context.isDryRun) return;
@@ -461,7 +437,7 @@ async function* exportToDirectory(
     context,
     directory,
     known: indexKnown(known, lock, deployment),
-    lock,
+    index: lock && new LockIndex(lock, deployment),
     deployment,
     taken: await namesIn(context, directory),
     matched: new Set<string>(),

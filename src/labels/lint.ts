@@ -5,7 +5,7 @@ import { type Problem, problem, problemText, usageError } from '../core/problem.
 import { nearest } from '../core/text.ts';
 import { type LabelDef, principalName } from './definition.ts';
 import { lockPlaceOf, loadDesiredLabels, type DesiredLabel } from './desired.ts';
-import { ambiguousEntry, forgetCommand, labelKeys } from './lock-entries.ts';
+import { ambiguousEntry, forgetCommand, labelKeys, LockIndex } from './lock-entries.ts';
 import { directoryOf, readLock } from './lock-file.ts';
 import { LINT_FILE, readSingleDocument, placeProblems, textOf } from './read-files.ts';
 import { isPlain } from './read-values.ts';
@@ -175,20 +175,21 @@ const orphans = async (
 ): Promise<Finding[]> => {
   const lock = directory === undefined ? undefined : await readLock(context, directory);
   if (lock === undefined) return [];
-  const found = wishes.map((wish) => labelKeys(lock, wish.wanted, '', lockPlaceOf(context, wish).file));
-  const keys = found.flat();
+  const index = new LockIndex(lock, '');
+  const found = wishes.map((wish) => labelKeys(index, wish.wanted, lockPlaceOf(context, wish).file));
+  const keys = new Set(found.flat());
   const unknown = wishes.flatMap((wish, i) => {
     const [first, ...more] = found[i] ?? [];
     if (first !== undefined && more.length > 0)
       return placeProblems(wish.document, [ambiguousEntry([first, ...more])]);
-    return first === undefined || lock.labels[first] === undefined
+    return first === undefined || index.entry(first) === undefined
       ? placeProblems(wish.document, [
           problem('title', 'rule', 'is not in the lock file', 'opsctl labels adopt'),
         ])
       : [];
   });
   const forgotten = Object.entries(lock.labels)
-    .filter(([key]) => !keys.includes(key))
+    .filter(([key]) => !keys.has(key))
     .map(([key, { file }]) =>
       problem(
         '',

@@ -169,40 +169,144 @@ export const ambiguousFields = (
   });
 };
 type Keyed = Pick<LabelDef, 'key' | 'id' | 'title' | 'was'>;
+type KeysByValue = Map<string, Set<string>>;
+/** The keys of the entries whose records have an ID or a title. */
+type KeysOfRecords = { readonly id: KeysByValue; readonly title: KeysByValue };
+const addKey = (index: KeysByValue, value: string, key: string): void => {
+  const keys = index.get(value);
+  if (keys === undefined) index.set(value, new Set([key]));
+  else keys.add(key);
+};
 /**
- * The keys that a definition may mean in a lock file: its own, else those with its ID, its title, its old title, or its
- * file. Entries of this deployment come before entries of others. Of several, the one that records the file is meant. Pure.
+ * A lock file that a command searches for each of its labels. All lists of keys are in the order of the lock file.
+ * A search costs as much as it finds, so that a run over all labels grows with their number.
  */
-export const labelKeys = (
-  lock: LockFile,
-  wanted: Keyed,
-  deployment: string,
+export class LockIndex {
+  readonly deployment: string;
+  readonly #entries = new Map<string, LabelRecord>();
+  readonly #positions = new Map<string, number>();
+  readonly #byFile: KeysByValue = new Map();
+  readonly #here: KeysOfRecords = { id: new Map(), title: new Map() };
+  readonly #elsewhere: KeysOfRecords = { id: new Map(), title: new Map() };
+  /** Keys that the lock file does not contain yet. */
+  readonly #reserved = new Set<string>();
+  /** The first number that may still be free, by the key that it follows. Keys are never removed. */
+  readonly #numbers = new Map<string, number>();
+  constructor({ labels }: LockFile, deployment: string) {
+    this.deployment = deployment;
+    for (const [key, entry] of Object.entries(labels)) this.#add(key, entry);
+  }
+  #add(key: string, entry: LabelRecord): void {
+    this.#entries.set(key, entry);
+    if (!this.#positions.has(key)) this.#positions.set(key, this.#positions.size);
+    if (entry.file !== undefined) addKey(this.#byFile, entry.file, key);
+    for (const [deployment, { id, title }] of Object.entries(entry.deployments)) {
+      const index = deployment === this.deployment ? this.#here : this.#elsewhere;
+      addKey(index.id, id, key);
+      addKey(index.title, title, key);
+    }
+  }
+  /** Objects list keys that are whole numbers first. */
+  #sort(keys: ReadonlySet<string> | undefined): readonly string[] {
+    if (keys === undefined || keys.size < 2) return [...(keys ?? [])];
+    const positionOf = (key: string): number => this.#positions.get(key) ?? 0;
+    const sorted = [...keys].sort((a, b) => positionOf(a) - positionOf(b));
+    return Object.keys(Object.fromEntries(sorted.map((key) => [key, true])));
+  }
+  entry(key: string): LabelRecord | undefined {
+    return this.#entries.get(key);
+  }
+  record(key: string): DeploymentRecord | undefined {
+    const deployments = this.#entries.get(key)?.deployments ?? {};
+    return Object.hasOwn(deployments, this.deployment) ? deployments[this.deployment] : undefined;
+  }
+  keysHere(member: keyof KeysOfRecords, value: string): readonly string[] {
+    return this.#sort(this.#here[member].get(value));
+  }
+  keysElsewhere(member: keyof KeysOfRecords, value: string): readonly string[] {
+    return this.#sort(this.#elsewhere[member].get(value));
+  }
+  keysOfFile(file: string): readonly string[] {
+    return this.#sort(this.#byFile.get(file));
+  }
+  reserve(key: string): void {
+    this.#reserved.add(key);
+  }
+  /** The wish, or the wish with the first free number. */
+  unusedKey(wish: string): string {
+    const isTaken = (key: string): boolean => this.#entries.has(key) || this.#reserved.has(key);
+    if (!isTaken(wish)) return wish;
+    let n = this.#numbers.get(wish) ?? 2;
+    while (isTaken(`${wish}-${n}`)) n += 1;
+    this.#numbers.set(wish, n);
+    return `${wish}-${n}`;
+  }
+  /** Puts the record of one label for this deployment into its entry. The records of other deployments stay. */
+  put(key: string, file: string | undefined, record: DeploymentRecord): void {
+    const known = this.#entries.get(key);
+    const here = this.record(key);
+    if (here !== undefined) {
+      this.#here.id.get(here.id)?.delete(key);
+      this.#here.title.get(here.title)?.delete(key);
+    }
+    if (file !== undefined && known?.file !== undefined) this.#byFile.get(known.file)?.delete(key);
+    const where = file ?? known?.file;
+    this.#add(key, {
+      ...(where === undefined ? {} : { file: where }),
+      deployments: { ...known?.deployments, [this.deployment]: record },
+    });
+  }
+  toLock(): LockFile {
+    return { labels: Object.fromEntries(this.#entries) };
+  }
+}
+/** Of several entries, the one that records the file is meant. */
+const preferFile = (
+  index: LockIndex,
+  found: readonly string[],
   file: string | undefined,
 ): readonly string[] => {
+  const own = file === undefined ? [] : found.filter((key) => index.entry(key)?.file === file);
+  return own.length === 1 ? own : found;
+};
+/**
+ * The keys that a definition may mean in a lock file: its own, else those with its ID, its title, its old title, or its
+ * file. Entries of this deployment come before entries of others.
+ */
+export const labelKeys = (index: LockIndex, wanted: Keyed, file: string | undefined): readonly string[] => {
   if (wanted.key !== undefined) return [wanted.key];
-  const keys = Object.keys(lock.labels);
-  const ofFile = (found: readonly string[]): readonly string[] => {
-    const own = file === undefined ? [] : found.filter((key) => lock.labels[key]?.file === file);
-    return own.length === 1 ? own : found;
+  const find = (member: keyof KeysOfRecords, value: string | undefined): readonly string[] => {
+    if (value === undefined) return [];
+    const here = index.keysHere(member, value);
+    return preferFile(index, here.length > 0 ? here : index.keysElsewhere(member, value), file);
   };
-  const find = (is: (one: DeploymentRecord) => boolean): readonly string[] => {
-    const here = keys.filter((key) => {
-      const record = lock.labels[key]?.deployments[deployment];
-      return record !== undefined && is(record);
-    });
-    return ofFile(
-      here.length > 0
-        ? here
-        : keys.filter((key) => Object.values(lock.labels[key]?.deployments ?? {}).some(is)),
-    );
-  };
-  const byId = wanted.id === undefined ? [] : find(({ id }) => id === wanted.id);
+  const byId = find('id', wanted.id);
   if (byId.length > 0) return byId;
-  const byTitle = find(({ title }) => title === wanted.title);
+  const byTitle = find('title', wanted.title);
   if (byTitle.length > 0) return byTitle;
-  const byOldTitle = wanted.was === undefined ? [] : find(({ title }) => title === wanted.was);
+  const byOldTitle = find('title', wanted.was);
   if (byOldTitle.length > 0) return byOldTitle;
-  return file === undefined ? [] : keys.filter((key) => lock.labels[key]?.file === file);
+  return file === undefined ? [] : index.keysOfFile(file);
+};
+/**
+ * The keys that an exported label may mean. Its ID is of this deployment, so an entry with another ID here is another
+ * label.
+ */
+const exportedKeys = (
+  index: LockIndex,
+  wanted: Pick<Keyed, 'key' | 'id' | 'title'>,
+  file: string,
+): readonly string[] => {
+  if (wanted.key !== undefined) return [wanted.key];
+  const here = wanted.id === undefined ? [] : index.keysHere('id', wanted.id);
+  if (here.length > 0) return preferFile(index, here, file);
+  const isNotHere = (key: string): boolean => index.record(key) === undefined;
+  const find = (member: keyof KeysOfRecords, value: string | undefined): readonly string[] =>
+    value === undefined ? [] : preferFile(index, index.keysElsewhere(member, value).filter(isNotHere), file);
+  const byId = find('id', wanted.id);
+  if (byId.length > 0) return byId;
+  const byTitle = find('title', wanted.title);
+  return byTitle.length > 0 ? byTitle : index.keysOfFile(file).filter(isNotHere);
 };
 /** The command that removes an entry. A pipeline prints it for a person who has another checkout: the path is relative. */
 export const forgetCommand = ({ cwd }: Pick<Host, 'cwd'>, directory: string, key: string): string => {
@@ -218,30 +322,24 @@ export const ambiguousEntry = (keys: readonly string[]): Problem =>
     `fits ${keys.length} entries of ${LOCK_FILE}: ${keys.join(', ')}`,
     `write \`key: ${keys[0]}\` in the definition, or run opsctl labels adopt --forget with the entry that is out of date`,
   );
-/** The one key of `labelKeys`. Undefined: the definition is new in this lock file. Several entries are refused. Pure. */
-export const labelKey = (
-  lock: LockFile,
-  wanted: Keyed,
-  deployment: string,
-  file: string | undefined,
-): string | undefined => {
-  const keys = labelKeys(lock, wanted, deployment, file);
+const onlyKey = (keys: readonly string[], title: string, file: string | undefined): string | undefined => {
   if (keys.length < 2) return keys[0];
-  throw new AppError(
-    'usage',
-    `${JSON.stringify(wanted.title)}: a lock entry is ambiguous; no request was sent`,
-    {
-      code: 'AMBIGUOUS_LOCK_ENTRY',
-      problems: [{ ...ambiguousEntry(keys), ...(file === undefined ? {} : { file }) }],
-    },
-  );
+  throw new AppError('usage', `${JSON.stringify(title)}: a lock entry is ambiguous; no request was sent`, {
+    code: 'AMBIGUOUS_LOCK_ENTRY',
+    problems: [{ ...ambiguousEntry(keys), ...(file === undefined ? {} : { file }) }],
+  });
 };
-export const newLabelKey = (
-  lock: LockFile,
-  wanted: Pick<LabelDef, 'id' | 'title'>,
-  taken: ReadonlySet<string>,
-): string =>
-  unusedKey(slugOf(wanted.title) || (wanted.id ?? 'label'), new Set([...Object.keys(lock.labels), ...taken]));
+/** The one key of `labelKeys`. Undefined: the definition is new in this lock file. Several entries are refused. Pure. */
+export const labelKey = (index: LockIndex, wanted: Keyed, file: string | undefined): string | undefined =>
+  onlyKey(labelKeys(index, wanted, file), wanted.title, file);
+/** The one key of an exported label. Undefined: the label is new in this lock file. Several entries are refused. Pure. */
+export const exportedKey = (
+  index: LockIndex,
+  wanted: Pick<Keyed, 'key' | 'id' | 'title'>,
+  file: string,
+): string | undefined => onlyKey(exportedKeys(index, wanted, file), wanted.title, file);
+export const newLabelKey = (index: LockIndex, wanted: Pick<LabelDef, 'id' | 'title'>): string =>
+  index.unusedKey(slugOf(wanted.title) || (wanted.id ?? 'label'));
 const choiceRecords = (
   field: FieldDef | undefined,
   live: LiveField,

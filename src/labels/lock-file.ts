@@ -312,27 +312,6 @@ export const changeLock = async (
     if ((await context.host.files.read(path)) !== text) await context.host.files.replace(path, text);
     return after;
   });
-/** One label's record for one deployment put into a lock; the other deployments stay. Pure. */
-export const withRecord = (
-  lock: LockFile,
-  key: string,
-  file: string | undefined,
-  deployment: string,
-  record: LabelRecord['deployments'][string],
-): LockFile => {
-  const known = lock.labels[key];
-  const where = file ?? known?.file;
-  return {
-    labels: {
-      ...lock.labels,
-      [key]: {
-        ...(where === undefined ? {} : { file: where }),
-        deployments: { ...known?.deployments, [deployment]: record },
-      },
-    },
-  };
-};
-
 type Node = {
   readonly what: string;
   readonly id: string;

@@ -2,7 +2,7 @@ import { secondOf } from '../core/format.ts';
 import { AppError } from '../core/problem.ts';
 import { changeRow, changesText, type LiveLabel, type PermissionPlan, permissionText } from './definition.ts';
 import { type Drift, driftText, makesRevision } from './drift.ts';
-import { type LabelRecord, LOCK_FILE } from './lock-file.ts';
+import { type DeploymentRecord, type LabelRecord, LOCK_FILE } from './lock-file.ts';
 import { isIdle, type Plan } from './plan.ts';
 import { changesPermissions, listLostDrift, type PlannedLabel, type Session } from './prepare.ts';
 import { forgetCommand } from './lock-entries.ts';
@@ -130,16 +130,20 @@ const labelsWithoutFile = (session: Session, prepared: readonly PlannedLabel[], 
  * A file with another name and another title defines a new label, although its author may have meant to rename the
  * label of the removed file. Only the author knows, so the plan of the new label names the other meaning. Pure.
  */
-export const withRenameNotes = (session: Session, prepared: readonly PlannedLabel[]): PlannedLabel[] =>
-  prepared.map((one) => {
+export const withRenameNotes = (session: Session, prepared: readonly PlannedLabel[]): PlannedLabel[] => {
+  const removedIn = new Map<string, DeploymentRecord[]>();
+  return prepared.map((one) => {
     if (one.live !== undefined || one.entry === undefined) return one;
-    const removed = labelsWithoutFile(session, prepared, one.entry.directory);
+    const { directory } = one.entry;
+    const removed = removedIn.get(directory) ?? labelsWithoutFile(session, prepared, directory);
+    removedIn.set(directory, removed);
     const notes = removed.slice(0, 3).map(({ id, title }) => {
       const name = JSON.stringify(title);
       return `apply creates a new label; to rename the label ${name} (labels/${id}), whose definition was removed, write \`was: ${name}\` in ${one.wish.source}`;
     });
     return { ...one, plan: { ...one.plan, notes: [...one.plan.notes, ...notes] } };
   });
+};
 /** `revision 6 by people/ana, 2026-11-26T01:05:00Z`: who made a revision since the label was applied. */
 const authorText = ({ revision, author, at }: RevisionAuthor): string =>
   `revision ${revision} by ${author ?? 'an unknown user'}${at === null ? '' : `, ${secondOf(at)}`}`;
@@ -266,10 +270,10 @@ const outcomeText = (one: Applied, isDryRun: boolean): string => {
 };
 /** One line for each label. Several labels that are up to date are counted in one line. */
 export const outcomesText = (done: readonly Applied[], isDryRun: boolean): string => {
-  const same = isDryRun ? [] : done.filter(isUpToDate);
-  const shown = same.length > 1 ? done.filter((one) => !same.includes(one)) : done;
+  const same = isDryRun ? 0 : done.filter(isUpToDate).length;
+  const shown = same > 1 ? done.filter((one) => !isUpToDate(one)) : done;
   return [
     ...shown.map((one) => outcomeText(one, isDryRun)),
-    ...(same.length > 1 ? [`${same.length} labels are up to date`] : []),
+    ...(same > 1 ? [`${same} labels are up to date`] : []),
   ].join('\n');
 };

@@ -11,6 +11,7 @@ import {
   deploymentOf,
   inDeployment,
   labelKey,
+  LockIndex,
   newLabelKey,
   unorderedDigest,
   protectionProblems,
@@ -93,15 +94,15 @@ export const baseOf = async (
 
 const entriesOf = (session: Session, wishes: readonly DesiredLabel[]): (LockEntry | undefined)[] => {
   const taken = new Map<string, DesiredLabel>();
-  const takenIn = new Map<string, Set<string>>();
+  const indexes = new Map<string, LockIndex>();
   return wishes.map((wish) => {
     const { directory, file } = lockPlaceOf(session.context, wish);
     const lock = directory === undefined ? undefined : session.locks.get(directory);
     if (directory === undefined || lock === undefined) return undefined;
-    const known = labelKey(lock, wish.wanted, session.deployment, file);
-    const here = takenIn.get(directory) ?? new Set<string>();
-    const key = known ?? newLabelKey(lock, wish.wanted, here);
-    takenIn.set(directory, here.add(key));
+    const index = indexes.get(directory) ?? new LockIndex(lock, session.deployment);
+    indexes.set(directory, index);
+    const key = labelKey(index, wish.wanted, file) ?? newLabelKey(index, wish.wanted);
+    index.reserve(key);
     const other = taken.get(`${directory}/${key}`);
     if (other !== undefined) {
       const text = `means the same label (${key} in the lock file) as ${other.source}`;
@@ -112,7 +113,7 @@ const entriesOf = (session: Session, wishes: readonly DesiredLabel[]): (LockEntr
       );
     }
     taken.set(`${directory}/${key}`, wish);
-    return { directory, ...(file === undefined ? {} : { file }), key, record: lock.labels[key] };
+    return { directory, ...(file === undefined ? {} : { file }), key, record: index.entry(key) };
   });
 };
 type Sought = { readonly wish: DesiredLabel; readonly entry: LockEntry | undefined };

@@ -344,12 +344,28 @@ const readById = async (
     throw error;
   }
 };
+/** The labels by a text of theirs, in their order. */
+export const groupBy = (
+  labels: readonly LabelJson[],
+  textOf: (label: LabelJson) => string,
+): ReadonlyMap<string, readonly LabelJson[]> => {
+  const groups = new Map<string, LabelJson[]>();
+  for (const label of labels) {
+    const text = textOf(label);
+    const group = groups.get(text);
+    if (group === undefined) groups.set(text, [label]);
+    else group.push(label);
+  }
+  return groups;
+};
 const indexOf = (labels: readonly LabelJson[]): LiveLabels => {
   const byId = new Map(labels.map((label) => [label.id, label]));
+  const byTitle = groupBy(labels, titleOf);
+  const byFoldedTitle = groupBy(labels, (label) => foldCase(titleOf(label)));
   return {
     withId: (id) => byId.get(id),
-    withTitle: (title) => labels.filter((label) => titleOf(label) === title),
-    similarTo: (title) => labels.filter((label) => foldCase(titleOf(label)) === foldCase(title)),
+    withTitle: (title) => byTitle.get(title) ?? [],
+    similarTo: (title) => byFoldedTitle.get(foldCase(title)) ?? [],
   };
 };
 /** Reads all labels and keeps those that are sought. */

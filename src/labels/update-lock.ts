@@ -11,8 +11,8 @@ import type {
   PermissionDef,
   Policy,
 } from './definition.ts';
-import { contentDigest, recordFrom, unorderedDigest } from './lock-entries.ts';
-import { changeLock, type DeploymentRecord, LOCK_FILE, type LockFile, withRecord } from './lock-file.ts';
+import { contentDigest, LockIndex, recordFrom, unorderedDigest } from './lock-entries.ts';
+import { changeLock, type DeploymentRecord, LOCK_FILE } from './lock-file.ts';
 import { match } from './match.ts';
 import type { PlannedLabel, Session } from './prepare.ts';
 import { present } from './read-values.ts';
@@ -84,17 +84,20 @@ const byDirectory = <T>(
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const directory = directoryOf(item);
-    if (directory !== undefined) groups.set(directory, [...(groups.get(directory) ?? []), item]);
+    if (directory === undefined) continue;
+    const group = groups.get(directory);
+    if (group === undefined) groups.set(directory, [item]);
+    else group.push(item);
   }
   return groups;
 };
-const recordOutcome = (lock: LockFile, { deployment }: Session, { prepared, live }: Outcome): LockFile => {
+const recordOutcome = (index: LockIndex, { prepared, live }: Outcome): void => {
   const { entry, wanted, wish } = prepared;
-  if (entry === undefined) return lock;
-  const known = lock.labels[entry.key];
+  if (entry === undefined) return;
+  const known = index.entry(entry.key);
   const permissions: readonly PermissionDef[] | undefined = wanted.permissions;
-  const record = recordFrom(wish.wanted, live, known, deployment, permissions);
-  return withRecord(lock, entry.key, entry.file, deployment, record);
+  const record = recordFrom(wish.wanted, live, known, index.deployment, permissions);
+  index.put(entry.key, entry.file, record);
 };
 /** Protection is not part of the service. Only the lock file contains it. */
 const isProtectionRecorded = (wanted: LabelDef, record: DeploymentRecord): boolean =>
@@ -163,21 +166,25 @@ export const recordOutcomes = async (
     (one) => !isRecorded(session, one) && recording.has(one.prepared.entry?.directory ?? ''),
   );
   for (const [directory, group] of byDirectory(outcomes, ({ prepared }) => prepared.entry?.directory))
-    await changeLock(session.context, directory, (lock) =>
-      group.reduce((now, outcome) => recordOutcome(now, session, outcome), lock),
-    );
+    await changeLock(session.context, directory, (lock) => {
+      const index = new LockIndex(lock, session.deployment);
+      for (const outcome of group) recordOutcome(index, outcome);
+      return index.toLock();
+    });
 };
 /** Before anything is sent: what each known label is about to become, so that after a crash it is recognized as our own. */
 export const recordIntents = async (session: Session, prepared: readonly PlannedLabel[]): Promise<void> => {
   const { deployment } = session;
   const changing = prepared.filter(({ plan, entry }) => plan.edits.length > 0 && entry !== undefined);
   for (const [directory, group] of byDirectory(changing, ({ entry }) => entry?.directory))
-    await changeLock(session.context, directory, (lock) =>
-      group.reduce((now, { entry, wanted, live }) => {
-        const record = entry && now.labels[entry.key]?.deployments[deployment];
-        if (entry === undefined || record === undefined || live === undefined) return now;
+    await changeLock(session.context, directory, (lock) => {
+      const index = new LockIndex(lock, deployment);
+      for (const { entry, wanted, live } of group) {
+        const record = entry && index.record(entry.key);
+        if (entry === undefined || record === undefined || live === undefined) continue;
         const applying = unorderedDigest(simulateDelta(wanted, live));
-        return withRecord(now, entry.key, entry.file, deployment, { ...record, applying });
-      }, lock),
-    );
+        index.put(entry.key, entry.file, { ...record, applying });
+      }
+      return index.toLock();
+    });
 };

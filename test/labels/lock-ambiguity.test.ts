@@ -4,6 +4,7 @@ import {
   inDeployment,
   labelKey,
   labelKeys,
+  LockIndex,
   recordFrom,
 } from '../../src/labels/lock-entries.ts';
 import { lockFrom, lockText } from '../../src/labels/lock-file.ts';
@@ -53,8 +54,9 @@ test('a key in the definition, or the file that one entry records, decides betwe
   ]);
   const filed = await doubled({ id: 'other' }, 'c.yaml');
   const { labels } = lockFrom(LOCK, filed.read(LOCK) ?? '');
-  expect(labelKey({ labels }, { title: 'A' }, ORIGIN, 'c.yaml')).toBe('b');
-  expect(labelKeys({ labels }, { title: 'A' }, ORIGIN, 'd.yaml')).toEqual(['a', 'b']);
+  const index = new LockIndex({ labels }, ORIGIN);
+  expect(labelKey(index, { title: 'A' }, 'c.yaml')).toBe('b');
+  expect(labelKeys(index, { title: 'A' }, 'd.yaml')).toEqual(['a', 'b']);
 });
 
 test('adopt --forget removes one of two lock entries of a definition, but not both', async () => {

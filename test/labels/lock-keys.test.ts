@@ -15,6 +15,7 @@ import {
   deploymentOf,
   inDeployment,
   labelKey,
+  LockIndex,
   newLabelKey,
   recordFrom,
   slugOf,
@@ -30,7 +31,6 @@ import {
   directoryOf,
   type LockFile,
   readLock,
-  withRecord,
 } from '../../src/labels/lock-file.ts';
 import { appliedFrom, outcomesText, plansText, planText, refuseLost } from '../../src/labels/outcome.ts';
 import { definitionFrom, documentsIn } from '../../src/labels/read-files.ts';
@@ -203,7 +203,7 @@ describe('keys of a lock file', () => {
     },
   };
   const key = (wanted: Partial<LabelDef>, file?: string) =>
-    labelKey(lock, { title: '', ...wanted }, 'here', file);
+    labelKey(new LockIndex(lock, 'here'), { title: '', ...wanted }, file);
   test('labels are found by key, ID, title, previous title or file, with this deployment first', () => {
     expect(key({ key: 'own', title: 'A' })).toBe('own');
     expect(key({ id: '2', title: 'A' })).toBe('b');
@@ -218,8 +218,11 @@ describe('keys of a lock file', () => {
   test('new keys are derived from the title and are unique', () => {
     expect(slugOf('  Übung: Phase 2! ')).toBe('ubung-phase-2');
     expect(slugOf('x'.repeat(99))).toHaveLength(80);
-    const fresh = (title: string, taken: string[] = [], id?: string) =>
-      newLabelKey(lock, { title, ...(id === undefined ? {} : { id }) }, new Set(taken));
+    const fresh = (title: string, taken: string[] = [], id?: string) => {
+      const index = new LockIndex(lock, 'here');
+      for (const key of taken) index.reserve(key);
+      return newLabelKey(index, { title, ...(id === undefined ? {} : { id }) });
+    };
     expect([fresh('New'), fresh('A'), fresh('A', ['a-2']), fresh('New', ['new'])]).toEqual([
       'new',
       'a-2',
@@ -310,13 +313,16 @@ describe('keys of a lock file', () => {
     expect(await directoryOf(context, '-')).toBeUndefined();
     expect(await readLock(context, '/place/l')).toBeUndefined();
     const one = at('1', 'A');
-    await changeLock(context, '/place/l', (now) => withRecord(now, 'a', 'a.yaml', 'x', one));
-    const both = await changeLock(context, '/place/l', (now) =>
-      withRecord(now, 'a', undefined, 'y', at('2', 'A')),
-    );
+    const putA = (now: LockFile, file: string | undefined, deployment: string, added: DeploymentRecord) => {
+      const index = new LockIndex(now, deployment);
+      index.put('a', file, added);
+      return index.toLock();
+    };
+    await changeLock(context, '/place/l', (now) => putA(now, 'a.yaml', 'x', one));
+    const both = await changeLock(context, '/place/l', (now) => putA(now, undefined, 'y', at('2', 'A')));
     expect(Object.keys(both.labels['a']?.deployments ?? {})).toEqual(['x', 'y']);
     expect(both.labels['a']?.file).toBe('a.yaml');
-    expect(withRecord({ labels: {} }, 'a', undefined, 'x', one).labels['a']).not.toHaveProperty('file');
+    expect(putA({ labels: {} }, undefined, 'x', one).labels['a']).not.toHaveProperty('file');
     expect(Object.keys(host.files.all()).filter((path) => path.includes('.held'))).toEqual([]);
     const mine = JSON.stringify({
       pid: 4242,

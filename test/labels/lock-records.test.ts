@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import type { ChoiceDef, FieldDef, LabelDef, LiveChoice } from '../../src/labels/definition.ts';
-import { inDeployment, labelKey, newLabelKey, recordFrom, slugOf } from '../../src/labels/lock-entries.ts';
+import {
+  inDeployment,
+  labelKey,
+  LockIndex,
+  newLabelKey,
+  recordFrom,
+  slugOf,
+} from '../../src/labels/lock-entries.ts';
 import { label, option, text } from '../support/live-labels.ts';
 
 const selection = (...choices: LiveChoice[]) => text('S', { type: 'selection', choices });
@@ -117,15 +124,16 @@ test('a label is searched in this deployment first, by every value of its record
       near: { deployments: { here: record('2', 'A'), there: record('3', 'B') } },
     },
   };
-  const key = (wanted: Partial<LabelDef>, file?: string) =>
-    labelKey(lock, { title: '', ...wanted }, 'here', file);
+  const index = new LockIndex(lock, 'here');
+  const key = (wanted: Partial<LabelDef>, file?: string) => labelKey(index, { title: '', ...wanted }, file);
   expect(key({ title: 'A' })).toBe('near');
   expect(key({ title: 'B' })).toBe('near');
   expect(key({ title: 'A', id: '1' })).toBe('far');
   expect(key({ title: 'new', was: 'A' })).toBe('near');
   expect(key({ title: 'new', was: 'none' }, 'b.yaml')).toBe('far');
-  expect(labelKey({ labels: {} }, { title: 'A' }, 'here', undefined)).toBeUndefined();
-  expect(newLabelKey(lock, { title: 'Far' }, new Set(['far-2', 'far-3']))).toBe('far-4');
+  expect(labelKey(new LockIndex({ labels: {} }, 'here'), { title: 'A' }, undefined)).toBeUndefined();
+  for (const taken of ['far-2', 'far-3']) index.reserve(taken);
+  expect(newLabelKey(index, { title: 'Far' })).toBe('far-4');
 });
 
 test('a key has small letters, digits and single hyphens, eighty at most', () => {
