@@ -1,4 +1,5 @@
 // Measures definition files that are up to date: requests, bytes and CPU of `labels diff -f` and `labels apply -f`.
+// Measures the CPU of the commands that search the lock file for each label as well, and how it grows with the labels.
 // Repeats the measurement with files in a shape that only the general YAML reader accepts. All rounds run interleaved in
 // one run, so the ratio describes one machine.
 import { spawn } from 'node:child_process';
@@ -25,7 +26,20 @@ const cpuAtExit = moduleOfUse(home);
 
 const started = () =>
   new Promise((resolve, reject) => {
-    const args = [bin, 'mock', 'serve', '--ephemeral', '--port', '0', '--seed', 'empty', '-o', 'json'];
+    const limits = ['--rate-limit', 'off', '--labels-quota', 'off'];
+    const args = [
+      bin,
+      'mock',
+      'serve',
+      '--ephemeral',
+      '--port',
+      '0',
+      '--seed',
+      'empty',
+      ...limits,
+      '-o',
+      'json',
+    ];
     const child = spawn(process.execPath, args, {
       env: { PATH: process.env.PATH, HOME: home, OPSCTL_HOME: home },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -144,7 +158,7 @@ const compared = async (proxy, directories, command) => {
 };
 
 /** CPU seconds by command, for the sizes that differ in the number of files only. */
-const costs = { export: [], diff: [], apply: [] };
+const costs = { export: [], adopt: [], again: [], plan: [], diff: [], apply: [] };
 let start = 0;
 for (const [labels, choices] of SIZES) {
   const { child, origin } = await started();
@@ -154,16 +168,18 @@ for (const [labels, choices] of SIZES) {
     const [plain, noted] = [`plain-${labels}-${choices}`, `noted-${labels}-${choices}`];
     start = (await run(proxy.origin, '--help')).seconds;
     const exported = await run(proxy.origin, 'export', '--all', '-f', plain);
-    await run(proxy.origin, 'adopt', '-f', plain);
+    const adopt = await run(proxy.origin, 'adopt', '-f', plain);
     annotated(plain, noted);
     const again = await run(proxy.origin, 'export', '--all', '-f', plain);
+    const plan = await run(proxy.origin, 'plan', '-f', plain, '--out', `${plain}.plan`);
     say(`${labels} files of ${choices} choices`);
-    for (const [what, { seconds, megabytes }] of Object.entries({ export: exported, again }))
+    const isInGrowth = choices === SIZES[0][1];
+    for (const [what, { seconds, megabytes }] of Object.entries({ export: exported, adopt, again, plan })) {
       say(
         `  ${what.padEnd(6)}${''.padStart(24)}${seconds.toFixed(2).padStart(6)} s CPU ${megabytes.toFixed(0).padStart(4)} MB`,
       );
-    const isInGrowth = choices === SIZES[0][1];
-    if (isInGrowth) costs.export.push([labels, exported.seconds]);
+      if (isInGrowth) costs[what].push([labels, seconds]);
+    }
     for (const command of ['diff', 'apply']) {
       const seconds = await compared(proxy, [plain, noted], command);
       if (isInGrowth) costs[command].push([labels, seconds]);
