@@ -14,6 +14,7 @@ import {
   type LockFile,
   lockText,
 } from '../../src/labels/lock-file.ts';
+import { labelsInMemory } from '../support/in-memory.ts';
 import { label } from '../support/live-labels.ts';
 
 const HERE = 'here';
@@ -160,4 +161,25 @@ test('an index of a lock file finds the entries that a full search finds', () =>
     }),
     { numRuns: 500 },
   );
+});
+
+test('a label whose key is the name of a member of every object is adopted and planned', async () => {
+  const at = labelsInMemory({});
+  at.send('POST', '/labels', { labelType: 'SHARED', properties: { title: 'Constructor' } });
+  expect((await at.run(['export', '--all', '-f', 'labels'])).code).toBe(0);
+  expect((await at.run(['adopt', '-f', 'labels', '-o', 'json'])).json()).toMatchObject([
+    { key: 'constructor', status: 'adopted' },
+  ]);
+  expect((await at.run(['apply', '-f', 'labels', '-o', 'json'])).json()).toMatchObject([{ action: 'none' }]);
+});
+
+test('a dry run notes a removed definition for each new label', async () => {
+  const at = labelsInMemory({ 'labels/a.yaml': 'title: A\n' });
+  expect((await at.run(['apply', '-f', 'labels'])).code).toBe(0);
+  const id = at.id('A');
+  await at.remove('labels/a.yaml');
+  for (const title of ['B', 'C']) await at.write(`labels/${title}.yaml`, `title: ${title}\n`);
+  const ran = await at.run(['apply', '-f', 'labels', '--dry-run', '-o', 'json']);
+  const note = expect.stringContaining(`labels/${id}`);
+  expect(ran.json()).toMatchObject([{ notes: [note] }, { notes: [note] }]);
 });
