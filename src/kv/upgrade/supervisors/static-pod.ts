@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { sh, type ShellScript } from '../../../core/shell.ts';
+import { parseDocument } from '../../../platform/yaml.ts';
 import type { Finished } from '../../../platform/host.ts';
 import type { MemberSpec, Move } from '../../engine/model.ts';
 import {
@@ -84,14 +85,15 @@ const parkScript = (member: MemberSpec): ShellScript => aside(member, 'opsctl-pa
  * The programs that have the database of this member open, or whose arguments name exactly its data directory: a longer
  * path or a program that only mentions the path does not match. The directory may come from a variable or a file, and
  * the pod may have it at another path. A program with the database of another member open is not this member, even if
- * both pods use the same path. While a server starts or ends, it has no database open.
+ * both pods use the same path. While a server starts or ends, it has no database open. A program of a backup reads the
+ * database too, and is not a server.
  */
 const pidsOf = ({ data_dir, client_url }: MemberSpec): ShellScript =>
   data_dir === undefined
-    ? sh`for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
+    ? sh`for f in /proc/[0-9]*/cmdline; do tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcdctl*|etcdutl*) exit 1;; etcd*) ;; *) exit 1;; esac
 while IFS= read -r a; do case "$a" in *${client_url}|*${client_url},*|*${client_url}/*) exit 0;; esac; done; exit 1; } && { f=\${f#/proc/}; echo "\${f%/cmdline}"; }; done`
     : sh`d=${data_dir}; for f in /proc/[0-9]*/cmdline; do p=\${f#/proc/}; p=\${p%/cmdline}
-tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcd*) ;; *) exit 1;; esac
+tr '\\0' '\\n' < "$f" 2>/dev/null | { IFS= read -r program; case "\${program##*/}" in etcdctl*|etcdutl*) exit 1;; etcd*) ;; *) exit 1;; esac
 for o in "/proc/$p/fd"/*; do [ ! "$o" -ef "$d/member/snap/db" ] || exit 0; done
 w=; while IFS= read -r a; do case "$a" in --data-dir="$d"|-data-dir="$d") break;; esac
 case "$w" in --data-dir|-data-dir) [ "$a" != "$d" ] || break;; esac; w=$a; a=; done
@@ -124,42 +126,10 @@ mv -f ${next}.incoming ${next}
 echo previous.manifest=${kept}; echo next.manifest=${next}
 printf 'previous.image=%s\\nnext.image=%s\\n' ${member.old_image} ${member.new_image}`;
 };
-const stateFrom = (done: Finished): ProcessState => {
-  if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
-  const seen = valuesIn(done.stdout);
-  const pid = Number(seen.get('pid'));
-  if (pid > 1) return { state: 'running', pid };
-  if (seen.get('manifest') !== 'true')
-    return { state: 'gone', reason: 'its manifest is missing in the directory of the kubelet' };
-  const pod = { name: seen.get('pod') ?? '', sinceMs: Number(seen.get('since') || Number.NaN) * 1000 };
-  // A kubelet checks every 20 s and pulls the image. Until a container exists, only the time limit of the
-  // health check ends the wait.
-  return (
-    crictlState(seen.get('containers') ?? '', pod) ?? {
-      state: 'starting',
-      awaits: 'the kubelet, which has the manifest',
-    }
-  );
-};
-/**
- * Prints the name of the pod in a YAML manifest. Labels and annotations are nested deeper, and may have a key with the
- * same name.
- */
-const podName = (manifest: string | undefined): ShellScript =>
-  sh`awk '/^ *#/ { next } /^metadata:/ { m = 1; next } m && /^[^ ]/ { exit } m { match($0, /^ */); if (d == "") d = RLENGTH; if (RLENGTH == d && $1 == "name:") { gsub(/["\\047]/, "", $2); print $2; exit } }' ${manifest} 2>/dev/null`;
-/** The kubelet reads each file in its directory whose name does not start with a dot, including a backup. */
-const manifestsScript = ({ manifest }: MemberSpec): ShellScript => sh`[ -e ${manifest} ] || exit 0
-for f in "$(dirname ${manifest})"/*; do
-[ -f "$f" ] || continue
-printf %s "$f" | base64 | tr -d '\\n'
-if [ -r "$f" ]; then printf ' '; head -c 1000000 < "$f" | base64 | tr -d '\\n'; fi
-echo
-done`;
 const decode = (text: string): string => Buffer.from(text, 'base64').toString();
 type Manifest = { readonly namespace: string; readonly name: string; readonly images: readonly string[] };
 /** The pod that a YAML or JSON file defines. The kubelet reads no other kind of object, and has a default namespace. */
-const manifestIn = async (text: string): Promise<Manifest | undefined> => {
-  const { parseDocument } = await import('../../../platform/yaml.ts');
+const manifestIn = (text: string): Manifest | undefined => {
   const read = (): unknown => {
     try {
       return parseDocument(text).toJS();
@@ -181,6 +151,32 @@ const manifestIn = async (text: string): Promise<Manifest | undefined> => {
     images: containers.map(({ image }) => String(image)),
   };
 };
+const stateFrom = (done: Finished): ProcessState => {
+  if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };
+  const seen = valuesIn(done.stdout);
+  const pid = Number(seen.get('pid'));
+  if (pid > 1) return { state: 'running', pid };
+  if (seen.get('manifest') !== 'true')
+    return { state: 'gone', reason: 'its manifest is missing in the directory of the kubelet' };
+  const name = manifestIn(decode(seen.get('pod') ?? ''))?.name ?? '';
+  const pod = { name, sinceMs: Number(seen.get('since') || Number.NaN) * 1000 };
+  // A kubelet checks every 20 s and pulls the image. Until a container exists, only the time limit of the
+  // health check ends the wait.
+  return (
+    crictlState(seen.get('containers') ?? '', pod) ?? {
+      state: 'starting',
+      awaits: 'the kubelet, which has the manifest',
+    }
+  );
+};
+/** The kubelet reads each file in its directory whose name does not start with a dot, including a backup. */
+const manifestsScript = ({ manifest }: MemberSpec): ShellScript => sh`[ -e ${manifest} ] || exit 0
+for f in "$(dirname ${manifest})"/*; do
+[ -f "$f" ] || continue
+printf %s "$f" | base64 | tr -d '\\n'
+if [ -r "$f" ]; then printf ' '; head -c 1000000 < "$f" | base64 | tr -d '\\n'; fi
+echo
+done`;
 /** The plan replaces the image in exactly one place. While an upgrade is under way, it may be the new one. */
 const imageProblems = ({ manifest, old_image, new_image }: MemberSpec, { images }: Manifest): string[] => {
   const isNamed = (image: string, named: string | undefined): boolean =>
@@ -209,14 +205,14 @@ const manifestProblems = async (member: MemberSpec, ask: ScriptRunner): Promise<
   });
   if (files.length === 0 || manifest === undefined) return [];
   const isOwn = ({ path }: { readonly path: string }): boolean => basename(path) === basename(manifest);
-  const own = await manifestIn(files.find(isOwn)?.text ?? '');
+  const own = manifestIn(files.find(isOwn)?.text ?? '');
   if (own === undefined)
     return [
       `cannot read the name of the pod in ${manifest}, so opsctl could not check whether another file defines the same pod: write a Pod with metadata and name there`,
     ];
   const problems = imageProblems(member, own);
   for (const { path, text } of files.filter((one) => !isOwn(one))) {
-    const other = text === undefined ? undefined : await manifestIn(text);
+    const other = text === undefined ? undefined : manifestIn(text);
     if (text === undefined)
       problems.push(
         `cannot read ${path}, which may define the pod ${own.name} too: move it to another directory`,
@@ -229,11 +225,11 @@ const manifestProblems = async (member: MemberSpec, ask: ScriptRunner): Promise<
   return problems;
 };
 /**
- * The pod's name, the time when its manifest was moved to its path, and the state of the runtime; empty
- * without crictl.
+ * The manifest in base64, the time when it was moved to its path, and the state of the runtime; empty without
+ * crictl.
  */
 const askRuntime = ({ manifest }: MemberSpec): ShellScript => sh`if command -v crictl >/dev/null 2>&1; then
-echo "pod=$(${podName(manifest)})"
+echo "pod=$(head -c 1000000 < ${manifest} 2>/dev/null | base64 | tr -d '\\n')"
 echo "since=$(stat -c %Z ${manifest} 2>/dev/null)"
 echo "containers=$(crictl ps -a -o json 2>/dev/null | tr -d '\\n')"
 fi`;

@@ -330,6 +330,32 @@ describe('the process of a static pod', () => {
     const pid = await start(spec.data_dir as string, '--config-file', '/etc/kv.yaml');
     expect(await driver.process(spec)).toEqual({ state: 'running', pid });
   });
+  it.each([
+    ['etcdutl', true],
+    ['etcdctl', true],
+    ['etcdutl-3.5.16', true],
+    ['etcdctl', false],
+  ])('%s of a backup is not the server (reads the database: %s)', async (name, reads) => {
+    const spec = member({ manifest: join(real.directory, 'kv.yaml'), old_image: 'a:1', new_image: 'a:2' });
+    const path = join(bin, name);
+    symlinkSync(process.execPath, path);
+    const [data, ready] = [spec.data_dir as string, join(real.directory, 'ready')];
+    mkdirSync(join(data, 'member', 'snap'), { recursive: true });
+    const opens = reads ? `fs.openSync('${data}/member/snap/db', 'w'); ` : '';
+    const code = `${opens}fs.writeFileSync('${ready}', ''); setInterval(() => {}, 1000)`;
+    const words = [path, '-e', code, '--', '--data-dir', data, 'http://127.0.0.1:2379'];
+    const { pid } = await real.host.processes.start(...trustCall(words), { detached: true });
+    alive.push(pid);
+    await expect.poll(() => existsSync(ready)).toBe(true);
+    const { data_dir: _, ...without } = spec;
+    const members = [spec, { ...without, name: 'n2' }];
+    const driver = await openDriver(real.host, { name: 'c', members, driver: 'static-pod' });
+    for (const one of members) {
+      expect((await driver.process(one)).state).toBe('gone');
+      await driver.kill(one);
+    }
+    expect(real.host.processes.isAlive(pid)).toBe(true);
+  });
   it(
     'the process is matched by exactly its data directory: a longer path and a mere mention are not matches',
     covers('defect/U-34'),
@@ -354,9 +380,14 @@ describe('the process of a static pod', () => {
 });
 
 describe('a static pod whose container ended', () => {
-  it('a static pod whose container ended is gone, as crictl reports, although the kubelet has its manifest', async () => {
+  it.each([
+    ['block style', 'metadata:\n  name: kv\nspec:\n  containers:\n  - name: kv\n    image: a:1\n'],
+    ['flow style', 'metadata: {labels: {name: other}, name: kv}\nspec: {}\n'],
+    ['JSON', '{"metadata":{"labels":{"name":"other"},"name":"kv"},"spec":{}}'],
+    ['indented JSON', '{\n  "metadata": {\n    "name": "kv"\n  },\n  "spec": {}\n}\n'],
+  ])('is gone, as crictl reports, although the kubelet has its manifest in %s', async (_, text) => {
     const manifest = join(real.directory, 'kv.yaml');
-    writeFileSync(manifest, 'metadata:\n  name: kv\nspec:\n  containers:\n  - name: kv\n    image: a:1\n');
+    writeFileSync(manifest, text);
     const ended = {
       state: 'CONTAINER_EXITED',
       metadata: { attempt: 0 },
