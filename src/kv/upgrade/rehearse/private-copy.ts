@@ -1,6 +1,6 @@
 import { FILE_VARIABLE, findServerFile, settingOf } from '../../../api-specs/etcd/server-settings.ts';
 import { args, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
-import { join } from 'node:path';
+import { join, normalize } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
 import { lossyText } from '../../../core/text.ts';
@@ -50,10 +50,15 @@ export const withoutOwnFlags = (words: readonly string[]): string[] => {
   }
   return kept;
 };
-/** The server reads `ETCD_CERT_FILE` as `--cert-file`, and so on. */
-const withoutReplacedSettings = (env: Readonly<Record<string, string>>): Record<string, string> =>
+/** The server reads `ETCD_CERT_FILE` as `--cert-file`, and so on. A configuration file is the file of the copy. */
+const withoutReplacedSettings = (
+  env: Readonly<Record<string, string>>,
+  config: string,
+): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(env).filter(([name]) => !name.startsWith('ETCD_') || !isOwn(settingOf(name))),
+    Object.entries(env)
+      .filter(([name]) => !name.startsWith('ETCD_') || !isOwn(settingOf(name)))
+      .map(([name, value]) => [name, name === FILE_VARIABLE && value !== '' ? config : value]),
   );
 export type CopyOptions = {
   readonly directory: string /** Client and peer port of each member, in pairs. */;
@@ -113,24 +118,44 @@ const specOf = (cluster: ClusterFile, member: MemberSpec, copied: Copied): Membe
     old_command: commandOf(member, 'old', copied),
     new_command: commandOf(member, 'new', copied),
     ...(member.config_file === undefined ? {} : { config_file: configAt(directory, own.name) }),
-    ...(member.env === undefined ? {} : { env: withoutReplacedSettings(member.env) }),
+    ...(member.env === undefined
+      ? {}
+      : { env: withoutReplacedSettings(member.env, configAt(directory, own.name)) }),
   };
 };
 const restoreWords = ({ name, data, peer }: Own, initial: string, snapshot: string): ProgramArguments =>
   args`snapshot restore ${snapshot} --name ${name} --data-dir ${data} --initial-cluster ${initial}
     --initial-cluster-token rehearsal --initial-advertise-peer-urls ${peer}`;
+/** The commands that start a member, by their names in the cluster file, which may have a table of versions. */
+const listCommands = (
+  cluster: ClusterFile,
+  member: MemberSpec,
+): (readonly [name: string, words: readonly string[]])[] => {
+  const { old_command, old_binary, new_command, new_binary, versions } = member;
+  const rows = Object.keys({ ...cluster.versions, ...versions }).flatMap((minor) =>
+    hopView({ ...cluster, members: [member] }, minor, minor).members.map(
+      (row) => [`versions."${minor}".command`, argvOf(row.new_command, row.new_binary) ?? []] as const,
+    ),
+  );
+  return [
+    ['old_command', argvOf(old_command, old_binary) ?? []],
+    ['new_command', argvOf(new_command, new_binary) ?? []],
+    ...rows,
+  ];
+};
 /**
  * A server takes all settings from its configuration file. The copy replaces only `config_file`: with any other file,
  * it would use the addresses and the data of the real member.
  */
-const refuseOtherFile = ({ name, config_file, env, ...member }: MemberSpec): void => {
-  for (const which of ['old', 'new'] as const) {
-    const words = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
+const refuseOtherFile = (cluster: ClusterFile, member: MemberSpec): void => {
+  const { name, config_file, env } = member;
+  for (const [command, words] of listCommands(cluster, member)) {
     const path = findServerFile(flagsOf(words), env?.[FILE_VARIABLE], undefined);
-    if (path === undefined || path === config_file) continue;
+    if (path === undefined || (config_file !== undefined && normalize(path) === normalize(config_file)))
+      continue;
     throw new AppError(
       'config',
-      `${which}_command of ${name} reads the configuration file ${path}, and ${config_file === undefined ? 'the cluster file has no config_file' : `config_file is ${config_file}`}: a copy with it would use the addresses and the data of the real member`,
+      `${command} of ${name} reads the configuration file ${path}, and ${config_file === undefined ? 'the cluster file has no config_file' : `config_file is ${config_file}`}: a copy with it would use the addresses and the data of the real member`,
       { code: 'CLUSTER_FILE', tryThis: [`set config_file: ${path} for ${name}`] },
     );
   }
@@ -152,7 +177,7 @@ export const privateCopy = (
     };
   });
   const initial = places.map(({ name, peer }) => `${name}=${peer}`).join(',');
-  for (const member of cluster.members) refuseOtherFile(member);
+  for (const member of cluster.members) refuseOtherFile(cluster, member);
   const members = cluster.members.map((member, i): PrivateMember => {
     const own = places[i] as Own;
     return {
@@ -181,13 +206,15 @@ export const privateCopy = (
 };
 export const configAt = (directory: string, name: string): string =>
   childPath(directory, pathPart(`${name}.conf.yaml`));
-/** If the command names a configuration file, the copy uses its own file. */
-const withConfig = (words: readonly string[], member: MemberSpec, directory: string): string[] =>
-  words.map((word) =>
-    member.config_file === undefined
-      ? word
-      : word.replaceAll(member.config_file, configAt(directory, member.name)),
-  );
+/** If the command names a configuration file, the copy uses its own file. Its path may have another spelling. */
+const withConfig = (words: readonly string[], member: MemberSpec, directory: string): string[] => {
+  const own = configAt(directory, member.name);
+  const named = findServerFile(flagsOf(words), undefined, undefined);
+  return words.map((word) => {
+    const path = named !== undefined && word.includes(named) ? named : member.config_file;
+    return path === undefined ? word : word.replaceAll(path, own);
+  });
+};
 /**
  * Returns the member's configuration with the addresses and directories of the copy. Comments and other
  * settings stay.

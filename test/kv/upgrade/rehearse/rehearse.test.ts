@@ -105,6 +105,10 @@ describe('the private copy', () => {
     ['a command', { new_command: ['etcd', '--config-file', '/etc/kv.yml'] }],
     ['a variable', { env: { ETCD_CONFIG_FILE: '/etc/kv.yml' } }],
     [
+      'a row of the table of versions',
+      { versions: { '3.5': { binary: '/opt/3.5/server', command: 'etcd --config-file=/etc/kv.yml' } } },
+    ],
+    [
       'a command with another file',
       { old_command: 'etcd --config-file=/etc/kv.yml', config_file: '/etc/b.yml' },
     ],
@@ -120,6 +124,25 @@ describe('the private copy', () => {
     );
     const named = { old_command: undefined, new_command: undefined, env: {}, config_file: '/etc/kv.yml' };
     expect(copyWith(named)).not.toThrow();
+  });
+  it('a member reads the file of the copy, however its start spells the path of config_file', () => {
+    const patch = {
+      config_file: '/etc/kv.yml',
+      old_command: ['/opt/3.3/server', '--config-file=/etc//kv.yml'],
+      new_command: ['/opt/3.4/server', '--config-file', '/etc/x/../kv.yml'],
+      versions: { '3.5': { binary: '/opt/3.5/server', command: ['etcd', '--config-file', '/etc/./kv.yml'] } },
+      env: { ETCD_CONFIG_FILE: '/etc//kv.yml', GOGC: '50' },
+    };
+    const members = cluster.members.map((one) => ({ ...one, ...patch }));
+    const options = { directory: '/tmp/r', ports: [11, 12, 21, 22], snapshot: '/tmp/r/s.db' };
+    const spec = privateCopy({ ...cluster, members }, options).members[0]?.spec;
+    const own = '/tmp/r/a.conf.yaml';
+    expect([spec?.old_command, spec?.new_command, spec?.versions?.['3.5']?.command, spec?.env]).toEqual([
+      ['/opt/3.3/server', `--config-file=${own}`],
+      ['/opt/3.4/server', '--config-file', own],
+      ['etcd', '--config-file', own],
+      { ETCD_CONFIG_FILE: own, GOGC: '50' },
+    ]);
   });
   const [first] = copy.members;
   it('the private copy has separate URLs and directories and keeps every other setting', () => {
