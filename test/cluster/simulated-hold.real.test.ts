@@ -80,7 +80,10 @@ describe('keys of a snapshot', () => {
         await kv('restore', '--prefix', '/app/', '--at', String(revision), '--dry-run')
       ).json();
       expect(byRevision.changes).toEqual(plan.changes);
-      expect((await kv('restore', '--prefix', '/app/', '--at', file, '--yes')).code).toBe(0);
+      const restored = await kv('restore', '--prefix', '/app/', '--at', file, '--yes');
+      expect(restored.code).toBe(0);
+      // stderr of a pipeline is a log, and a value may be a secret.
+      expect(restored.stderr).toContain('change /app/a: 1 byte → 1 byte');
       const after = await opsctl(
         ['kv', 'snapshot', 'diff', file, '--cluster', join(dir, 'cluster.yaml'), '-o', 'json'],
         {

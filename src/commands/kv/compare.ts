@@ -131,16 +131,17 @@ const planValue = (value: string | null): string => {
   const text = value ?? '';
   return `${JSON.stringify(text.slice(0, valueShown))}${text.length > valueShown ? '…' : ''}`;
 };
-/** A line of the plan: the key, its present value and its restored value. */
-export const planLine = ({
-  change,
-  key,
-  before,
-  after,
-}: Pick<ReturnType<typeof rowOf>, 'change' | 'key' | 'before' | 'after'>): string => {
-  if (change === 'added') return `  create ${key}: ${planValue(after)}`;
-  if (change === 'removed') return `  delete ${key}: ${planValue(before)}`;
-  return `  change ${key}: ${planValue(before)} → ${planValue(after)}`;
+/** The size of a value. A value may be a secret, and a log of a pipeline must not contain it. */
+const planSize = (entry: ComparedKey | undefined): string =>
+  countText(Buffer.from(entry?.value ?? '', 'base64').length, 'byte');
+/** A line of the plan: the key, its present value and its restored value, or only their sizes. */
+export const planLine = (one: KeyChange, showsValues: boolean): string => {
+  const { change, key, before, after } = rowOf(one);
+  const old = showsValues ? planValue(before) : planSize(one.before);
+  const restored = showsValues ? planValue(after) : planSize(one.after);
+  if (change === 'added') return `  create ${key}: ${restored}`;
+  if (change === 'removed') return `  delete ${key}: ${old}`;
+  return `  change ${key}: ${old} → ${restored}`;
 };
 /**
  * `kv restore --prefix`: restores the keys below a prefix while the cluster runs. Each change happens only if
@@ -156,9 +157,10 @@ export const restoreKeys = async (context: Context, opened: Opened, part: Part):
   const rows = changes.map(rowOf);
   const leases = changes.filter(({ before }) => before?.lease !== undefined).length;
   const said = `${countText(counts.added, 'key')} to create, ${counts.changed} to change, ${counts.removed} to delete below ${part.prefix}`;
+  const showsValues = context.isDryRun || context.isInteractive;
   const lines = [
     said,
-    ...rows.slice(0, listShown).map(planLine),
+    ...changes.slice(0, listShown).map((one) => planLine(one, showsValues)),
     ...(rows.length > listShown ? [`  and ${rows.length - listShown} more`] : []),
     ...(leases > 0 ? [`${leases} of these keys have a lease now; restored keys have none`] : []),
   ];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { planLine } from '../../../src/commands/kv/compare.ts';
 import { certificateRows, readCondition } from '../../../src/commands/kv/overview.ts';
 import { findHold, parseHold } from '../../../src/kv/engine/locks.ts';
-import { compareKeys, countChanges } from '../../../src/kv/snapshots/catalog.ts';
+import { compareKeys, countChanges, type KeyChange } from '../../../src/kv/snapshots/catalog.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';
 import { observed, seen } from '../../support/observations.ts';
 import { partlyMade } from '../../support/context.ts';
@@ -30,6 +30,16 @@ describe('a comparison by key', () => {
   });
 });
 
+const entryOf = (text: string | null) =>
+  text === null ? undefined : key('/k', Buffer.from(text).toString('base64'));
+const changeOf = (change: KeyChange['change'], before: string | null, after: string | null): KeyChange => {
+  const [old, restored] = [entryOf(before), entryOf(after)];
+  return {
+    ...{ key: '/k', change },
+    ...(old === undefined ? {} : { before: old }),
+    ...(restored === undefined ? {} : { after: restored }),
+  };
+};
 it.each([
   ['added', null, 'new', ['/k', '"new"'], ['old']],
   ['removed', 'old', null, ['/k', '"old"'], ['new']],
@@ -44,11 +54,20 @@ it.each([
 ] as const)(
   'the plan of a restore shows the values of a key that is %s',
   (change, before, after, has, lacks) => {
-    const line = planLine({ change, key: '/k', before, after });
+    const line = planLine(changeOf(change, before, after), true);
     for (const part of has) expect(line).toContain(part);
     for (const part of lacks) expect(line).not.toContain(part);
   },
 );
+it.each([
+  ['added', null, 'hunter2', ['7 bytes']],
+  ['removed', 'hunter2!', null, ['8 bytes']],
+  ['changed', 'é', 'hunter2', ['2 bytes → 7 bytes']],
+] as const)('a log shows only the sizes of the values of a key that is %s', (change, before, after, has) => {
+  const line = planLine(changeOf(change, before, after), false);
+  for (const part of ['/k', ...has]) expect(line).toContain(part);
+  expect(line).not.toMatch(/hunter|é/);
+});
 
 describe('a hold of the cluster', () => {
   it('holds with any value', () => {
