@@ -335,6 +335,11 @@ const readWhole = (parts: FileParts | undefined, path: string): Bytes | undefine
     parts.close();
   }
 };
+/** The error of the system, so that its explanation is the same. */
+const missingFile = (path: string): Error =>
+  Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), {
+    ...{ code: 'ENOENT', path, syscall: 'open' },
+  });
 /** Checks the paths of a run that belong to the directories of the server. */
 const boundaryOf = (host: Host, directories: readonly string[]) => {
   const { files } = host;
@@ -346,25 +351,31 @@ const boundaryOf = (host: Host, directories: readonly string[]) => {
     const message = `${path} leads out of ${directories.join(' or ')}; the file was not read or changed`;
     throw usageError(message, [], ['start opsctl mcp with another --files for the directory of that file']);
   };
-  const checkPlace = async (path: string): Promise<void> => {
-    if (isBound(path)) check(path, (await files.realPath(path)) ?? (await files.realPath(dirname(path))));
-  };
+  /** The real path of a path, or of the nearest directory above it that exists and is in the directories. */
+  const nearestReal = async (path: string): Promise<string | undefined> =>
+    isBound(path) ? ((await files.realPath(path)) ?? nearestReal(dirname(path))) : undefined;
+  const checkPlace = async (path: string): Promise<void> => check(path, await nearestReal(path));
+  /** For a method that acts on a link itself and not on its target. */
+  const checkEntry = async (path: string): Promise<void> => check(path, await nearestReal(dirname(path)));
   /** The system reports where the open file is, so a link that another process replaces at this moment has no effect. */
-  const openNow = (path: string): FileParts | undefined => {
-    const parts = files.openParts(path);
+  const checkOpen = <T extends Pick<FileParts, 'path' | 'close'>>(path: string, opened: T): T => {
     try {
-      if (isBound(path)) check(path, parts?.path);
-      return parts;
+      if (isBound(path)) check(path, opened.path);
+      return opened;
     } catch (error) {
-      parts?.close();
+      opened.close();
       throw error;
     }
+  };
+  const openNow = (path: string): FileParts | undefined => {
+    const parts = files.openParts(path);
+    return parts && checkOpen(path, parts);
   };
   const open = async (path: string): Promise<FileParts | undefined> => {
     await checkPlace(path);
     return openNow(path);
   };
-  return { isBound, checkPlace, open, openNow };
+  return { isBound, checkPlace, checkEntry, checkOpen, open, openNow };
 };
 type Boundary = ReturnType<typeof boundaryOf>;
 const boundedReads = (files: Files, { isBound, checkPlace, open, openNow }: Boundary) => {
@@ -377,12 +388,16 @@ const boundedReads = (files: Files, { isBound, checkPlace, open, openNow }: Boun
       return bytes === undefined ? undefined : decodeUtf8(bytes, path);
     },
     readNow: (path: string) => {
-      const bytes = isBound(path) ? readWhole(openNow(path), path) : undefined;
-      return bytes === undefined ? files.readNow(path) : decodeUtf8(bytes, path);
+      if (!isBound(path)) return files.readNow(path);
+      // A missing file is not opened a second time: a link to another place may have been made in the meantime.
+      const bytes = readWhole(openNow(path), path);
+      return bytes === undefined ? undefined : decodeUtf8(bytes, path);
     },
     async *stream(path: string) {
-      const parts = isBound(path) ? await open(path) : undefined;
-      yield* parts === undefined ? files.stream(path) : readChunks(parts);
+      if (!isBound(path)) return yield* files.stream(path);
+      const parts = await open(path);
+      if (parts === undefined) throw missingFile(path);
+      yield* readChunks(parts);
     },
     openParts: openNow,
     list: async (path: string) => {
@@ -393,7 +408,7 @@ const boundedReads = (files: Files, { isBound, checkPlace, open, openNow }: Boun
     },
   } satisfies Partial<Files>;
 };
-const boundedWrites = (files: Files, { checkPlace }: Boundary) =>
+const boundedWrites = (files: Files, { checkPlace, checkOpen }: Boundary) =>
   ({
     replace: async (path, ...rest) => {
       await checkPlace(path);
@@ -412,6 +427,31 @@ const boundedWrites = (files: Files, { checkPlace }: Boundary) =>
       await checkPlace(to);
       return files.copy(from, to);
     },
+    append: (path, ...rest) => checkOpen(path, files.append(path, ...rest)),
+    truncate: async (path, ...rest) => {
+      await checkPlace(path);
+      return files.truncate(path, ...rest);
+    },
+    setMode: async (path, ...rest) => {
+      await checkPlace(path);
+      return files.setMode(path, ...rest);
+    },
+    makeDirectory: async (path, ...rest) => {
+      await checkPlace(path);
+      return files.makeDirectory(path, ...rest);
+    },
+  }) satisfies Partial<Files>;
+const boundedEntries = (files: Files, { checkEntry }: Boundary) =>
+  ({
+    rename: async (from, to) => {
+      await checkEntry(from);
+      await checkEntry(to);
+      return files.rename(from, to);
+    },
+    remove: async (path) => {
+      await checkEntry(path);
+      return files.remove(path);
+    },
   }) satisfies Partial<Files>;
 /**
  * The machine of a tool whose files are limited to directories. The server checks only the paths of the call. In a
@@ -419,12 +459,12 @@ const boundedWrites = (files: Files, { checkPlace }: Boundary) =>
  */
 export const withinDirectories = (host: Host, directories: readonly string[]): Host => {
   const boundary = boundaryOf(host, directories);
-  const { info, append, truncate, rename, remove } = host.files;
   const files: Files = {
     ...contentFree(host.files),
-    ...{ info, append, truncate, rename, remove },
+    info: host.files.info,
     ...boundedReads(host.files, boundary),
     ...boundedWrites(host.files, boundary),
+    ...boundedEntries(host.files, boundary),
   };
   return Object.create(host, { files: { value: files, enumerable: true } }) as Host;
 };

@@ -241,6 +241,8 @@ export type AppendFile = {
   write(data: string | Bytes): void;
   sync(): void;
   sizeBytes(): number;
+  /** The real path of the open file, or of its name if the system does not report the path of an open file. */
+  readonly path?: string | undefined;
   close(): void;
 };
 /** All paths are absolute. Missing files are `undefined`, not exceptions; other errors carry the system's `code`. */

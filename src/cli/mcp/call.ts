@@ -104,7 +104,8 @@ const run = async (
 ): Promise<Ran> => {
   const end = words.indexOf('--');
   // A filter such as .[].token prints a value without its name, so the command masks the values before the filter reads them.
-  const bounds = directories.map((directory) => `--files-within=${directory}`);
+  // One JSON list: a single value that starts with `[`, or that ends with a space, would be another path.
+  const bounds = directories.length === 0 ? [] : [`--files-within=${JSON.stringify(directories)}`];
   const flags = ['--output=json', '--no-input', '--mask-secrets', ...always, ...bounds];
   const line = end < 0 ? [...words, ...flags] : [...words.slice(0, end), ...flags, ...words.slice(end)];
   const done = await host.processes.run(...trustCall([...host.self, WORDS_FOLLOW]), {

@@ -151,6 +151,14 @@ const sync = (file: number): void => {
     if ((error as { code?: string }).code !== 'EINVAL') throw error;
   }
 };
+/** Linux reports the path of an open file. */
+const pathOfOpen = (file: number): string | undefined => {
+  try {
+    return process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${file}`) : undefined;
+  } catch {
+    return undefined;
+  }
+};
 /**
  * See `Files.append`. Synchronous on purpose: the operating system has an acknowledged write before the
  * response is sent.
@@ -174,6 +182,9 @@ export const openAppend = (path: string, mode = 0o666): AppendFile => {
     },
     sync: () => sync(file),
     sizeBytes: () => size,
+    get path() {
+      return pathOfOpen(file) ?? fs.realpathSync.native(path);
+    },
     close: () => fs.closeSync(file),
   };
 };
@@ -399,14 +410,6 @@ const realPath = (path: string): Promise<string | undefined> =>
   orMissing(Promise.resolve(path).then((named) => fs.realpathSync.native(named)));
 /** Opening a pipe waits for its writer. */
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
-/** Linux reports the path of an open file. */
-const pathOfOpen = (file: number): string | undefined => {
-  try {
-    return process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${file}`) : undefined;
-  } catch {
-    return undefined;
-  }
-};
 const openParts = (path: string): FileParts | undefined => {
   refuseToRead(path);
   let file: number;
