@@ -655,9 +655,21 @@ export const escapeMarkdown = (text: string): string =>
     /[|\\<`[\]]/g,
     (sign) => markdownSigns[sign] ?? sign,
   );
+/** More backticks than the texts have in a row, and at least the given number. */
+const fenceAround = (texts: readonly string[], least: number): string => {
+  const runs = texts.flatMap((text) => [...text.matchAll(/`+/g)].map(([run]) => run.length));
+  return '`'.repeat(Math.max(least - 1, ...runs) + 1);
+};
+/** A span of code outside a table. Markdown shows entities and backslashes in a span as they are, so nothing is escaped. */
+export const codeSpan = (text: string): string => {
+  const line = printable(text.replaceAll(/[\r\n\t]+/g, ' '));
+  const fence = fenceAround([line], 1);
+  // Markdown removes one space at both ends, and a backtick there would belong to the fence.
+  const space = /^`|`$|^ .* $/.test(line) ? ' ' : '';
+  return `${fence}${space}${line}${space}${fence}`;
+};
 /** A block of lines that no line can close. */
 export const fencedMarkdown = (language: string, lines: readonly string[]): string[] => {
-  const runs = lines.flatMap((line) => [...line.matchAll(/`+/g)].map(([run]) => run.length));
-  const fence = '`'.repeat(Math.max(2, ...runs) + 1);
+  const fence = fenceAround(lines, 3);
   return [`${fence}${language}`, ...lines.map(oneLine), fence];
 };

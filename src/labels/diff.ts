@@ -1,4 +1,4 @@
-import { escapeHtml, escapeMarkdown, fencedMarkdown, oneLine } from '../core/text.ts';
+import { codeSpan, escapeHtml, escapeMarkdown, fencedMarkdown, oneLine } from '../core/text.ts';
 import { countText as countNoun } from '../core/format.ts';
 import type { CheckFinding } from '../core/result.ts';
 import type { EngineContext } from '../api/context.ts';
@@ -158,7 +158,7 @@ export const diffMarkdown = (diff: FilesDiff): string => {
   return [
     `### Labels: ${countText(diff)}`,
     '',
-    `Compared with \`${escapeMarkdown(diff.deployment)}\`.`,
+    `Compared with ${codeSpan(diff.deployment)}.`,
     '',
     '| label | file | status | changes | undone by the file |',
     '|---|---|---|---|---|',

@@ -2,7 +2,7 @@ import { momentText, durationText, sizeText } from '../../core/format.ts';
 import { type Advice, type ShowAdvice, after, next, nextFromLine, showPlain } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { isRecord, misfit, shapeBy } from '../../core/shape.ts';
-import { escapeMarkdown, wrapMessage } from '../../core/text.ts';
+import { codeSpan, escapeMarkdown, wrapMessage } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { type FoundRun, findRuns, lastAction } from '../engine/journal.ts';
 import type { Detail, JournalEntry, Outcome, PlanKind } from '../engine/model.ts';
@@ -328,7 +328,7 @@ const headLines = (record: OperationRecord): string[] => {
     `- Cluster version ${record.version}`,
     `- Plan digest ${record.plan_digest}`,
     `- Journal ${escapeMarkdown(record.journal)}`,
-    ...record.next.map((command) => `- Goes on with \`${command}\``),
+    ...record.next.map((command) => `- Goes on with ${codeSpan(String(command))}`),
     '',
   ];
 };

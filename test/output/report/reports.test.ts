@@ -1,7 +1,7 @@
 /** The findings of a check, in the formats that CI services read. */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { describe, expect, it, test } from 'vitest';
-import { escapeMarkdown, fencedMarkdown } from '../../../src/core/text.ts';
+import { codeSpan, escapeMarkdown, fencedMarkdown } from '../../../src/core/text.ts';
 import type { CheckFinding } from '../../../src/core/result.ts';
 import {
   annotations,
@@ -190,6 +190,29 @@ describe('text in Markdown', () => {
   test.each(hostile)('%j makes no element, link, code or cell', (text) => {
     const shown = escapeMarkdown(text);
     expect(shown).not.toMatch(/[<`[\]\n\u202e]|(?<!\\)\||\\[^|u]/u);
+  });
+  test.each([
+    ['http://[::1]:8080', '`http://[::1]:8080`'],
+    ["opsctl kv run 'a`b'", "``opsctl kv run 'a`b'``"],
+    ['`a``', '``` `a`` ```'],
+    [' a ', '`  a  `'],
+    ['a | <b>\nnext\u202e', '`a | <b> next\\u202e`'],
+  ])('the code %j is shown as it is', (text, span) => {
+    expect(codeSpan(text)).toBe(span);
+  });
+  test('each source writes code in Markdown by the same function', () => {
+    const sources = readSources();
+    const escaped = sources.filter(([, text]) => text.includes('\\`${escapeMarkdown('));
+    expect(escaped.map(([name]) => name)).toEqual([]);
+    // The other sources use backticks in messages for a terminal, which are not Markdown.
+    const pages = [
+      'kv/operations/record.ts',
+      'kv/upgrade/present/page.ts',
+      'labels/diff.ts',
+      'output/reports.ts',
+    ];
+    const own = sources.filter(([name, text]) => pages.includes(name) && text.includes('\\`${'));
+    expect(own.map(([name]) => name)).toEqual([]);
   });
   test('no line closes a block', () => {
     expect(fencedMarkdown('diff', ['a', '```', '+ ````\n'])).toEqual([
