@@ -33,6 +33,7 @@ const run = (
   script: string,
   command = editor(script),
   host = atTerminal,
+  variable: 'EDITOR' | 'VISUAL' = 'EDITOR',
 ): Promise<Ran> =>
   opsctl(['tracker', ...argv, '-o', 'json'], {
     home,
@@ -42,7 +43,9 @@ const run = (
       OPSCTL_TRACKER_TOKEN: TOKEN,
       OPSCTL_RATE_PER_MINUTE: 'off',
       CI: undefined,
-      EDITOR: command,
+      // VISUAL comes first.
+      EDITOR: 'opsctl-other-editor',
+      [variable]: command,
     },
   });
 const newEpic = async (description: string): Promise<number> =>
@@ -202,14 +205,16 @@ test('an editor that cannot be started or that fails names its cause', async () 
   const argv = ['epics', 'update', String(await newEpic('Safe')), '--edit'];
   const path = join(home, 'my other editor.sh');
   writeFileSync(path, '#!/bin/sh\nexit 0\n', { mode: 0o755 });
-  const hintOf = async (command: string): Promise<string> => {
-    const ran = await run(argv, '', command);
+  const hintOf = async (command: string, variable?: 'VISUAL'): Promise<string> => {
+    const ran = await run(argv, '', command, undefined, variable);
     expect(ran.code).toBe(2);
     return ran.stderr;
   };
   expect(await hintOf(`${path} --wait`)).toContain(`EDITOR='\\"${path}\\" --wait'`);
   expect(await hintOf(path)).toContain(`EDITOR='\\"${path}\\"'`);
-  expect(await hintOf('opsctl-no-such-editor --wait')).toContain('installed');
+  expect(await hintOf('opsctl-no-such-editor --wait')).toContain('set EDITOR to an editor that is installed');
+  expect(await hintOf('opsctl-no-such-editor', 'VISUAL')).toContain('set VISUAL to an editor');
+  expect(await hintOf(path, 'VISUAL')).toMatch(/splits VISUAL at spaces: VISUAL='/);
   const failing = await hintOf('false');
   expect([failing.includes('installed'), failing.includes('quote')]).toEqual([false, false]);
 });

@@ -140,11 +140,15 @@ const openEditor = async (
 
 /** The text that the editor saved. A file keeps it until the text has arrived; `keep` returns the path where it stays. */
 export type Edited = { readonly text: string; keep(): Promise<string>; drop(): Promise<void> };
-const editorOf = (env: EngineContext['host']['env']): string | undefined =>
-  env.VISUAL || env.EDITOR || undefined;
+type Editor = { readonly command: string; readonly variable: 'VISUAL' | 'EDITOR' };
+const editorOf = ({ VISUAL, EDITOR }: EngineContext['host']['env']): Editor | undefined => {
+  if (VISUAL) return { command: VISUAL, variable: 'VISUAL' };
+  return EDITOR ? { command: EDITOR, variable: 'EDITOR' } : undefined;
+};
+const standardEditor: Editor = { command: 'vi', variable: 'EDITOR' };
 /** Editors end the last line; a text of the service has no such end. */
 const withoutLastEnd = (text: string): string => text.replace(/\r?\n$/, '');
-/** Like git: the shell parses EDITOR, so that quotes and spaces in a path have their usual meaning. */
+/** Like git: the shell parses the variable, so that quotes and spaces in a path have their usual meaning. */
 const editorCall = ({ host }: Runtime, editor: string | undefined, path: string): ProgramCall => {
   if (editor === undefined) return call`vi ${path}`;
   if (host.platform !== 'win32') return trustCall(['/bin/sh', '-c', `${editor} "$@"`, editor, path]);
@@ -205,21 +209,21 @@ const unquotedPath = async ({ files, cwd }: Host, command: string): Promise<stri
 };
 /** What a shell returns for a program that it cannot start. */
 const notStarted: readonly (number | null)[] = [126, 127];
-const editorHint = async (host: Host, command: string, ended: Finished): Promise<string> => {
+const editorHint = async (host: Host, { command, variable }: Editor, ended: Finished): Promise<string> => {
   if (ended.startError === undefined && !notStarted.includes(ended.code))
     return 'save the text and close the editor without an error; vi fails after :cq';
   const path = await unquotedPath(host, command);
-  if (path === undefined) return 'set EDITOR to an editor that is installed';
+  if (path === undefined) return `set ${variable} to an editor that is installed`;
   const quoted = `"${path.replaceAll(/["$`\\]/g, '\\$&')}"${command.slice(path.length)}`;
-  return `quote the path, because the shell splits EDITOR at spaces: EDITOR=${shellWord(quoted)}`;
+  return `quote the path, because the shell splits ${variable} at spaces: ${variable}=${shellWord(quoted)}`;
 };
 /** The error of an editor that failed, or that a signal ended together with this program. */
-const editorError = async (context: EngineContext, command: string, ended: Finished): Promise<AppError> => {
+const editorError = async (context: EngineContext, editor: Editor, ended: Finished): Promise<AppError> => {
   const { aborted, reason } = context.signal;
   if (aborted && reason instanceof AppError) return reason;
   const why = ended.startError ?? `exited with code ${ended.code}`;
-  return new AppError('usage', `the editor ${command} ${why}; no request was sent`, {
-    tryThis: [await editorHint(context.host, command, ended)],
+  return new AppError('usage', `the editor ${editor.command} ${why}; no request was sent`, {
+    tryThis: [await editorHint(context.host, editor, ended)],
   });
 };
 /** Opens a text in $VISUAL or $EDITOR. Throws if the editor failed, so that no request is sent. */
@@ -237,11 +241,12 @@ export const editText = async (context: EngineContext, text: string): Promise<Ed
   let edited = text;
   try {
     await files.replace(path, text === '' || text.endsWith('\n') ? text : `${text}\n`, 0o600);
-    const command = editorOf(context.host.env);
-    const ended = await processes.run(...editorCall(context, command, path), { stdio: 'inherit' });
+    const editor = editorOf(context.host.env);
+    const ended = await processes.run(...editorCall(context, editor?.command, path), { stdio: 'inherit' });
     if (context.signal.aborted) await awaitLateSave(context.host, path);
     edited = (await files.read(path)) ?? '';
-    if (ended.code !== 0 || context.signal.aborted) throw await editorError(context, command ?? 'vi', ended);
+    if (ended.code !== 0 || context.signal.aborted)
+      throw await editorError(context, editor ?? standardEditor, ended);
     return { text: withoutLastEnd(edited), keep, drop };
   } catch (error) {
     if (withoutLastEnd(edited) !== withoutLastEnd(text))
@@ -252,9 +257,8 @@ export const editText = async (context: EngineContext, text: string): Promise<Ed
 };
 /** Checks before the first request whether an editor can be opened. */
 export const mustBeAtTerminal = (context: EngineContext & Prompts): void => {
-  const { VISUAL, EDITOR } = context.host.env;
   // An explicitly set editor may be a script, which needs no terminal.
-  if (!context.isInteractive && !VISUAL && !EDITOR)
+  if (!context.isInteractive && editorOf(context.host.env) === undefined)
     throw usageError(
       '--edit needs a terminal, or EDITOR',
       [],
