@@ -178,9 +178,21 @@ const guessWord = (typed: string, known: readonly string[]): string | undefined 
   const same = known.find((word) => singular(word) === singular(typed));
   return same ?? words.find((word) => known.includes(word)) ?? nearest(typed, known);
 };
-const unknownCommand = (typed: string, before: readonly string[], known: readonly string[]): AppError => {
+/** True if the number alone names the record that the command shows: 107, or the resource name labels/107. */
+const isIdOf = ({ path, args = [], operation }: Command, typed: string): boolean => {
+  const [field, ...others] = Object.values(operation?.operation.params ?? {}).map(bare);
+  if (args.length !== 1 || others.length > 0 || !/^\d+$/.test(typed)) return false;
+  if (field?.type !== 'string') return field?.type === 'integer';
+  return field.pattern !== undefined && new RegExp(field.pattern).test(`${path.at(-2)}/${typed}`);
+};
+const unknownCommand = (
+  typed: string,
+  before: readonly string[],
+  known: readonly string[],
+  get?: Command,
+): AppError => {
   // An ID after a resource is a record that the person wants to see.
-  const isId = /^\d+$/.test(typed) && known.includes('get');
+  const isId = get !== undefined && isIdOf(get, typed);
   const close = isId ? undefined : guessWord(typed, known);
   const at = ['opsctl', ...before].join(' ');
   return new AppError(
@@ -219,9 +231,13 @@ export const findCommand = (commands: readonly Command[], words: readonly string
     depth += 1;
   const below = commands.filter(({ path }) => starts(path, words.slice(0, depth)));
   if (depth === words.length) return { kind: 'group', words, commands: below };
-  throw unknownCommand(words[depth] ?? '', words.slice(0, depth), [
-    ...new Set(below.filter((c) => !c.hidden).map(({ path }) => path[depth] ?? '')),
-  ]);
+  const shown = below.filter(({ hidden }) => !hidden);
+  throw unknownCommand(
+    words[depth] ?? '',
+    words.slice(0, depth),
+    [...new Set(shown.map(({ path }) => path[depth] ?? ''))],
+    shown.find(({ path }) => path.length === depth + 1 && path[depth] === 'get'),
+  );
 };
 
 /** Words of other command lines, and the command that does the same here. */

@@ -65,8 +65,17 @@ test.each([
 
 test.each([
   ['tracker stories 107', 'opsctl tracker stories get 107'],
-  ['kv 107', 'opsctl kv get 107'],
+  ['tracker labels 107', 'opsctl tracker labels get 107'],
+  ['labels 107', 'opsctl labels get 107'],
+  ['kv 107', 'opsctl kv --help'],
+  ['config 107', 'opsctl config --help'],
+  ['media 107', 'opsctl media --help'],
   ['mock 107', 'opsctl mock --help'],
+  ['mock oauth clients 107', 'opsctl mock oauth clients --help'],
+  ['labels capabilities 107', 'opsctl labels capabilities --help'],
+  ['tracker documents 107', 'opsctl tracker documents --help'],
+  ['tracker epic-workflow 107', 'opsctl tracker epic-workflow --help'],
+  ['tracker story-tasks 107', 'opsctl tracker story-tasks --help'],
 ])('an ID in place of a command leads to the record if the group has one: %s', async (line, hint) => {
   const { code, stderr } = await opsctl(line.split(' '), { home });
   expect([code, stderr]).toEqual([2, expect.stringContaining(`try: ${hint}\n`)]);
