@@ -249,9 +249,24 @@ const argvOf = ({ command, scene, flag }: Line): string[] => {
 const TURNS = 20_000;
 const SIGNALS = 5;
 const MOST_REQUESTS = 300;
+type Sent = readonly { readonly method: string; readonly url: string }[];
+/** Counts the requests since the last one with a new method and path: a later kind shows that the command still goes on. */
+const repetitionCounter = (requests: Sent): (() => number) => {
+  const kinds = new Set<string>();
+  let [at, count] = [0, 0];
+  return () => {
+    for (const { method, url } of requests.slice(at)) {
+      const kind = `${method} ${url.split('?')[0]}`;
+      count = kinds.has(kind) ? count + 1 : 0;
+      kinds.add(kind);
+    }
+    at = requests.length;
+    return count;
+  };
+};
 /** Returns whether a run has waited long enough. A command that repeats a request without an end has sent every kind of it. */
-const isOverdue = (turn: number, requests: number): boolean =>
-  turn % TURNS === 0 || (requests > MOST_REQUESTS && turn % 100 === 0);
+const isOverdue = (turn: number, repetitions: () => number): boolean =>
+  turn % TURNS === 0 || (turn % 100 === 0 && repetitions() > MOST_REQUESTS);
 /** Runs a line. A command that waits for events or requests gets signals after a while. Returns whether it ended. */
 const runLine = async (host: FakeHost, argv: readonly string[]): Promise<boolean> => {
   let isDone = false;
@@ -260,10 +275,11 @@ const runLine = async (host: FakeHost, argv: readonly string[]): Promise<boolean
     .finally(() => {
       isDone = true;
     });
+  const repetitions = repetitionCounter(host.requests);
   for (let turn = 1; !isDone && turn <= TURNS * SIGNALS; turn++) {
     await host.turn();
     try {
-      if (isOverdue(turn, host.requests.length)) host.raise('SIGTERM');
+      if (isOverdue(turn, repetitions)) host.raise('SIGTERM');
     } catch {
       // The second signal calls `exit` of the host, which throws here.
       isDone = true;
@@ -330,6 +346,16 @@ test('the holders of secrets are those of the tables', () => {
   expect(secretKeys.length).toBeGreaterThan(6);
   expect(otherVariables).toEqual(expect.arrayContaining(['OPSCTL_KV_PASSWORD', 'AWS_SECRET_ACCESS_KEY']));
   expect(cells.filter(({ flag }) => flag !== undefined).length).toBeGreaterThan(1000);
+});
+test('many requests of one kind do not end a command that then sends another kind', () => {
+  const requests = Array.from({ length: MOST_REQUESTS + 2 }, (_, page) => ({
+    method: 'GET',
+    url: `https://tracker.example/labels?page=${page}`,
+  }));
+  const repetitions = repetitionCounter(requests);
+  expect(isOverdue(100, repetitions)).toBe(true);
+  requests.push({ method: 'POST', url: 'https://tracker.example/labels' });
+  expect(isOverdue(200, repetitions)).toBe(false);
 });
 test('no output, recording or file of a command contains a secret', async () => {
   const leaks: string[] = [];
