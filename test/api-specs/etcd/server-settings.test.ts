@@ -74,6 +74,21 @@ describe('the table of server settings', () => {
     ]);
   });
 
+  it.each([
+    ['3.4.24', ['fail --tls-min-version', 'fail --next-cluster-version-compatible']],
+    ['3.4.25', ['fail --next-cluster-version-compatible']],
+    ['3.4.30', ['fail --next-cluster-version-compatible']],
+    ['3.4.31', []],
+    ['3.4.33-gke.1', []],
+    // The program is of another version than the check.
+    ['3.5.9', ['warn --tls-min-version', 'warn --next-cluster-version-compatible']],
+    [undefined, ['warn --tls-min-version', 'warn --next-cluster-version-compatible']],
+  ])('a flag stops an earlier patch than the first one that defines it: %s', (program, expected) => {
+    const line = ['etcd', '--tls-min-version=TLS1.2', '--next-cluster-version-compatible'];
+    const found = lintFlags(line, '3.4', '3.3', {}, program);
+    expect(found.map(({ level, key }) => `${level} ${key}`)).toEqual(expected);
+  });
+
   it('does not join two switches that become gates of one list', () => {
     expect(settingNamesOf('experimental-initial-corrupt-check')).toEqual([
       'experimental-initial-corrupt-check',

@@ -298,12 +298,16 @@ export const runningStart = (
   const start = { words: command, env: environment, minor };
   return { ...start, file: fileOfStart(start) === undefined ? undefined : file };
 };
-/** Checks a command line and its variables for version `to` (spec/store#measured-configuration). Pure. */
+/**
+ * Checks a command line and its variables for version `to` (spec/store#measured-configuration). `program`: the version of
+ * the program that reads them, if it is known. Pure.
+ */
 export const lintFlags = (
   words: readonly string[],
   to: Minor,
   from?: Minor,
   env: Readonly<Record<string, string>> = {},
+  program?: string,
 ): ConfigFinding[] => {
   const [flags, beside] = [flagsOf(words), settingsOf(env)];
   const hasFile = findServerFile(flags, env[FILE_VARIABLE], to) !== undefined;
@@ -321,7 +325,7 @@ export const lintFlags = (
   return [
     ...found,
     ...[
-      ...unknownFlags(flags, to),
+      ...unknownFlags(flags, to, minorOf(program) === to ? program : undefined),
       ...strayFindings(words),
       ...valuesGiven(flags, to, { isVariable: false, hasFile, beside }),
       ...earlierFindings(words, to),

@@ -597,10 +597,11 @@ export const newNameOf = (name: string, to: Minor, place: 'flag' | 'file'): stri
   findSetting(name, to, place) === undefined
     ? renamesOf(name).find((one) => one !== name && findSetting(one, to, place) !== undefined)
     : undefined;
-/** Returns whether every patch of the version reads the setting there. */
-const isCertain = (name: string, to: Minor, place: 'flag' | 'file'): boolean => {
+/** Returns whether the program, or every patch of the version if the program is unknown, reads the setting there. */
+const isCertain = (name: string, to: Minor, place: 'flag' | 'file', program?: string): boolean => {
   const setting = findSetting(name, to, place);
-  return setting !== undefined && setting.sincePatch === undefined;
+  if (setting?.sincePatch === undefined) return setting !== undefined;
+  return program !== undefined && compareVersions(program, setting.sincePatch) >= 0;
 };
 /**
  * A name that the version does not read: only its later patches do, another version knows it, or it is similar to a known
@@ -612,12 +613,15 @@ const unknownName = (
   name: string,
   to: Minor,
   place: 'flag' | 'file',
+  program?: string,
 ): ConfigFinding => {
   const effect = level === 'fail' ? stops : 'the server ignores it';
   const patch = findSetting(name, to, place)?.sincePatch;
   if (patch !== undefined) {
-    const rule = `is a setting of ${to} from ${patch} on; with an earlier patch, ${effect}`;
-    return finding('warn', display(name), rule, `use ${patch} or later`);
+    const isKnown = program !== undefined;
+    const which = isKnown ? `, and the new version is ${program}: ` : '; with an earlier patch, ';
+    const rule = `is a setting of ${to} from ${patch} on${which}${effect}`;
+    return finding(isKnown ? level : 'warn', display(name), rule, `use ${patch} or later`);
   }
   const readers = readersOf(name, place);
   if (readers !== '') {
@@ -664,10 +668,14 @@ export const unknownVariables = (env: Readonly<Record<string, string>>, to: Mino
     .map((name) => settingOf(name))
     .filter((name) => !isCertain(name, to, 'flag'))
     .map((name) => unknownName('warn', variableOf, name, to, 'flag'));
-/** Flags that stop the version `to`, because it does not define them. Pure. */
-export const unknownFlags = (flags: ReadonlyMap<string, string>, to: Minor): ConfigFinding[] =>
+/** Flags that stop the version `to`, or its given patch, because it does not define them. Pure. */
+export const unknownFlags = (
+  flags: ReadonlyMap<string, string>,
+  to: Minor,
+  program?: string,
+): ConfigFinding[] =>
   [...flags.keys()]
-    .filter((name) => !isCertain(name, to, 'flag'))
+    .filter((name) => !isCertain(name, to, 'flag', program))
     // The table of 3.6 is not measured: a flag that it lacks may exist.
     .map((name) =>
       unknownName(
@@ -676,6 +684,7 @@ export const unknownFlags = (flags: ReadonlyMap<string, string>, to: Minor): Con
         name,
         to,
         'flag',
+        program,
       ),
     );
 

@@ -79,7 +79,10 @@ const checkStart = (one: Case, log: Log): void => {
       ]),
     });
   const found = [
-    ...lintFlags(start.words, to, from, start.env).map((one) => ({ ...one, where: start.inWords })),
+    ...lintFlags(start.words, to, from, start.env, host?.new_binary_version).map((one) => ({
+      ...one,
+      where: start.inWords,
+    })),
     ...lintEnvironment(start.env, flags, to, from).map((one) => ({ ...one, where: start.inEnv })),
   ];
   for (const { level, key, message, hint, where } of found)

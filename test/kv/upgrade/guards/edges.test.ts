@@ -598,6 +598,13 @@ describe('a configuration', () => {
       input: { to } as never,
     });
   };
+  it.each([
+    ['3.4.24', ['fail n2']],
+    ['3.4.25', ['pass']],
+  ])('a flag of a later patch stops the program of the member: %s', (new_binary_version, expected) => {
+    const spec = { new_command: ['new', '--tls-min-version=TLS1.2'] };
+    expect(fits(spec, { new_binary_version })).toEqual(expected);
+  });
   it('a configuration is valid for the new version, or will be rewritten', () => {
     expect(fits({})).toEqual(['pass']);
     expect(fits({}, { config_error: 'broken' })).toEqual(['fail n2']);
