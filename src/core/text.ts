@@ -515,6 +515,16 @@ const openSequence = (bytes: Uint8Array): Uint8Array => {
   return new Uint8Array();
 };
 
+const shiftFault = <T extends { readonly byte: number; readonly line: number }>(
+  fault: T,
+  bytes: number,
+  lines: number,
+): T => ({ ...fault, byte: fault.byte + bytes, line: fault.line + lines });
+const countNewlines = (bytes: Uint8Array): number => {
+  let count = 0;
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) count += 1;
+  return count;
+};
 /**
  * Decodes a stream piece by piece. Throws like `decodeUtf8`, with the place in the whole stream. A file that opsctl wrote
  * `allowsMarks`: the values of a service in it can contain U+FEFF.
@@ -534,9 +544,7 @@ export const utf8Decoder = (
   };
   const refuseMark = (text: string): void => {
     const mark = allowsMarks ? undefined : findInnerMark(text, before === tail.length ? 1 : 0);
-    if (mark === undefined) return;
-    const place = { byte: before - tail.length + mark.byte, line: line + mark.line - 1 };
-    throw notUtf8(name, { ...mark, ...place }, category);
+    if (mark !== undefined) throw notUtf8(name, shiftFault(mark, before - tail.length, line - 1), category);
   };
   return {
     push(bytes: Uint8Array): string {
@@ -547,7 +555,7 @@ export const utf8Decoder = (
         refuseMark(text);
         tail = openSequence(bytes.length < 3 ? Buffer.concat([tail, bytes]) : bytes);
         before += bytes.length;
-        for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) line += 1;
+        line += countNewlines(bytes);
         return text;
       } catch (error) {
         if (error instanceof AppError) throw error;

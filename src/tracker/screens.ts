@@ -60,7 +60,7 @@ const namesOf = async (
  * Changes for a person: the names of records in place of their IDs, below the name of the column that shows them. Two
  * workflows can have a state of the same name, so equal names keep their IDs.
  */
-export const namedChanges = (context: EngineContext, changes: readonly Change[]): Promise<Change[]> =>
+export const nameChanges = (context: EngineContext, changes: readonly Change[]): Promise<Change[]> =>
   Promise.all(
     changes.map(async (change) => {
       const { field } = change;

@@ -14,7 +14,7 @@ import { AppError, invalidArguments, messageOf, problem, reword } from '../../co
 import { nothing, recordResult, type Result } from '../../core/result.ts';
 import { yamlText } from '../../output/formats.ts';
 import { trackerNames } from '../../tracker/names/name-resolution.ts';
-import { namedChanges, trackerView } from '../../tracker/screens.ts';
+import { nameChanges, trackerView } from '../../tracker/screens.ts';
 import {
   assertNoConflict,
   type Change,
@@ -208,7 +208,7 @@ const applyEdit = async (
   const body = Object.fromEntries(changes.map(({ field, to }) => [field, to]));
   const hidden = hiddenTextProblems(body, '');
   if (hidden.length > 0) throw invalidArguments(hidden);
-  if (!context.isQuiet) context.log.info(diffText(await namedChanges(context, changes)));
+  if (!context.isQuiet) context.log.info(diffText(await nameChanges(context, changes)));
   if (context.isInteractive) await context.confirm(`Apply these changes to story ${before.id}?`);
   const now = await readStory(context, before.id);
   assertNoConflict(changes, listChanges(before, now, editableFields));

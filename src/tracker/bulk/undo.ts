@@ -201,11 +201,11 @@ const planText = async (
   const isRefused = (group: Group): number => Number(actions.get(group)?.status === 'refused');
   const sorted = groups.filter((group) => actions.has(group)).toSorted((a, b) => isRefused(b) - isRefused(a));
   const more = sorted.length - MOST_SHOWN;
-  const { namedChanges } = await import('../screens.ts');
+  const { nameChanges } = await import('../screens.ts');
   const shown = await Promise.all(
     sorted.slice(0, MOST_SHOWN).map(async (group) => {
       const action = actions.get(group) as UndoAction;
-      const changes = diffText(await namedChanges(context, restoredFields(action, records.get(group))));
+      const changes = diffText(await nameChanges(context, restoredFields(action, records.get(group))));
       return [actionText(action), ...(changes === '' ? [] : [changes.replace(/^/gm, '  ')])];
     }),
   );
