@@ -50,6 +50,7 @@ const noteUnread = (member: MemberSpec, { unread }: Start, to: Minor, log: Log):
       hint: 'write the flags and the variables of the server into new_command and env',
     });
 };
+const lintCommand = ['kv', 'config', 'lint', 'FILE', '--command', 'LINE'] as const;
 const checkStart = (one: Case, log: Log): void => {
   const { member, host, from, to, isLocal } = one;
   const start = startOf(one);
@@ -58,7 +59,7 @@ const checkStart = (one: Case, log: Log): void => {
       log.noteUnknown({
         member: member.name,
         message: `${member.name}: cannot check its flags and variables for ${to}: ${host.command_error ?? 'this driver does not show its command line'}`,
-        hint: after('check them with', ['kv', 'config', 'lint', 'FILE', '--command', 'LINE']),
+        hint: after('check them with', lintCommand),
       });
     return;
   }
@@ -69,20 +70,11 @@ const checkStart = (one: Case, log: Log): void => {
     log.noteUnknown({
       member: member.name,
       message: `${member.name}: cannot check its flags and variables for ${to}: new_command ${shellLine(start.words)} contains neither flags nor variables`,
-      hint: after('write the flags into new_command, or check them with', [
-        'kv',
-        'config',
-        'lint',
-        'FILE',
-        '--command',
-        'LINE',
-      ]),
+      hint: after('write the flags into new_command, or check them with', lintCommand),
     });
+  const inWords = lintFlags(start.words, to, from, start.env, host?.new_binary_version);
   const found = [
-    ...lintFlags(start.words, to, from, start.env, host?.new_binary_version).map((one) => ({
-      ...one,
-      where: start.inWords,
-    })),
+    ...inWords.map((one) => ({ ...one, where: start.inWords })),
     ...lintEnvironment(start.env, flags, to, from).map((one) => ({ ...one, where: start.inEnv })),
   ];
   for (const { level, key, message, hint, where } of found)
