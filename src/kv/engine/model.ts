@@ -99,6 +99,8 @@ export type HostFacts = {
   readonly open_wal_dir?: string;
   /** Why the command line or the environment could not be read. */
   readonly command_error?: string;
+  /** Whether the unit, the manifest or the container of a member without a readable process sets force-new-cluster. */
+  readonly stopped_start?: { readonly is_forced: boolean } | { readonly problem: string };
   /** Content of the configuration file that the new version will read. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** The configuration file contains a key twice, so opsctl cannot rewrite it. */

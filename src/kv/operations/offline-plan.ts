@@ -26,6 +26,7 @@ import {
 import { diskSpace } from '../upgrade/guards/disk-space.ts';
 import { acceptable, type Guard, type GuardInput } from '../upgrade/guards/guard.ts';
 import { clusterHold, noForcedStart } from '../upgrade/guards/membership.ts';
+import { readsDefinitions } from '../upgrade/guards/next-start.ts';
 import { checksV2, noV2Data } from '../upgrade/guards/store.ts';
 import { knownVersions, leastVersions, versionPath } from '../upgrade/guards/versions.ts';
 import { observe } from '../upgrade/observe/observe.ts';
@@ -220,6 +221,13 @@ const versionFindings = ({ observation, from }: GuardInput): Finding[] => {
     return minorOf(server_version) === from ? [] : [{ guard, level: 'fail', member: name, message, hint }];
   });
 };
+/** All members start together, so a start that was not read is a reason to refuse, if the driver can read it. */
+const forcedFindings = (asked: GuardInput): readonly Finding[] =>
+  noForcedStart
+    .findings(asked)
+    .map((one) =>
+      one.level === 'unknown' && readsDefinitions(asked.cluster) ? { ...one, level: 'fail' } : one,
+    );
 const findingsOf = async (input: OfflineInput, asked: GuardInput): Promise<Finding[]> => {
   const { observation } = asked;
   // The old program shows the version, so the guards of the versions need no response.
@@ -229,7 +237,7 @@ const findingsOf = async (input: OfflineInput, asked: GuardInput): Promise<Findi
   if (running.length > 0) return running;
   return [
     ...versionFindings(asked),
-    ...noForcedStart.findings(asked),
+    ...forcedFindings(asked),
     ...versionGuards.flatMap((guard) => guard.findings(known)),
     ...hostGuards.flatMap((guard) => guard.findings(asked)),
     ...(await v2Findings(input, known)),

@@ -12,7 +12,7 @@ import {
 import { operationText } from '../../../src/kv/operations/record.ts';
 import type { FoundOperation, OperationPlan } from '../../../src/kv/operations/journal.ts';
 import type { Driver, ProcessState } from '../../../src/kv/upgrade/supervisors/driver.ts';
-import type { ClusterFile, MemberStatus, Observation } from '../../../src/kv/engine/model.ts';
+import type { ClusterFile, MemberSpec, MemberStatus, Observation } from '../../../src/kv/engine/model.ts';
 import { dbFile } from '../../../src/etcd-sim/disk/db-file.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../support/observations.ts';
@@ -93,6 +93,30 @@ describe('the plan of an upgrade of a stopped cluster', () => {
     expect(await refusals({ cluster: { ...withUtl, members }, utl: () => clean })).toContainEqual(
       expect.stringMatching(/^one-cluster: n3\b/),
     );
+  });
+  it.each([
+    [{ is_forced: true }, 3],
+    [{ problem: 'no unit' }, 3],
+    [undefined, 3],
+    [{ is_forced: false }, 0],
+  ])('reads the unit of a stopped member: %j', async (stopped_start, count) => {
+    const members = clusterFile(3).members.map(
+      ({ old_command: _, new_command: __, ...spec }): MemberSpec => ({ ...spec, unit: 'kv' }),
+    );
+    const { command: _, environment: __, ...host } = seen('n1').host ?? {};
+    const made = await refusals({
+      cluster: { ...withUtl, driver: 'systemd', members },
+      utl: () => clean,
+      member: {
+        host: {
+          ...host,
+          ...to36,
+          is_running: false,
+          ...(stopped_start === undefined ? {} : { stopped_start }),
+        },
+      },
+    });
+    expect(made.filter((one) => one.startsWith('one-cluster'))).toHaveLength(count);
   });
   it('rewrites a configuration file that the new version rejects, after its copy and before the start', async () => {
     const members = clusterFile(3).members.map((spec) => ({ ...spec, config_file: `/etc/${spec.name}.yml` }));

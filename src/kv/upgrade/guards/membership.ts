@@ -6,7 +6,7 @@ import type { ClusterFile, Finding, MemberStatus, Observation, PlanKind } from '
 import { argvOf } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
-import { isStartedHere, listForcedStarts } from './next-start.ts';
+import { isStartedHere, listForcedStarts, unreadStart } from './next-start.ts';
 import { alarmMessages } from './store.ts';
 
 /**
@@ -111,8 +111,17 @@ const checkForced = ({ observation, cluster, from, to }: GuardInput, log: Log): 
   const isAlone = cluster.members.length === 1 && observation.listed.length <= 1;
   for (const member of cluster.members) {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
-    const starts = listForcedStarts({ member, host, to: minor, isLocal: isStartedHere(cluster) });
-    if (starts.length === 0) continue;
+    const one = { member, host, to: minor, isLocal: isStartedHere(cluster) };
+    const [starts, unread] = [listForcedStarts(one), unreadStart(one)];
+    if (starts.length === 0) {
+      if (unread !== undefined && host !== undefined && !isAlone)
+        log.noteUnknown({
+          member: member.name,
+          message: `${member.name}: cannot determine whether force-new-cluster is set in its next start: ${unread}`,
+          hint: 'make sure that force-new-cluster is not set: a start with it removes all other members from the cluster',
+        });
+      continue;
+    }
     const which = starts.includes('next') ? 'next start' : 'start with old_command';
     log[isAlone ? 'warn' : 'fail']({
       member: member.name,

@@ -302,13 +302,27 @@ const FORCE = 'force-new-cluster';
  * start, although it is meant for a single one (seen on 3.3, 3.4 and 3.5). A rollback starts old_command. Pure.
  */
 export const listForcedStarts = (one: StartCase): ('next' | 'old')[] => {
-  const { member, isLocal } = one;
+  const { member, host, isLocal } = one;
   const { new_command: _, ...others } = member;
   const named = argvOf(member.old_command, member.old_binary);
   const old = { ...others, ...(named === undefined ? {} : { new_command: named }) };
+  const stopped = startOf(one) === undefined ? host?.stopped_start : undefined;
+  if (stopped !== undefined && 'is_forced' in stopped) return stopped.is_forced ? ['next'] : [];
   const isForced = (start: StartCase): boolean => isOn(readNextStart(start)?.read(FORCE));
   return [
     ...(isForced(one) ? (['next'] as const) : []),
     ...(isLocal && named !== undefined && isForced({ ...one, member: old }) ? (['old'] as const) : []),
   ];
 };
+/**
+ * Returns why it is unknown whether the next start removes the other members: neither a process nor the definition of
+ * its service was read. Pure.
+ */
+export const unreadStart = (one: StartCase): string | undefined => {
+  const { stopped_start: stopped, command_error } = one.host ?? {};
+  if (startOf(one) !== undefined || (stopped !== undefined && 'is_forced' in stopped)) return undefined;
+  return stopped?.problem ?? command_error ?? 'this driver does not show its command line';
+};
+/** Returns whether the driver of the cluster can read the start of a stopped member. A hook has no definition. */
+export const readsDefinitions = ({ driver, ssh }: ClusterFile): boolean =>
+  ['systemd', 'docker', 'podman', 'static-pod'].includes((driver === 'ssh' ? ssh?.then : driver) ?? 'local');

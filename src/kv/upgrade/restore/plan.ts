@@ -17,7 +17,7 @@ import { type Shell, versionInText, failureReason } from '../supervisors/driver.
 import { placeFunctions } from '../supervisors/driver.ts';
 import { isTrustRefusal, trustFunctions } from '../supervisors/member-process.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
-import { isStartedHere, listForcedStarts } from '../guards/next-start.ts';
+import { isStartedHere, listForcedStarts, readsDefinitions, unreadStart } from '../guards/next-start.ts';
 
 /** How a restore rebuilds a cluster on its old version from one verified snapshot. */
 export type RestorePlan = {
@@ -37,6 +37,8 @@ export type RestorePlan = {
    */
   readonly bump_revision?: number;
   readonly members: readonly RestoreStep[];
+  /** Members whose start was not read, because the driver cannot read it: it may contain force-new-cluster. */
+  readonly unread_starts?: readonly string[];
 };
 export type RestoreStep = {
   readonly name: string;
@@ -111,6 +113,32 @@ const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): vo
     },
   );
 };
+type Starts = Pick<RestoreInput, 'cluster' | 'observation' | 'to'>;
+/** The members whose start was not read, with the reason. */
+const listUnread = ({ cluster, observation, to }: Starts): (readonly [name: string, why: string])[] => {
+  if (cluster.members.length === 1) return [];
+  return cluster.members.flatMap((member) => {
+    const host = observation.members.find(({ name }) => name === member.name)?.host;
+    const why = unreadStart({ member, host, to, isLocal: isStartedHere(cluster) });
+    return why === undefined ? [] : [[member.name, why] as const];
+  });
+};
+const unreadStarts = (input: Starts): Pick<RestorePlan, 'unread_starts'> => {
+  const names = listUnread(input).map(([name]) => name);
+  return names.length === 0 ? {} : { unread_starts: names };
+};
+const refuseUnreadStarts = (input: Starts): void => {
+  const unread = readsDefinitions(input.cluster) ? listUnread(input) : [];
+  if (unread.length === 0) return;
+  throw new AppError(
+    'unsafe',
+    `cannot determine whether force-new-cluster is set in the start of ${unread.map(([name, why]) => `${name} (${why})`).join(', ')}; no changes were made`,
+    {
+      code: 'FORCE_NEW_CLUSTER',
+      tryThis: ['let opsctl read the units, the manifests or the containers of the members'],
+    },
+  );
+};
 /** Each restored member would form a cluster of its own, and the clusters would accept different writes. */
 const refuseForcedStarts = ({ cluster, observation, to }: RestoreInput): void => {
   if (cluster.members.length === 1) return;
@@ -119,7 +147,10 @@ const refuseForcedStarts = ({ cluster, observation, to }: RestoreInput): void =>
     const host = observation.members.find(({ name }) => name === member.name)?.host;
     return listForcedStarts({ member, host, to, isLocal }).length > 0;
   });
-  if (forced.length === 0) return;
+  if (forced.length === 0) {
+    refuseUnreadStarts({ cluster, observation, to });
+    return;
+  }
   const names = forced.map(({ name }) => name).join(', ');
   throw new AppError(
     'unsafe',
@@ -179,6 +210,7 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
     ctl,
     ...(now === undefined ? {} : { revision_now: now, lost_revisions: Math.max(0, now - snapshot.revision) }),
     ...(bump === undefined ? {} : { bump_revision: bump }),
+    ...unreadStarts(input),
     members: peers.map(({ member, peer }) => {
       const host = observation.members.find(({ name }) => name === member.name)?.host;
       const beside = host?.data_place?.beside.path ?? (member.data_dir as string);
@@ -210,6 +242,11 @@ export const restoreText = (plan: RestorePlan): string => {
       ? []
       : [
           `The revisions of the snapshot are raised by ${plan.bump_revision}, and all earlier revisions count as compacted: watches end, and clients rebuild their caches`,
+        ]),
+    ...(plan.unread_starts === undefined
+      ? []
+      : [
+          `NOT CHECKED: opsctl cannot read the start of ${plan.unread_starts.join(', ')}; continue only if force-new-cluster is not set there, because a start with it removes all other members`,
         ]),
     '1. build new data directories next to the current ones, on every host',
     '2. stop every member; the current directories are kept under another name',

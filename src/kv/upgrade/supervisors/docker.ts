@@ -246,6 +246,9 @@ export const containerService =
   () => ({
     look: (member) => look(tool, member),
     pid: ({ container }) => sh`${tool} inspect -f '{{.State.Pid}}' ${container}`,
+    definition: ({ container }) =>
+      sh`${tool} inspect -f '{{json .Config.Entrypoint}} {{json .Config.Cmd}} {{json .Config.Env}}' ${container}`,
+    definitionFile: ({ container }) => sh`${tool} cp -L ${container}:"$c" - | tar -xO`,
     problems: (member, ask) => settingsProblems(name, tool, member, ask),
     stateFrom: (done, { container }) => {
       if (done.code !== 0) return { state: 'unknown', reason: lastLine(done) };

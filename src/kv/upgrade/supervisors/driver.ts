@@ -142,6 +142,10 @@ export type Service = {
   readonly pid?: (member: MemberSpec) => ShellScript;
   /** Prints the paths of the files from which the service manager takes the next start, one per line. */
   readonly startFiles?: (member: MemberSpec) => ShellScript;
+  /** Prints the definition of the next start of a member that does not run. Fails if it cannot be read. */
+  readonly definition?: (member: MemberSpec) => ShellScript;
+  /** Prints the configuration file `$c` as the next start sees it. */
+  readonly definitionFile?: (member: MemberSpec) => ShellScript;
   /**
    * Requests a stop and waits. Exits with code 0 if the process has exited within the grace period, or 1 if
    * it still runs.

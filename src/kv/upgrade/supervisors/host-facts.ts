@@ -222,6 +222,20 @@ const configAgeScript = (pid: number, path: string): ShellScript => sh`p=${pid};
 ${changeFunctions}
 ${configChangeScript}
 exit 0`;
+/**
+ * Prints the places in the definition of a stopped member, and in its configuration file, that name force-new-cluster.
+ * The definition may contain secrets, so the script prints nothing else.
+ */
+const definitionScript = (service: Service, member: MemberSpec): ShellScript => {
+  const [text, file] = [service.definition?.(member), service.definitionFile?.(member)];
+  if (text === undefined || file === undefined) return sh`:`;
+  return sh`T=$( ( ${text} ) 2>/dev/null ) && [ -n "$T" ] && T=$(printf '%s\\n' "$T" | grep -v '^[[:space:]]*[#;]') && {
+C=$(printf '%s\\n' "$T" | tr -d "\\"'" | sed -n 's/.*config-file[,= ]*\\([^, ]*\\).*/=\\1/p; s/.*ETCD_CONFIG_FILE[:= ]*\\([^, ]*\\).*/=\\1/p')
+for c in $C; do c=\${c#=}; case "$c" in /*) ;; *) false;; esac && F=$( ( ${file} ) 2>/dev/null ) && [ -n "$F" ] && T="$T
+$F" || { echo "definition_error=the configuration file of its next start was not read"; break; }; done
+echo "definition=$(printf '%s\\n' "$T" | grep -v '^[[:space:]]*[#;]' | tr -d "\\"'" | grep -oiE 'force[-_]new[-_]cluster([[:space:]]*[:=][[:space:]]*[a-z0-9]*)?' | tr '\\n' ',')"
+} || echo "definition_error=the definition of its service was not read"`;
+};
 const processScript = (service: Service, member: MemberSpec): ShellScript => {
   const pid = service.pid?.(member);
   if (pid === undefined) return sh``;
@@ -229,7 +243,8 @@ const processScript = (service: Service, member: MemberSpec): ShellScript => {
   const config = isOwn
     ? sh`:`
     : sh`if [ -n "$f" ]; then if [ -r "$r" ]; then echo "config=$(base64 < "$r" | tr -d '\\n')"; else echo "config_unread=$f"; fi; fi`;
-  return sh`isserver() { n=$(tr '\\0' '\\n' < "/proc/$1/cmdline" 2>/dev/null | head -n 1); case "\${n##*/}" in ${programPattern(member)}) ;; *) return 1;; esac; }
+  return sh`known=
+isserver() { n=$(tr '\\0' '\\n' < "/proc/$1/cmdline" 2>/dev/null | head -n 1); case "\${n##*/}" in ${programPattern(member)}) ;; *) return 1;; esac; }
 p=$( { ${pid}; } 2>/dev/null | head -n 1 | tr -cd 0-9); first=$p
 if [ "\${p:-0}" -gt 1 ]; then
   while ! isserver "$p"; do
@@ -249,8 +264,11 @@ if [ "\${p:-0}" -gt 1 ]; then
   ${changeFunctions}
   ${configChangeScript}
   ${changedScript(service, member)}
+  known=true
   fi
-else echo 'command_error=its process was not found'; fi`;
+else echo 'command_error=its process was not found'; fi
+[ -n "$known" ] || { ${definitionScript(service, member)}
+}`;
 };
 /** Prints the connections of other addresses to the client port, in the network of the server's process. */
 const connectedScript = ({ client_url }: MemberSpec): ShellScript => {
@@ -323,6 +341,15 @@ const commandFacts = (found: ReadonlyMap<string, string>): HostFacts => {
       : { environment: Object.fromEntries(serverVariables(decodeBase64(environment).split('\n'))) }),
     ...(error === undefined ? {} : { command_error: error }),
   };
+};
+/** A setting without a value is on, as a flag of the servers is. */
+const definitionFacts = (found: ReadonlyMap<string, string>): Pick<HostFacts, 'stopped_start'> => {
+  const [text, problem] = [found.get('definition'), found.get('definition_error')];
+  const isForced =
+    text?.split(',').some((one) => one !== '' && !/[:=]\s*(?:false|f|0)?$/i.test(one)) === true;
+  if (isForced) return { stopped_start: { is_forced: true } };
+  if (problem !== undefined) return { stopped_start: { problem } };
+  return text === undefined ? {} : { stopped_start: { is_forced: false } };
 };
 const contentFrom = async (
   found: ReadonlyMap<string, string>,
@@ -426,6 +453,7 @@ export const factsFrom = async (
       : { new_binary_version: fresh, ...(go === undefined ? {} : { new_binary_go: go }) }),
     ...(old === undefined ? {} : { old_binary_version: old }),
     ...commandFacts(found),
+    ...definitionFacts(found),
     ...connectedFacts(found),
     ...(await configFrom(found, configPath(member))),
     ...listFacts(text),

@@ -10,6 +10,7 @@ import {
   type MakeService,
   type ProcessState,
   type ScriptRunner,
+  type Service,
   valuesIn,
   waitFor,
   waitForKilled,
@@ -233,6 +234,12 @@ echo "pod=$(head -c 1000000 < ${manifest} 2>/dev/null | base64 | tr -d '\\n')"
 echo "since=$(stat -c %Z ${manifest} 2>/dev/null)"
 echo "containers=$(crictl ps -a -o json 2>/dev/null | tr -d '\\n')"
 fi`;
+const readDefinition: Pick<Service, 'definition' | 'definitionFile'> = {
+  definition: (member) =>
+    sh`if [ -e ${member.manifest} ]; then cat ${member.manifest}; else cat ${parkScript(member)}; fi`,
+  // A pod has its own paths, and only config_file names the file on the host.
+  definitionFile: ({ config_file }) => (config_file === undefined ? sh`false` : sh`cat ${config_file}`),
+};
 export const staticPodService: MakeService = () => ({
   look: (member) => sh`m=${member.manifest}
 pids=$(${pidsOf(member)})
@@ -242,6 +249,7 @@ pids=$(${pidsOf(member)})
 }
 exit 0`,
   pid: (member) => pidsOf(member),
+  ...readDefinition,
   stateFrom,
   stop: (member, graceMs) => sh`set -e
 if [ -e ${member.manifest} ]; then mv -f ${member.manifest} ${parkScript(member)}; fi

@@ -222,6 +222,12 @@ export const systemdService: MakeService = () => ({
   startFiles: ({ unit }) => sh`systemctl show -p FragmentPath -- ${unit} | sed 's/^[A-Za-z]*=//'
 systemctl show -p DropInPaths -- ${unit} | sed 's/^[A-Za-z]*=//' | tr ' ' '\\n'
 systemctl show -p EnvironmentFiles -- ${unit} | sed 's/^[A-Za-z]*=//; s/ (ignore_errors=[a-z]*)$//'`,
+  // The variables of the service manager, and the text of a script that starts the server.
+  definition: ({ unit }) => sh`systemctl cat -- ${unit} && systemctl show-environment || exit 1
+systemctl show -p EnvironmentFiles -- ${unit} | sed -n 's/^EnvironmentFiles=//p' | { while read -r e how; do
+case "$how" in *ignore_errors=yes*) [ ! -r "$e" ] || cat "$e" || exit 1;; *) cat $e || exit 1;; esac; done; } || exit 1
+for x in $(systemctl show -p ExecStart -- ${unit} | sed -n 's/.*path=\\([^ ;]*\\).*/\\1/p'); do [ "$(head -c 2 "$x")" != '#!' ] || cat "$x" || exit 1; done`,
+  definitionFile: () => sh`cat "$c"`,
   stateFrom: (done, { unit }) =>
     done.code === 0
       ? unitState(done.stdout, unit)

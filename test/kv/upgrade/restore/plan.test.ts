@@ -57,6 +57,31 @@ describe('the plan of a restore', () => {
       }),
     );
   });
+  it.each([
+    ['systemd', { stopped_start: { is_forced: true } }, 'unsafe'],
+    ['systemd', { stopped_start: { problem: 'no unit' } }, 'unsafe'],
+    ['systemd', {}, 'unsafe'],
+    ['systemd', { stopped_start: { is_forced: false } }, undefined],
+    ['hooks', {}, ['n1']],
+  ] as const)('the start of a stopped member of %s: %j', (driver, host, expected) => {
+    const strip = ({ old_command: _, new_command: __, ...one }: MemberSpec): MemberSpec => one;
+    const [n1, n2] = clusterFile(2).members as [MemberSpec, MemberSpec];
+    const members = [strip({ ...n1, peer_url: 'http://p1' }), strip({ ...n2, peer_url: 'http://p2' })];
+    const readable = { stopped_start: { is_forced: false } };
+    const seenAs = observed([away('n1', { host }), away('n2', { host: readable })], {
+      listed: observation.listed,
+    });
+    const plan = () =>
+      restorePlan({
+        ...{ cluster: { name: 'test', driver, ctl_binary: '/bin/ctl', members }, observation: seenAs },
+        ...{ snapshot, to: '3.4', run: 'R' },
+      });
+    if (expected === 'unsafe')
+      expect(plan).toThrow(
+        expect.objectContaining({ category: 'unsafe', message: naming('force-new-cluster', 'n1') }),
+      );
+    else expect(plan().unread_starts).toEqual(expected);
+  });
   it('counts from the newest revision that a member has', () => {
     const both = observed([seen('n1', { revision: 12 }), seen('n2', { revision: 9 })], {
       listed: observation.listed,

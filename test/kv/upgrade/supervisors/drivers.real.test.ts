@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  renameSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -403,6 +404,69 @@ describe('a static pod whose container ended', () => {
       state: 'gone',
       reason: 'its container has exited; crictl logs shows the cause',
     });
+  });
+});
+
+describe('the definition of a stopped member', () => {
+  const startWith = async (driver: ClusterFile['driver'] & string, more: Partial<MemberSpec>) => {
+    const { old_command: _, new_command: __, pid_file: ___, ...spec } = member(more);
+    const opened = await openDriver(real.host, { name: 'c', members: [spec], driver });
+    return (await opened.facts(spec, { sizes: false })).stopped_start;
+  };
+  const unreadFile = { problem: naming('configuration file') };
+  it.each([
+    ['absent', 'ExecStart=/usr/bin/etcd --data-dir /d\n# --force-new-cluster', '', { is_forced: false }],
+    ['a flag', 'ExecStart=/usr/bin/etcd --force-new-cluster --name n1', '', { is_forced: true }],
+    ['a flag that is off', 'ExecStart=/usr/bin/etcd --force-new-cluster=false', '', { is_forced: false }],
+    ['a variable', 'Environment="ETCD_FORCE_NEW_CLUSTER=true"', '', { is_forced: true }],
+    ['a file of variables', 'ExecStart=/usr/bin/etcd', 'ETCD_FORCE_NEW_CLUSTER=1', { is_forced: true }],
+    ['a configuration file', 'ExecStart=/usr/bin/etcd --config-file=CONF', '', { is_forced: true }],
+    ['an unread configuration file', 'ExecStart=/usr/bin/etcd --config-file=$FILE', '', unreadFile],
+  ])('of systemd: %s', async (_, unit, variables, expected) => {
+    const [file, config] = [join(real.directory, 'kv.env'), join(real.directory, 'conf.yml')];
+    writeFileSync(file, `${variables}\n`);
+    writeFileSync(config, 'name: n1\nforce-new-cluster: true\n');
+    program(
+      'systemctl',
+      `case "$*" in
+cat*) cat <<'END'
+${unit.replace('CONF', config)}
+END
+;; *EnvironmentFiles*) echo 'EnvironmentFiles=${file} (ignore_errors=no)'; echo 'EnvironmentFiles=/no (ignore_errors=yes)';;
+*--value*) echo 0;; show-environment) echo PATH=/bin;; show*) echo LoadState=loaded; echo ActiveState=inactive;; esac`,
+    );
+    expect(await startWith('systemd', { unit: 'kv' })).toEqual(expected);
+  });
+  it('of systemd: a unit that cannot be read is unknown', async () => {
+    program('systemctl', 'case "$*" in cat*) exit 1;; *MainPID*) echo 0;; esac');
+    expect(await startWith('systemd', { unit: 'kv' })).toEqual({ problem: naming('definition') });
+  });
+  it.each([
+    ['["etcd","--name","n1"]', { is_forced: false }],
+    ['["etcd","--force-new-cluster","--name","n1"]', { is_forced: true }],
+    ['["etcd","--config-file","/etc/kv.yml"]', unreadFile],
+  ])('of docker: %s', async (words, expected) => {
+    program(
+      'docker',
+      `case "$*" in *Entrypoint*) echo 'null ${words} ["PATH=/bin"]';; *Pid*) echo 0;; *) exit 1;; esac`,
+    );
+    expect(await startWith('docker', { container: 'kv', new_image: 'a:2' })).toEqual(expected);
+  });
+  it.each([
+    [
+      'block style',
+      'metadata:\n  name: kv\nspec:\n  containers:\n  - command:\n    - etcd\n    - --force-new-cluster\n',
+      true,
+    ],
+    ['JSON', '{"metadata":{"name":"kv"},"spec":{"containers":[{"command":["etcd","--name=n1"]}]}}', false],
+  ])('of a static pod in %s, also while it is stopped', async (_, text, is_forced) => {
+    mkdirSync(join(real.directory, 'manifests'));
+    const manifest = join(real.directory, 'manifests', 'kv.yaml');
+    const spec = { manifest, old_image: 'a:1', new_image: 'a:2' };
+    writeFileSync(manifest, text);
+    expect(await startWith('static-pod', spec)).toEqual({ is_forced });
+    renameSync(manifest, join(real.directory, 'kv.yaml.opsctl-parked'));
+    expect(await startWith('static-pod', spec)).toEqual({ is_forced });
   });
 });
 
