@@ -70,6 +70,7 @@ export const guardExplanations: Readonly<Record<string, GuardExplanation>> = {
       'A server exits at the start if its configuration contains an option that it does not support. A start without a setting of access serves clients that the running member rejects.',
     causes: [
       'The configuration file or command line contains an option that was removed, renamed or changed its type.',
+      'The next start contains settings that exclude each other, for example discovery and initial-cluster, or two listeners on one port.',
       'The next start does not contain a setting that decides who may connect, for example client-cert-auth.',
     ],
     fix: 'For a rejected option, migrate the configuration file and set new_config_file in the cluster file. For a missing setting of access, add it to the configuration file or the command of the next start.',

@@ -29,7 +29,7 @@ import {
   isDuration,
   modeFindings,
   retentionFindings,
-} from './settings-36.ts';
+} from './setting-combinations.ts';
 import {
   earlierFindings,
   newNameOf,
@@ -59,6 +59,8 @@ export type ServerStart = {
   readonly origins: ReadonlyMap<string, Origin>;
   /** Files or values that the server reads but opsctl could not read. */
   readonly unread: readonly string[];
+  /** The start has variables or flags that the file does not show: an environment file, a command, an image. */
+  readonly isPartial?: true;
   /** Problems of the source itself, and of its configuration file, independent of a version. */
   readonly notes?: readonly Note[];
   readonly fileNotes?: readonly Note[];

@@ -25,8 +25,9 @@ import {
   flagsOf,
   lintEnvironment,
   lintFlags,
+  readSettings,
 } from './configuration.ts';
-import { GATES, MODE, RETENTION } from './settings-36.ts';
+import { GATES, listConflicts, MODE, RETENTION, type StartSettings } from './setting-combinations.ts';
 import { changedDefaults, unknownKeys, unknownVariables } from './values.ts';
 
 type Document = {
@@ -260,6 +261,36 @@ const forcedFindings = ({ words, env, file, isFileOfVariable }: ServerStart, to:
   const hint = 'remove it after the recovery';
   return given.flatMap(([key, value]) => (isOn(value) ? [{ level: 'warn', key, message, hint }] : []));
 };
+/** The settings of a start as version `to` reads them. Undefined if its configuration file was not read. */
+const settingsFor = (start: ServerStart, to: Minor): StartSettings | undefined => {
+  const { words, env, unread, isPartial: isOfCommand, isFileOfVariable } = start;
+  const isIgnored = isFileOfVariable === true && !readsFileOfVariable(to);
+  const file = isIgnored ? undefined : start.file;
+  const read = readSettings({ words, env, file, minor: to });
+  if (read === undefined) return undefined;
+  const isFile = file !== undefined;
+  const isPartial = unread.length > 0;
+  // The command line or the image may set what this source does not.
+  const isKnown = (flag: string): boolean => isFile || isOfCommand !== true || read(flag) !== undefined;
+  return { read, isKnown, isFile, isPartial };
+};
+/** Settings that stop the server together. If another source may contain the missing setting, it is a warning. */
+const conflictFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
+  const settings = settingsFor(start, to);
+  const isVariablesOnly = start.words.length === 0 && settings?.isFile === false;
+  if (settings === undefined) return [];
+  const flags = flagsOf(start.words);
+  const placeOf = (key: string): string => {
+    if (settings.isFile) return key;
+    return flags.has(key) || !Object.hasOwn(start.env, variableOf(key)) ? `--${key}` : variableOf(key);
+  };
+  return listConflicts(settings, to).flatMap(({ finding: one, isCertain }): ConfigFinding[] => {
+    const key = placeOf(one.key);
+    if (isCertain) return [{ ...one, key }];
+    const message = `${one.message}, unless a part of the start that opsctl did not read changes this`;
+    return isVariablesOnly ? [] : [{ ...one, key, level: 'warn', message }];
+  });
+};
 const unreadFinding = (what: string): ConfigFinding => ({
   level: 'warn',
   key: what,
@@ -302,7 +333,7 @@ const listFindings = (start: ServerStart, to: Minor): ConfigFinding[] => {
 /** Checks the servers that a file starts for version `to`. Each finding has its file and line. Pure. */
 export const lintStarts = (starts: readonly ServerStart[], to: Minor): SourceFinding[] =>
   starts.flatMap((start) => {
-    const found = [...listFindings(start, to), ...forcedFindings(start, to)];
+    const found = [...listFindings(start, to), ...conflictFindings(start, to), ...forcedFindings(start, to)];
     return found
       .filter(
         (one, i) =>

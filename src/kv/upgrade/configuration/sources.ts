@@ -315,7 +315,12 @@ export const readSource = async (
     found.starts.map(async ({ start, isContained, directory }) => {
       const whole =
         start.file === undefined ? await withConfigFile(start, reader, isContained, directory) : start;
-      return unread.length === 0 ? whole : { ...whole, unread: [...whole.unread, ...unread] };
+      const isPartial = isContained || found.format === 'env' || found.format === 'command';
+      return {
+        ...whole,
+        unread: [...whole.unread, ...unread],
+        ...(isPartial ? ({ isPartial: true } as const) : {}),
+      };
     }),
   );
   const isKnown = ({ file, words, env }: ServerStart): boolean =>

@@ -185,7 +185,7 @@ const flagWords: Readonly<Record<SettingKind, string>> = {
 };
 
 const isBindHost = (host: string): boolean =>
-  host === 'localhost' || host === '' || /^\d+(\.\d+){3}$/.test(host) || host.startsWith('[');
+  host === 'localhost' || /^\d+(\.\d+){3}$/.test(host) || host.startsWith('[');
 /** Returns why the servers reject this URL. Undefined if they accept it. */
 const urlProblem = (url: string, isBind: boolean): string | undefined => {
   const parts = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(.*)$/i.exec(url);
@@ -212,6 +212,10 @@ const urlFindings = ({ keys, get, display }: Named, to: Minor, place: 'flag' | '
     const isCors = key === 'cors' && compareVersions(to, '3.4') >= 0;
     if (kind !== 'urls' && kind !== 'bind-urls' && !isCors) return [];
     const value = get(key) ?? '';
+    // A flag of 3.3 must have a value, except that of the metrics.
+    const isEmptyFlag = place === 'flag' && get(key) === '' && compareVersions(to, '3.4') < 0;
+    if (isEmptyFlag && key !== 'listen-metrics-urls')
+      return [finding('fail', display(key), `is empty: ${stops}`, 'leave it out')];
     return (value === '' ? [] : value.split(','))
       .map((url) => url.trim())
       .filter((url) => !(isCors && (url === '*' || url === '')))

@@ -21,6 +21,7 @@ import {
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ChangedFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { droppedAccess, type NextStart } from '../configuration/access.ts';
+import { listConflicts } from '../configuration/setting-combinations.ts';
 import { changedDefaults, normalizeKeys } from '../configuration/values.ts';
 import { guard, type GuardInput, memberFacts, type Log } from './guard.ts';
 import {
@@ -83,6 +84,34 @@ const checkStart = (one: Case, log: Log): void => {
       message: `${member.name}: ${key} ${message}`,
       hint: `${where}: ${hint}`,
     });
+};
+
+/**
+ * Settings that stop the new version together. The variables of a running process whose environment was not read may
+ * contain the missing one, and so may an image, which may be another one than that of the process.
+ */
+const checkConflicts = (one: Case, log: Log): void => {
+  const { member, host, to } = one;
+  const next = readNextStart(one);
+  if (next === undefined) return;
+  const inherits = host?.environment === undefined && host?.is_running !== false;
+  const start = inheritingStart(one);
+  const isPartial = next.isPartial || (!next.isFile && (inherits || start?.isContained === true));
+  // Another finding reports an unread part, and a script usually adds settings.
+  const isExpected = next.isScript || (start?.unread.length ?? 0) > 0;
+  for (const { finding, isCertain } of listConflicts({ ...next, isPartial }, to))
+    if (isCertain)
+      log.fail({
+        member: member.name,
+        message: `${member.name}: ${finding.key} ${finding.message}`,
+        hint: finding.hint,
+      });
+    else if (!isExpected)
+      log.noteUnknown({
+        member: member.name,
+        message: `${member.name}: ${finding.key} ${finding.message}, unless a part of the start that was not read changes this`,
+        hint: 'write the flags and the variables of the server into new_command and env',
+      });
 };
 
 /**
@@ -395,6 +424,7 @@ export const configurationFits = guard(
       const seen = observation.members.find(({ name }) => name === member.name);
       const one: Case = { member, seen, host: seen?.host, from, to, isLocal, kind: input.kind };
       checkStart(one, log);
+      checkConflicts(one, log);
       checkFileOfVariable(one, log);
       if (seen !== undefined && isStartedByPlan(input, seen)) {
         checkKeptAccess({ ...one, seen }, log);

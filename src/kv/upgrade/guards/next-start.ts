@@ -15,6 +15,7 @@ import { findServers, emptyEnvironment } from '../configuration/server-command.t
 import { configPath } from '../supervisors/host-facts.ts';
 import type { ChangedFile, ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { isOn, type NextStart } from '../configuration/access.ts';
+import type { StartSettings } from '../configuration/setting-combinations.ts';
 import type { GuardInput, Log } from './guard.ts';
 
 export type MemberHost = MemberStatus['host'];
@@ -277,14 +278,16 @@ const nextFileOf = (one: StartCase, start: Start | undefined): NextFile => {
  * process on, and `env` of the cluster file overrides them. A script, an unread part and the image of a container
  * may contain settings that were not found. Undefined: no configuration was read. Pure.
  */
-export const readNextStart = (one: StartCase): (NextStart & Pick<Start, 'isScript'>) | undefined => {
+export const readNextStart = (one: StartCase): (StartSettings & Pick<Start, 'isScript'>) | undefined => {
   const { host, to } = one;
   const start = inheritingStart(one);
   const { words, env } = start ?? { words: [], env: {} };
   const { content: file, isCertain } = nextFileOf(one, start);
   const read = readSettings({ words, env, file, minor: to });
   if (read === undefined) return undefined;
-  if (start === undefined || isCertain) return { read, isKnown: () => true, isScript: false };
+  const isFile = file !== undefined;
+  if (start === undefined || isCertain)
+    return { read, isKnown: () => true, isScript: false, isFile, isPartial: false };
   const { isScript } = start;
   const isPartial = isScript || start.unread.length > 0;
   const ofImage = settingsOf(start.isContained ? (host?.environment ?? {}) : {});
@@ -293,7 +296,7 @@ export const readNextStart = (one: StartCase): (NextStart & Pick<Start, 'isScrip
     if (value === undefined) return !isPartial && !ofImage.has(flag);
     return !(isPartial && /[$`]/.test(String(value)));
   };
-  return { read, isKnown, isScript };
+  return { read, isKnown, isScript, isFile, isPartial };
 };
 
 const FORCE = 'force-new-cluster';

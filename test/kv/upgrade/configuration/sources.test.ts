@@ -248,7 +248,7 @@ describe('settings of a file keep their place', () => {
     ['TLS with an own certificate', 'etcd --listen-peer-urls=https://127.0.0.1:1 --peer-auto-tls\n', []],
     [
       'the certificate of another source',
-      '[Service]\nEnvironment=ETCD_CERT_FILE=a\nExecStart=/usr/bin/etcd --listen-client-urls=https://127.0.0.1:1\n',
+      '[Service]\nEnvironment=ETCD_CERT_FILE=a\nExecStart=/usr/bin/etcd --advertise-client-urls=https://h:1 --listen-client-urls=https://127.0.0.1:1\n',
       [],
     ],
     ['a signed token without a key', 'auth-token: jwt,sign-method=RS256\n', ['auth-token']],
@@ -257,6 +257,81 @@ describe('settings of a file keep their place', () => {
   ] as const)('what stops a server of 3.5: %s', async (_, text, expected) => {
     const failed = lintStarts((await read(text)).starts, '3.5').filter(({ level }) => level === 'fail');
     expect(failed.map(({ key }) => key)).toEqual(expected);
+  });
+  const unit = (flags: string, lines = ''): string =>
+    `[Service]\n${lines}ExecStart=/usr/bin/etcd --name=n1 ${flags}\n`;
+  const listen = '--listen-client-urls=http://127.0.0.1:2379';
+  it.each([
+    ['no advertised URL', unit(listen), ['fail --advertise-client-urls']],
+    [
+      'an advertised URL in a variable',
+      unit(listen, 'Environment=ETCD_ADVERTISE_CLIENT_URLS=http://h:1\n'),
+      [],
+    ],
+    [
+      'an unread environment file',
+      unit(listen, 'EnvironmentFile=/unread\n'),
+      ['warn --advertise-client-urls'],
+    ],
+    [
+      'a passed variable',
+      unit(listen, 'PassEnvironment=ETCD_ADVERTISE_CLIENT_URLS\n'),
+      ['warn --advertise-client-urls'],
+    ],
+    ['a proxy', unit(`${listen} --proxy=on`), []],
+    ['a possible proxy', unit(`${listen} --discovery=http://d:1/x`), []],
+    [
+      'no possible proxy',
+      unit(`${listen} --discovery=http://d:1/x --discovery-fallback=exit`),
+      ['fail --advertise-client-urls'],
+    ],
+    ['a file without an advertised URL', 'listen-client-urls: http://127.0.0.1:2379\n', []],
+    ['an unread configuration file', unit(`${listen} --config-file=/unread`), []],
+    ['variables without their command', 'ETCD_NAME=n1\nETCD_LISTEN_CLIENT_URLS=http://127.0.0.1:2379\n', []],
+    ['a command without its variables', `etcd --name=n1 ${listen}\n`, ['warn --advertise-client-urls']],
+    ['an image', pod(`    command: [etcd, --name=n1, ${listen}]`), ['warn --advertise-client-urls']],
+    [
+      'two ways to find members',
+      unit('--discovery=http://d:1/x --initial-cluster=n1=http://h:1'),
+      ['fail --discovery'],
+    ],
+    ['an empty way to find members', unit('--discovery= --initial-cluster=n1=http://h:1'), []],
+    [
+      'two ways in a file',
+      'discovery-srv: example.com\ninitial-cluster: n1=http://h:1\n',
+      ['fail discovery-srv'],
+    ],
+    [
+      'a template',
+      'name: {{ n }}\n{% if a %}\ndiscovery: http://d:1/x\n{% else %}\ninitial-cluster: n1=http://h:1\n{% endif %}\n',
+      ['warn discovery'],
+    ],
+    [
+      'the default cluster in a file',
+      'discovery-srv: example.com\ninitial-cluster: default=http://localhost:2380\n',
+      [],
+    ],
+    [
+      'one port for two listeners',
+      unit('--listen-peer-urls=http://0.0.0.0:2379'),
+      ['fail --listen-client-urls'],
+    ],
+    ['a default port', unit('--listen-peer-urls=http://127.0.0.1:2379'), ['fail --listen-client-urls']],
+    ['one port of two addresses', unit('--listen-peer-urls=http://127.0.0.2:2379'), []],
+    ['one port of an image', pod('    command: [etcd, --listen-peer-urls=http://127.0.0.1:2379]'), []],
+    ['a shared port', unit('--listen-peer-urls=http://127.0.0.1:2379 --socket-reuse-port'), []],
+    ['a repeated client URL', 'listen-client-urls: http://127.0.0.1:1,http://127.0.0.1:1\n', []],
+    [
+      'a repeated peer URL',
+      'listen-peer-urls: http://127.0.0.1:1,http://127.0.0.1:1\n',
+      ['fail listen-peer-urls'],
+    ],
+    ['the metrics of a file', 'listen-metrics-urls: http://0.0.0.0:2380\n', ['fail listen-metrics-urls']],
+    ['a port that a shell inserts', unit('--listen-peer-urls=http://127.0.0.1:${PORT}'), []],
+  ])('settings that stop a server of 3.5 together: %s', async (_, text, expected) => {
+    const keys = /advertise|discovery|listen/;
+    const found = lintStarts((await read(text)).starts, '3.5').filter(({ key }) => keys.test(key));
+    expect(found.map(({ level, key }) => `${level} ${key}`)).toEqual(expected);
   });
   it('the file of ETCD_CONFIG_FILE counts from 3.4 on, and the change is reported', async () => {
     const unit = '[Service]\nEnvironment=ETCD_CONFIG_FILE=/c.yml\nExecStart=/usr/bin/etcd\n';

@@ -31,7 +31,7 @@ describe('a file of EnvironmentFile=', () => {
 describe('an environment file', () => {
   it('may continue a value on the next line and in quotes, without a note', async () => {
     const text =
-      'ETCD_LISTEN_CLIENT_URLS=http://10.0.0.1:2379,\\\nhttp://127.0.0.1:2379\nETCD_CORS="http://a:1,\\\nhttp://b:2"\n';
+      'ETCD_LISTEN_CLIENT_URLS=http://10.0.0.1:2379,\\\nhttp://127.0.0.1:2379\nETCD_ADVERTISE_CLIENT_URLS=http://h:1\nETCD_CORS="http://a:1,\\\nhttp://b:2"\n';
     expect(await lint(text)).toEqual([]);
     expect(await lint('[Service]\nEnvironmentFile=/e\nExecStart=/usr/bin/etcd\n', { '/e': text })).toEqual(
       [],

@@ -30,7 +30,10 @@ import { configurationFits } from '../../../../src/kv/upgrade/guards/configurati
 import { diskSpace, memberRoomProblem } from '../../../../src/kv/upgrade/guards/disk-space.ts';
 import { type Guard, type GuardInput, hintForHost } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { knownVersions, leastVersions, versionPath } from '../../../../src/kv/upgrade/guards/versions.ts';
-import { modeFindings, retentionFindings } from '../../../../src/kv/upgrade/configuration/settings-36.ts';
+import {
+  modeFindings,
+  retentionFindings,
+} from '../../../../src/kv/upgrade/configuration/setting-combinations.ts';
 import type { ClusterFile, HostFacts, MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { naming } from '../../../support/facts.ts';

@@ -1,4 +1,5 @@
 import {
+  defaultOf,
   findSetting,
   gatedIn36,
   gatesIn36,
@@ -7,7 +8,7 @@ import {
   renamedIn36,
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
-import { type ConfigFinding, finding, later } from './access.ts';
+import { type ConfigFinding, finding, isOn, later, type NextStart } from './access.ts';
 
 export const RETENTION = 'auto-compaction-retention';
 export const MODE = 'auto-compaction-mode';
@@ -263,3 +264,123 @@ export const flagFindings36 = (flags: ReadonlyMap<string, string>, to: Minor): C
     );
   return [...names36(names, gatesIn(flags.get(GATES) ?? '')), ...findGuessed(flags), ...values];
 };
+
+/** The settings of one start, from its configuration file or from its flags and variables. */
+export type StartSettings = NextStart & {
+  readonly isFile: boolean;
+  /** Another source that was not read may override or add settings. */
+  readonly isPartial: boolean;
+};
+/** Settings that stop a server together. Not certain: an unread part of the start may contain the missing setting. */
+export type SettingConflict = { readonly finding: ConfigFinding; readonly isCertain: boolean };
+const stops = 'the server would not start';
+const LISTEN = 'listen-client-urls';
+const ADVERTISE = 'advertise-client-urls';
+const PEERS = 'listen-peer-urls';
+/** The text of a value; empty if the value is missing, or known only when the server starts. */
+const textOf = (value: unknown): string =>
+  (typeof value === 'string' || typeof value === 'number') && !/\$[({\w]|`/.test(String(value))
+    ? String(value)
+    : '';
+const conflict = (
+  { isKnown, isPartial }: StartSettings,
+  needs: readonly string[],
+  said: ConfigFinding,
+): SettingConflict => ({ finding: said, isCertain: !isPartial && needs.every(isKnown) });
+
+/** Returns whether the server may become a proxy, which advertises nothing. */
+const mayBeProxy = ({ read }: StartSettings, to: Minor): boolean => {
+  if (findSetting('proxy', to, 'flag') === undefined) return false;
+  const fallback = 'discovery-fallback';
+  const isFallback = String(read(fallback) ?? defaultOf(fallback, to)) !== 'exit';
+  return !['', 'off'].includes(String(read('proxy') ?? '')) || (Boolean(read('discovery')) && isFallback);
+};
+/**
+ * A server whose flags or variables set the listening URLs has no default for the URLs that it advertises. With a
+ * configuration file it has (seen on 3.3, 3.4 and 3.5).
+ */
+const advertiseConflicts = (start: StartSettings, to: Minor): SettingConflict[] => {
+  const { read, isFile } = start;
+  if (isFile || read(LISTEN) === undefined || read(ADVERTISE) !== undefined || mayBeProxy(start, to))
+    return [];
+  const said = finding('fail', ADVERTISE, `is not set, but ${LISTEN} is: ${stops}`, `set ${ADVERTISE}`);
+  return [conflict(start, [ADVERTISE, 'proxy', 'discovery'], said)];
+};
+
+const bootstraps = ['initial-cluster', 'discovery', 'discovery-srv'];
+/** A server accepts one way to find the other members, also when it already has data (seen on 3.3, 3.4 and 3.5). */
+const bootstrapConflicts = (start: StartSettings): SettingConflict[] => {
+  // In a file, a server does not distinguish this value from a missing one.
+  const isDefault = (value: string): boolean => start.isFile && value === 'default=http://localhost:2380';
+  const given = bootstraps.filter((key) => {
+    const value = textOf(start.read(key));
+    return value !== '' && !isDefault(value);
+  });
+  const [first, second] = given;
+  if (first === undefined || second === undefined) return [];
+  const said = finding(
+    'fail',
+    second,
+    `is set together with ${first}: ${stops}`,
+    `remove ${second}: a member with data does not use it`,
+  );
+  return [conflict(start, given, said)];
+};
+
+type Listener = {
+  readonly key: string;
+  readonly url: string;
+  readonly host: string;
+  readonly address: string;
+  readonly port: string;
+};
+const anyAddress = ['0.0.0.0', '[::]'];
+const listenerOf = (key: string, url: string): Listener[] => {
+  const [, host = '', port = ''] =
+    /^https?:\/\/(\[[^\]/]*\]|[^:/]*):(\d{1,5})$/i.exec(url.toLowerCase()) ?? [];
+  // The server selects a free port instead of 0.
+  if (host === '' || Number(port) === 0) return [];
+  const address = host === 'localhost' ? '127.0.0.1' : host;
+  return [{ key, url, host, address, port: String(Number(port)) }];
+};
+const listListeners = (start: StartSettings, to: Minor): Listener[] =>
+  [PEERS, LISTEN, 'listen-metrics-urls'].flatMap((key) => {
+    const { read, isKnown, isFile } = start;
+    const given = read(key);
+    const isUnset = given === undefined || given === null || (isFile && given === '');
+    if (findSetting(key, to, 'flag') === undefined || (isUnset && !isKnown(key))) return [];
+    const value = isUnset ? defaultOf(key, to) : textOf(given);
+    return value.split(',').flatMap((url) => listenerOf(key, url.trim()));
+  });
+/**
+ * A server opens a repeated client address once. From 3.5 on, it removes repeated URLs of the other flags (seen on
+ * 3.3, 3.4 and 3.5).
+ */
+const isOneListener = (a: Listener, b: Listener, isFile: boolean, to: Minor): boolean => {
+  if (a.key !== b.key) return false;
+  if (a.key === LISTEN) return a.host === b.host;
+  return a.url === b.url && !isFile && compareVersions(to, '3.5') >= 0;
+};
+/** A server opens each listener separately, and two of them cannot use one port of an address. */
+const listenerConflicts = (start: StartSettings, to: Minor): SettingConflict[] => {
+  const reuse = 'socket-reuse-port';
+  if (isOn(start.read(reuse, ['socket-options', 'reuse-port'])) || mayBeProxy(start, to)) return [];
+  const all = listListeners(start, to);
+  const meets = (a: Listener, b: Listener): boolean =>
+    a.port === b.port &&
+    (a.address === b.address || [a, b].some(({ address }) => anyAddress.includes(address))) &&
+    !isOneListener(a, b, start.isFile, to);
+  return all.flatMap((one, i) => {
+    const other = all.slice(0, i).find((before) => meets(before, one));
+    if (other === undefined) return [];
+    const message = `contains ${one.url}, and ${other.key} contains ${other.url}, which has the same port: ${stops}`;
+    const said = finding('fail', one.key, message, 'use another port');
+    return [conflict(start, [one.key, other.key, reuse], said)];
+  });
+};
+/** Settings that version `to` accepts alone, but not together. Pure. */
+export const listConflicts = (start: StartSettings, to: Minor): SettingConflict[] => [
+  ...advertiseConflicts(start, to),
+  ...bootstrapConflicts(start),
+  ...listenerConflicts(start, to),
+];
