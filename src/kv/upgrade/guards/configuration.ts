@@ -39,6 +39,7 @@ import {
   nothingRead,
   type StatusCase,
   checkNextDirectories,
+  checkNextName,
   checkDataDirectory,
   readNextStart,
 } from './next-start.ts';
@@ -431,6 +432,7 @@ export const configurationFits = guard(
         checkFileIsNamed({ ...one, seen }, log);
         checkChangedFiles(one, log);
         checkNextDirectories({ ...one, seen }, log);
+        checkNextName({ ...one, seen }, observation.listed, log);
       }
       checkReadable(member, one.host, log);
       if (isLocal) checkDataDirectory(member, one.host, log);

@@ -13,7 +13,14 @@ import {
 } from '../configuration/configuration.ts';
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
 import { configPath } from '../supervisors/host-facts.ts';
-import type { ChangedFile, ClusterFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
+import type {
+  ChangedFile,
+  ClusterFile,
+  HostFacts,
+  MemberStatus,
+  MemberSpec,
+  Observation,
+} from '../../engine/model.ts';
 import { isOn, type NextStart } from '../configuration/access.ts';
 import type { StartSettings } from '../configuration/setting-combinations.ts';
 import type { GuardInput, Log } from './guard.ts';
@@ -166,6 +173,11 @@ const runningDirectory = (one: StatusCase, key: 'data-dir' | 'wal-dir'): string 
 };
 /** The directory of the next start, and whether it is the default of the server, which depends on two settings. */
 type NextDirectory = { readonly path: string; readonly isDefault: boolean };
+const nameIn = (read: ReadSetting): string => {
+  const name = read('name');
+  return typeof name === 'string' && name !== '' ? name : 'default';
+};
+const defaultDirectory = (read: ReadSetting): string => `${nameIn(read)}.etcd`;
 const nextDirectory = (one: StatusCase, key: 'data-dir' | 'wal-dir'): NextDirectory | undefined => {
   const start = readNextStart(one);
   if (start?.isKnown(key) !== true) return undefined;
@@ -174,9 +186,11 @@ const nextDirectory = (one: StatusCase, key: 'data-dir' | 'wal-dir'): NextDirect
     return given.startsWith('/') || one.host?.working_directory !== undefined
       ? { path: given, isDefault: false }
       : undefined;
-  if (key === 'wal-dir' || findChangedConfig(one.host) === undefined) return undefined;
-  const name = start.read('name');
-  return { path: `${typeof name === 'string' && name !== '' ? name : 'default'}.etcd`, isDefault: true };
+  // Another check reports every setting of a file that the next start does not read.
+  const leavesFile = !start.isFile && fileOfStart(runningStart(one.member, one.seen)) !== undefined;
+  return key === 'wal-dir' || !start.isKnown('name') || leavesFile
+    ? undefined
+    : { path: defaultDirectory(start.read), isDefault: true };
 };
 const isRunningDirectory = (
   { host }: StatusCase,
@@ -201,9 +215,10 @@ const isExpectedDirectory = ({ member, host }: StatusCase, key: string, given: s
  * writes into an empty store (seen on 3.4 and 3.5).
  */
 const checkNextDirectory = (one: StatusCase, key: 'data-dir' | 'wal-dir', log: Log): void => {
-  const [next, current] = [nextDirectory(one, key), runningDirectory(one, key)];
+  const next = nextDirectory(one, key);
   const { name } = one.member;
   if (next === undefined) return;
+  const current = runningDirectory(one, key);
   const changed = findChangedConfig(one.host);
   const why = changed === undefined ? '' : `: ${changedText(changed)}`;
   if (current !== undefined) {
@@ -219,6 +234,25 @@ const checkNextDirectory = (one: StatusCase, key: 'data-dir' | 'wal-dir', log: L
       message: `${name}: ${key} is ${next.path} in its next start, and the directory of its process could not be read${why}`,
       hint: 'compare the file with a backup: in another directory the member would start without its data',
     });
+};
+/**
+ * A member with data reads its name at each start, and the cluster then lists it under the new name. It ignores new
+ * peer URLs (seen on 3.4 and 3.5).
+ */
+export const checkNextName = (one: StatusCase, listed: Observation['listed'], log: Log): void => {
+  const [next, running] = [readNextStart(one), readRunning(one)];
+  const current = listed.find(({ id }) => id === one.seen.member_id)?.name ?? '';
+  if (next === undefined || next.isPartial || !next.isKnown('name') || current === '' || keepsStart(one))
+    return;
+  const name = nameIn(next.read);
+  if (next.read('name') === undefined || !('read' in running) || nameIn(running.read) === name) return;
+  // A shell or a template inserts the name.
+  if (name === current || /[$`{%]/.test(name)) return;
+  log.warn({
+    member: one.member.name,
+    message: `${one.member.name}: name is ${name} in its next start: the member keeps its data, but the cluster lists it as ${name} instead of ${current}`,
+    hint: `write name ${current} there`,
+  });
 };
 /** The process of a container shows the paths of its own file system. */
 export const checkNextDirectories = (one: StatusCase, log: Log): void => {

@@ -201,10 +201,17 @@ const quotaFinding = (
     },
   };
 };
+const isDropped = (current: number, planned: number | undefined): boolean =>
+  planned === defaultQuota && bytesOfQuota(current) > defaultQuota;
+/** The next start sets no quota, so the member gets the default. Its database fits, but it may grow as before. */
+const droppedQuota = ({ name, quota_bytes: current = defaultQuota }: MemberStatus): Said => ({
+  member: name,
+  message: `the quota of ${name} becomes the default of ${sizeText(defaultQuota)} with its next start; it is ${current < 0 ? 'unlimited' : sizeText(current)} now`,
+  hint: `start it with its current quota: quota-backend-bytes ${current}`,
+});
 export const quota = guard('quota', 'no database is near its quota', (input, log) => {
-  for (const member of input.observation.members) {
-    const { name, is_reachable, db_size_bytes: size, quota_bytes: current } = member;
-    if (!is_reachable) continue;
+  for (const member of input.observation.members.filter(({ is_reachable }) => is_reachable)) {
+    const { name, db_size_bytes: size, quota_bytes: current } = member;
     if (size === undefined || current === undefined) {
       log.noteUnknown({
         member: name,
@@ -222,6 +229,7 @@ export const quota = guard('quota', 'no database is near its quota', (input, log
         message: `${name}: cannot read the quota of its next start; its database has ${sizeText(size)}, and the default quota is ${sizeText(defaultQuota)}`,
         hint: `make sure that it starts with quota-backend-bytes ${current}`,
       });
+    else if (isDropped(current, planned)) log.warn(droppedQuota(member));
   }
 });
 

@@ -136,6 +136,13 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     ]);
     expect([inFile(0), inFlag(), inFlag('--quota-backend-bytes=0')]).toEqual(Array(3).fill(['fail n2']));
     expect([inFile(-1), inFlag('--quota-backend-bytes=-1')]).toEqual([['pass'], ['pass']]);
+    // A small database fits, but the next start drops the quota.
+    const small = { db_size_bytes: 1024 };
+    expect(withCommand({ new_command: ['/opt/etcd', '--name=n'] }, small)).toEqual(['warn n2']);
+    expect(withCommand({ new_command: ['/opt/start.sh', '--name=n'] }, small)).toEqual(['pass']);
+    expect(withCommand({ new_command: ['/opt/etcd', '--quota-backend-bytes=4294967296'] }, small)).toEqual([
+      'pass',
+    ]);
     const full = { db_size_bytes: 99, quota_bytes: 100 };
     expect(said(quota, one({ ...full, host: { config: { 'quota-backend-bytes': -1 } } }))).toEqual([
       'fail n2',

@@ -64,3 +64,44 @@ describe('settings that stop the next start together', () => {
     expect(found(next, { environment: {}, config })).toEqual(['fail discovery-srv']);
   });
 });
+
+describe('the name and the directory of the next start', () => {
+  const next = (running: readonly string[], words: readonly string[], host: HostFacts = {}): string[] => {
+    const { members, ...others } = clusterFile();
+    const facts = { command: ['/usr/bin/etcd', ...running], environment: {}, ...host };
+    const given = {
+      members: second({ host: { ...seen('n2').host, ...facts } }),
+      cluster: {
+        ...others,
+        members: members.map((one) => (one.name === 'n2' ? { ...one, new_command: words } : one)),
+      },
+    };
+    return said('configuration-fits', given)
+      .filter((one) => one.includes(' n2: ') && /next start/.test(one))
+      .map((one) => one.replace(/^(\w+) n2: n2: (\S+) .*$/, '$1 $2'));
+  };
+  const data = '--data-dir=/data/n2';
+  it.each([
+    ['the same', ['--name=n2', data], ['/opt/etcd', '--name=n2', data], []],
+    ['another name', ['--name=n2', data], ['/opt/etcd', '--name=n9', data], ['warn name']],
+    ['no name', ['--name=n2', data], ['/opt/etcd', data], []],
+    ['another name in a script', ['--name=n2', data], ['/opt/start.sh', '--name=n9', data], []],
+    ['a name that a shell inserts', ['--name=n2', data], ['/opt/etcd', '--name=$HOST', data], []],
+    ['no directory', ['--name=n2', data], ['/opt/etcd', '--name=n2'], ['fail data-dir']],
+    ['no directory in a script', ['--name=n2', data], ['/opt/start.sh', '--name=n2'], []],
+    ['the default directory', ['--name=n2'], ['/opt/etcd', '--name=n2'], []],
+    ['the default directory of another name', ['--name=n2'], ['/opt/etcd', '--name=n9'], ['warn name']],
+    [
+      'other peer URLs',
+      ['--name=n2', data],
+      ['/opt/etcd', '--name=n2', data, '--initial-advertise-peer-urls=http://h:1'],
+      [],
+    ],
+  ] as const)('%s', (_, running, words, expected) => {
+    expect(next(running, words)).toEqual(expected);
+  });
+  it('the variables of the process contain them', () => {
+    const environment = { ETCD_NAME: 'n2', ETCD_DATA_DIR: '/data/n2' };
+    expect(next([], ['/opt/etcd'], { environment })).toEqual([]);
+  });
+});
