@@ -542,17 +542,15 @@ export const utf8Decoder = (
     const joined = Buffer.concat([tail, bytes]);
     throw notUtf8(name, faultOf(joined, { byte: before - tail.length, line }), category);
   };
-  const refuseMark = (text: string): void => {
-    const mark = allowsMarks ? undefined : findInnerMark(text, before === tail.length ? 1 : 0);
-    if (mark !== undefined) throw notUtf8(name, shiftFault(mark, before - tail.length, line - 1), category);
-  };
   return {
     push(bytes: Uint8Array): string {
       const fault = before === 0 ? startFault(bytes) : undefined;
       if (fault !== undefined) throw notUtf8(name, fault, category);
       try {
         const text = decoder.decode(bytes, { stream: true });
-        refuseMark(text);
+        const mark = allowsMarks ? undefined : findInnerMark(text, before === tail.length ? 1 : 0);
+        if (mark !== undefined)
+          throw notUtf8(name, shiftFault(mark, before - tail.length, line - 1), category);
         tail = openSequence(bytes.length < 3 ? Buffer.concat([tail, bytes]) : bytes);
         before += bytes.length;
         line += countNewlines(bytes);
