@@ -538,35 +538,30 @@ export const utf8Decoder = (
   let [before, line] = [0, 1];
   /** The end of the pieces so far: a sequence, also of the first mark, may continue in the next piece. */
   let tail: Uint8Array = new Uint8Array();
-  const fail = (bytes: Uint8Array): never => {
-    const joined = Buffer.concat([tail, bytes]);
-    throw notUtf8(name, faultOf(joined, { byte: before - tail.length, line }), category);
+  const refuseMark = (text: string): void => {
+    const mark = findInnerMark(text, before === tail.length ? 1 : 0);
+    if (mark !== undefined) throw notUtf8(name, shiftFault(mark, before - tail.length, line - 1), category);
+  };
+  const decode = (bytes: Uint8Array, options?: { readonly stream: boolean }): string => {
+    try {
+      return decoder.decode(bytes, options);
+    } catch {
+      const place = { byte: before - tail.length, line };
+      throw notUtf8(name, faultOf(Buffer.concat([tail, bytes]), place), category);
+    }
   };
   return {
     push(bytes: Uint8Array): string {
       const fault = before === 0 ? startFault(bytes) : undefined;
       if (fault !== undefined) throw notUtf8(name, fault, category);
-      try {
-        const text = decoder.decode(bytes, { stream: true });
-        const mark = allowsMarks ? undefined : findInnerMark(text, before === tail.length ? 1 : 0);
-        if (mark !== undefined)
-          throw notUtf8(name, shiftFault(mark, before - tail.length, line - 1), category);
-        tail = openSequence(bytes.length < 3 ? Buffer.concat([tail, bytes]) : bytes);
-        before += bytes.length;
-        line += countNewlines(bytes);
-        return text;
-      } catch (error) {
-        if (error instanceof AppError) throw error;
-        return fail(bytes);
-      }
+      const text = decode(bytes, { stream: true });
+      if (!allowsMarks) refuseMark(text);
+      tail = openSequence(bytes.length < 3 ? Buffer.concat([tail, bytes]) : bytes);
+      before += bytes.length;
+      line += countNewlines(bytes);
+      return text;
     },
-    end(): string {
-      try {
-        return decoder.decode();
-      } catch {
-        return fail(new Uint8Array());
-      }
-    },
+    end: () => decode(new Uint8Array()),
   };
 };
 
