@@ -369,6 +369,8 @@ const unknownHint = (columns: readonly string[], column: string, fields: readonl
   columns.length === 1
     ? `remove the lines before the header, separate the columns by commas, semicolons or tabs, or ${mapHint(column, nearest(column, fields))}`
     : mapHint(column, nearest(column, fields));
+/** A state and its workflow, as two cells of a row name them. */
+type StatePlace = { readonly workflow: string; readonly state: string };
 /** An export of another tool has its own IDs and its own words for actions. */
 const foreignKeys = ['id', 'action'];
 class Columns implements ColumnMap {
@@ -381,6 +383,8 @@ class Columns implements ColumnMap {
   readonly #ignores: boolean;
   readonly #op: string;
   readonly #deviations = new Deviations();
+  /** The states whose rows name their workflow, by WORKFLOW/STATE. */
+  readonly #places = new Map<string, StatePlace>();
   #header: readonly string[] | undefined;
   #workflows: ReturnType<typeof readWorkflows> | undefined;
 
@@ -418,8 +422,8 @@ class Columns implements ColumnMap {
     const ready = this.#preset.find(
       ({ field, columns }) => field === own.field && columns.some((name) => fold(name) === fold(column)),
     );
-    const { read, meanings } = ready ?? {};
-    return { ...own, ...(read && { read }), ...(meanings && { meanings }) };
+    const { read, meanings, within } = ready ?? {};
+    return { ...own, ...(read && { read }), ...(meanings && { meanings }), ...(within && { within }) };
   }
   fieldOf = (column: string): string | null | undefined => {
     const rule = this.#ruleOf(column);
@@ -547,16 +551,31 @@ class Columns implements ColumnMap {
     for (const [column, value] of Object.entries(row)) {
       const rule = this.#ruleOf(column);
       if (rule === null || (rule === undefined && this.ignores(column))) {
-        if (rule === undefined) this.#deviations.ignore(column);
+        if (rule === undefined) this.#noteIgnored(column);
         continue;
       }
       const field = rule?.field ?? column;
-      const read = this.#read(rule ?? { field }, value);
+      const read = this.#place(row, rule, this.#read(rule ?? { field }, value));
       if (read === undefined) continue;
       out[field] =
         Array.isArray(out[field]) && Array.isArray(read) ? [...(out[field] as unknown[]), ...read] : read;
     }
     return out;
+  }
+  /** A column with the workflow of a state has no field, but opsctl reads it. */
+  #noteIgnored(column: string): void {
+    if (!this.#preset.some(({ within }) => within === fold(column))) this.#deviations.ignore(column);
+  }
+  /** WORKFLOW/STATE for the cell of a state, if the row names the workflow and no map leaves that column out. */
+  #place(row: Row, rule: FieldRule | undefined, state: unknown): unknown {
+    if (rule?.within === undefined || typeof state !== 'string') return state;
+    const [, workflow] =
+      Object.entries(row).find(([column]) => fold(column) === rule.within && this.#ruleOf(column) !== null) ??
+      [];
+    if (typeof workflow !== 'string' || workflow.trim() === '') return state;
+    const text = `${workflow}/${state}`;
+    this.#places.set(text, { workflow, state });
+    return text;
   }
   /** Only a table has cells, which are read as text again: a value of an NDJSON row stays as the map file states it. */
   #valueOf(found: unknown): unknown {
@@ -569,7 +588,7 @@ class Columns implements ColumnMap {
     const found = mappedValue(rule, value);
     if (found !== undefined) return this.#valueOf(found);
     if (moments.has(rule.field)) return this.#readMoment(rule, value);
-    if (rule.read !== undefined) return rule.read(value);
+    if (rule.read !== undefined) return rule.read(value, (text) => this.#file.users.has(fold(text)));
     if (rule.values === undefined) return value;
     if (rule.isOptional !== true) return value;
     this.#deviations.omit(rule.field, value);
@@ -605,22 +624,30 @@ class Columns implements ColumnMap {
     const found = (await Promise.all(value.map(find))).filter((one) => one !== undefined);
     return found.length === 0 && value.length > 0 ? undefined : found;
   }
+  /** What the map file has for the first of the texts in its table of users or states. */
+  #mappedTo(kind: 'member' | 'workflow-state', texts: readonly string[]): unknown {
+    const table = kind === 'member' ? this.#file.users : this.#file.states;
+    return table.get(texts.map(fold).find((key) => table.has(key)) ?? '*');
+  }
   async #find(
     context: EngineContext,
     field: string,
     kind: 'member' | 'workflow-state',
-    text: string,
+    given: string,
   ): Promise<unknown> {
-    const table = kind === 'member' ? this.#file.users : this.#file.states;
-    const mapped = table.has(fold(text)) ? table.get(fold(text)) : table.get('*');
+    const place = kind === 'workflow-state' ? this.#places.get(given) : undefined;
+    const text = place?.state ?? given;
+    const mapped = this.#mappedTo(kind, [given, text]);
     if (mapped === null) return undefined;
     const name = mapped === undefined ? text : String(mapped);
+    const placed = place && (await this.#stateWithin(context, { ...place, state: name }));
+    if (placed !== undefined) return placed;
     try {
       return await trackerNames.resolve(context, kind, name, field);
     } catch (error) {
       if (!(error instanceof AppError) || error.detail.code !== 'NO_SUCH_NAME') throw error;
       const isState = kind === 'workflow-state' && mapped === undefined;
-      const state = isState ? await this.#stateOfType(context, field, text) : undefined;
+      const state = isState ? await this.#stateOfType(context, field, text, place?.workflow) : undefined;
       return state ?? this.#leaveUnset(field, text, error);
     }
   }
@@ -630,12 +657,27 @@ class Columns implements ColumnMap {
     if (!rules.some((rule) => rule?.field === field && rule.isOptional === true)) throw error;
     this.#deviations.omit(field, text);
   }
+  /** The ID of the state that WORKFLOW/STATE means; undefined if no workflow or several workflows have it. */
+  async #stateWithin(context: EngineContext, { workflow, state }: StatePlace): Promise<unknown> {
+    this.#workflows ??= readWorkflows(context);
+    const found = (await this.#workflows)
+      .filter(({ name }) => fold(String(name)) === fold(workflow))
+      .flatMap(({ states }) => states.filter(({ name }) => fold(String(name)) === fold(state)));
+    return found.length === 1 ? found[0]?.id : undefined;
+  }
   /** The first state of the type that the word of the other tool means. Of two workflows, none is chosen. */
-  async #stateOfType(context: EngineContext, field: string, text: string): Promise<unknown> {
+  async #stateOfType(
+    context: EngineContext,
+    field: string,
+    text: string,
+    within: string | undefined,
+  ): Promise<unknown> {
     const type = this.#preset.length === 0 ? undefined : stateTypes[fold(text)];
     if (type === undefined) return undefined;
     this.#workflows ??= readWorkflows(context);
-    const fitting = (await this.#workflows).flatMap(({ name: workflow, states }) =>
+    const workflows = await this.#workflows;
+    const own = workflows.filter(({ name }) => within !== undefined && fold(String(name)) === fold(within));
+    const fitting = (own.length > 0 ? own : workflows).flatMap(({ name: workflow, states }) =>
       states
         .filter((state) => state.type === type)
         .slice(0, 1)

@@ -6,8 +6,10 @@ export type FieldRule = {
   readonly values?: Readonly<Record<string, unknown>>;
   /** Leaves the field unset if the workspace does not have the user, state or value; the report lists the value. */
   readonly isOptional?: boolean;
-  /** Reads the text of a cell that the tool wrote in its own form. */
-  readonly read?: (cell: string) => string;
+  /** Reads the text of a cell that the tool wrote in its own form. A map file may have a user for the whole cell. */
+  readonly read?: (cell: string, isMappedUser: (text: string) => boolean) => string;
+  /** The column with the workflow of the state in this column: several workflows may have a state of this name. */
+  readonly within?: string;
   /** The tool writes all times of the column in UTC, without a zone. */
   readonly isUtc?: boolean;
   /** Two lists that one cell may mean; undefined if it has one meaning. */
@@ -78,6 +80,8 @@ const storyTypes = {
   subtask: 'chore',
   chore: 'chore',
 };
+/** Also the types of the Scrum and Basic processes, where an issue is an item of the backlog. */
+const workItemTypes = { ...storyTypes, 'product backlog item': 'feature', issue: 'feature' };
 const optional = { isOptional: true } as const;
 const oneValue = { isOneValue: true } as const;
 /** The color that the tool writes behind the name of a label; a label without a color has an empty word. */
@@ -122,8 +126,13 @@ const labelMeanings = (cell: string): Meanings | undefined => {
   const names = part.name.split(',').map((name) => name.trim());
   return [[part.name], names.map((name) => name || part.color).filter((name) => name !== '')];
 };
+type UserReader = NonNullable<FieldRule['read']>;
 /** The tool writes users as `Name <address>`. */
-const addressOf = (cell: string): string => /^[^<>]*<([^<>]+)>$/.exec(cell.trim())?.[1] ?? cell;
+const addressOf: UserReader = (cell, isMappedUser) =>
+  isMappedUser(cell) ? cell : (/^[^<>]*<([^<>]+)>$/.exec(cell.trim())?.[1] ?? cell);
+/** A name may contain a comma, which separates the items of a list: `Lima, Ana <ana@example.com>`. */
+const itemOfAddress: UserReader = (cell, isMappedUser) =>
+  isMappedUser(cell) ? quoteItem(cell) : addressOf(cell, isMappedUser);
 /** The tool writes a quote before a text that a spreadsheet reads as a formula. */
 const withoutFormulaMark = (cell: string): string => cell.replace(/^'(?=[=+\-@\t\r])/, '');
 /** The tool also writes the quote before a semicolon (CsvBuilder of GitLab), and before the whole cell of a list. */
@@ -215,9 +224,9 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
   'azure-boards': [
     { field: 'name', columns: ['Title'] },
     { field: 'external_id', columns: ['ID'] },
-    { field: 'story_type', columns: ['Work Item Type'], values: storyTypes, ...optional },
+    { field: 'story_type', columns: ['Work Item Type'], values: workItemTypes, ...optional },
     { field: 'workflow_state_id', columns: ['State'], ...optional },
-    { field: 'owner_ids', columns: ['Assigned To'], read: addressOf, ...optional },
+    { field: 'owner_ids', columns: ['Assigned To'], read: itemOfAddress, ...optional },
     { field: 'requested_by_id', columns: ['Created By'], read: addressOf, ...optional },
     { field: 'labels', columns: ['Tags'], read: itemsBy(';') },
     { field: 'deadline', columns: ['Due Date'] },
@@ -229,7 +238,7 @@ export const presets: Readonly<Record<PresetName, readonly PresetRule[]>> = {
     { field: 'name', columns: ['name'] },
     { field: 'external_id', columns: ['id'] },
     { field: 'story_type', columns: ['type'], values: storyTypes, ...optional },
-    { field: 'workflow_state_id', columns: ['state'], ...optional },
+    { field: 'workflow_state_id', columns: ['state'], within: 'workflow', ...optional },
     { field: 'owner_ids', columns: ['owners'], read: itemsBy(';'), ...optional },
     { field: 'requested_by_id', columns: ['requester'], ...optional },
     { field: 'labels', columns: ['labels'], read: itemsBy(';') },

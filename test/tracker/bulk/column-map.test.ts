@@ -98,6 +98,80 @@ test('a user of Azure Boards is found by the address', async () => {
     expect([user, ran.json()[0].request.body.owner_ids?.length ?? 0]).toEqual([user, count]);
   }
 });
+test('a user of Azure Boards is found in a map file by the text of the cell', async () => {
+  const users = `users: {'Lima, Ana <ana@nowhere.example>': ana, 'ben@nowhere.example': ana}\n`;
+  const row = (user: string) => `1,A,"${user}","${user}"\n`;
+  for (const [user, count] of [
+    ['Lima, Ana <ana@nowhere.example>', 1],
+    ['Ben <ben@nowhere.example>', 1],
+    ['Eva <eva@nowhere.example>', 0],
+  ] as const) {
+    const text = `ID,Title,Assigned To,Created By\n${row(user)}`;
+    const at = trackerInMemory({ 'r.csv': text, 'm.yaml': users }, 'demo');
+    const words = ['sync', '-f', 'r.csv', '--from', 'azure-boards', '--map-file', 'm.yaml', '--dry-run'];
+    const { body } = (await at.run([...words, '-o', 'json'])).json()[0].request;
+    const found = [body.owner_ids?.length ?? 0, body.requested_by_id === undefined ? 0 : 1];
+    expect([user, ...found]).toEqual([user, count, count]);
+  }
+});
+test.each([
+  ['Product Backlog Item', 'feature'],
+  ['Issue', 'feature'],
+  ['Bug', 'bug'],
+  ['Task', 'chore'],
+  ['Impediment', undefined],
+])('a work item of the type %s of Azure Boards is a %s', async (type, expected) => {
+  const at = trackerInMemory({ 'r.csv': `ID,Title,Work Item Type\n1,A,${type}\n` });
+  const ran = await at.run(['sync', '-f', 'r.csv', '--from', 'azure-boards', '--dry-run', '-o', 'json']);
+  expect(ran.json()[0].request.body.story_type).toBe(expected);
+});
+describe('the column workflow of Shortcut', () => {
+  const states = (first: number) =>
+    ['unstarted', 'started', 'done'].map((type, i) => ({
+      id: first + i,
+      name: ['Next', `Build ${first}`, 'Shipped'][i],
+      type,
+    }));
+  const workflows = [10, 20].map((id) => ({ id, name: `Team ${id}`, states: states(id) }));
+  const meanwhile = ({ path }: { path: string }) =>
+    path.startsWith('/workflows') ? { status: 200, json: workflows } : undefined;
+  const run = (rows: string, ...more: string[]) => {
+    const at = trackerInMemory({
+      'r.csv': `id,name,state,workflow\n${rows}\n`,
+      'm.yaml': 'states: {Fertig: Shipped, Team 20/Neu: "11", Neu: "10"}\n',
+    });
+    const words = ['sync', '-f', 'r.csv', '--from', 'shortcut', '--dry-run', '-o', 'json', ...more];
+    return at.run(words, { meanwhile });
+  };
+  test.each([
+    ['1,A,Shipped,Team 10', 12],
+    ['1,A,Shipped,Team 20', 22],
+    ['1,A,shipped,team 20', 22],
+    // The word means a type, which a state of each workflow has.
+    ['1,A,Done,Team 20', 22],
+    // Only one workflow has the state.
+    ['1,A,Build 10,Team 20', 10 + 1],
+    ['1,A,Build 20,Another', 21],
+    ['1,A,21,Team 10', 21],
+    ['1,A,Team 20/Next,', 20],
+    ['1,A,Team 20/Next,Team 20', 20],
+    ['1,A,Fertig,Team 20', 22],
+    ['1,A,Neu,Team 10', 10],
+    ['1,A,Neu,Team 20', 11],
+  ])('leads the row %s to the state %i', async (row, id) => {
+    const ran = await run(row, '--map-file', 'm.yaml');
+    expect([ran.code, ran.json()[0].request.body.workflow_state_id]).toEqual([0, id]);
+    expect(ran.err).not.toContain('"workflow"');
+  });
+  test('is read once, and another workflow or a map without the column decides nothing', async () => {
+    const ran = await run(Array.from({ length: 30 }, (_, i) => `${i + 1},A,Shipped,Team 10`).join('\n'));
+    expect(ran.requests.filter(({ path }) => path.startsWith('/workflows'))).toHaveLength(1);
+    expect((await run('1,A,Shipped,Another')).code).not.toBe(0);
+    expect((await run('1,A,Shipped,Team 20', '--map', 'workflow=')).code).not.toBe(0);
+    const unknown = await run('1,A,Odd,Team 20');
+    expect([unknown.code, unknown.err]).toEqual([0, naming('workflow_state_id', '"Odd"')]);
+  });
+});
 test('a JSON document, a title and an ID of another tool have their own hint', async () => {
   const at = trackerInMemory({
     'list.json': '[\n  {"external_id": "1"}\n]\n',
