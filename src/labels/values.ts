@@ -161,11 +161,18 @@ type Filling = { readonly document: Document; readonly known: readonly string[] 
   readonly filler?: Filler;
   readonly value?: unknown;
 };
-/** Values that no definition of a whole directory uses: a misspelled name, or a value that is left over. */
+/**
+ * Values that no definition of a whole directory uses: a misspelled name, or a value that is left over. Other directories
+ * may use a values file that the user named, so only a file of the directory itself shows that.
+ */
 const noteUnused = (context: EngineContext, fillings: readonly Filling[]): void => {
   for (const values of new Set(fillings.map((one) => one.values))) {
     const users = fillings.filter((one) => one.values === values);
-    if (values === undefined || users.some(({ document }) => document.isInDirectory !== true)) continue;
+    const isOfDirectory = ({ document: { file, isInDirectory } }: Filling): boolean =>
+      isInDirectory === true &&
+      absolute(context, dirname(values?.file ?? '')) ===
+        absolute(context, join(dirname(file ?? ''), VALUES_DIRECTORY));
+    if (values === undefined || !users.every(isOfDirectory)) continue;
     const unused = Object.keys(values.values).filter(
       (name) => !name.startsWith('x-') && !users.some(({ filler }) => filler?.used.has(name)),
     );

@@ -131,6 +131,11 @@ describe('values of a deployment', () => {
     const at = labelsInMemory(files({ 'labels/values/staging.yaml': values }));
     const ran = await at.run(apply('staging'));
     expect([ran.code, ran.err]).toEqual([0, expect.stringContaining('uses Editors, old\n')]);
+    // Other directories may use a shared file. A named file of the directory is its own file.
+    await at.write('shared.yaml', values);
+    const shared = (file: string) => at.run(['plan', '-f', 'labels', '--values', file]);
+    expect((await shared('shared.yaml')).err).not.toContain('no definition uses');
+    expect((await shared('labels/values/staging.yaml')).err).toContain('uses Editors, old\n');
     // One file of the directory does not show which values the other files use.
     const one = ['plan', '-f', 'labels/contract.yaml', '--deployment', 'staging'];
     expect((await at.run(one)).err).not.toContain('no definition uses');
