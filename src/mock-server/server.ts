@@ -112,6 +112,7 @@ export const createHostMatcher = (
   };
 };
 
+const ADDRESS_HINT = 'use 127.0.0.1, localhost or host.docker.internal with the port of this server';
 /**
  * The handler of a server of this machine without services of its own, such as a recorder, behind the checks of the mock
  * server. `http://127.0.0.1:1` plus a target that is a whole address would be another server.
@@ -120,7 +121,8 @@ export const guardHandler = (handler: Handler, { hostname }: Pick<Host, 'hostnam
   const isOwn = createHostMatcher(hostname);
   return (incoming) => {
     const { method, url, headers } = incoming;
-    if (!isOwn(headers.host)) return message(421, 'the Host header does not name this machine');
+    if (!isOwn(headers.host))
+      return message(421, `the Host header does not name this machine; ${ADDRESS_HINT}`);
     if (!url.startsWith('/')) return message(400, 'the request target must be a path');
     if (isCrossSiteWrite(method, headers))
       return message(403, 'writes from pages of other sites are refused');

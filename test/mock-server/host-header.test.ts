@@ -89,6 +89,16 @@ test.each<[number, string, string, Record<string, string>]>([
   expect((await handle(partlyMade<Incoming>({ method, url, headers }))).status).toBe(status);
 });
 
+test('a guarded handler names addresses that it accepts to a program with another host name', async () => {
+  const handle = guardHandler(() => ({ status: 200 }), { hostname: 'laptop' });
+  const ask = (host: string) => handle(partlyMade<Incoming>({ method: 'GET', url: '/a', headers: { host } }));
+  const named = String((await ask('mock.company.example:1')).body).match(
+    /127\.0\.0\.1|localhost|host\.docker\.internal/g,
+  );
+  expect(named).toHaveLength(3);
+  for (const name of named ?? []) expect((await ask(`${name}:1`)).status).toBe(200);
+});
+
 /** Each server of this program, and what keeps web pages from using it. */
 const servers: Readonly<Record<string, string>> = {
   'auth/doctor.ts': 'responds with 204 to every request, for a moment',
