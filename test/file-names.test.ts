@@ -47,6 +47,8 @@ const addresses: Readonly<Record<string, string>> = {
   'kv/client/connection.ts': 'a message',
   'kv/client/etcd-client.ts': 'the key of a probe in the store',
   'kv/upgrade/present/run-model.ts': 'the number of a step',
+  'cli/command.ts': 'the resource name of a record',
+  'tracker/bulk/column-map.ts': 'the name of a state',
   'tracker/stories.ts': 'the name of a state',
 };
 

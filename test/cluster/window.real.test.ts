@@ -141,7 +141,7 @@ describe.runIf(isPossible)('an unattended run', () => {
     const soon = new Date(Date.now() + 20_000).toISOString();
     const held = await kv(['upgrade', '--yes', '--hold-last', '--until', soon]);
     expect([held.code, held.json().outcome]).toEqual([8, 'held']);
-    expect(held.json().message).toContain('continue with opsctl kv resume --until');
+    expect(held.json().message).toMatch(/continue with opsctl kv resume --cluster \S+ --until /);
     expect(await versions()).toEqual([from, from, from]);
     const late = new Date(Date.now() + 3_600_000).toISOString();
     // A repeated command must not pass a hold, but the next window may.

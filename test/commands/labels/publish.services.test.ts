@@ -48,7 +48,7 @@ test('publish shows, asks and pins', async () => {
     return false;
   };
   const refused = await at.runOn(answering({ confirm: refuse }), 'publish', 'Project phase');
-  expect(refused.code).toBe(2);
+  expect(refused.code).toBe(10);
   expect(asked).toEqual(['Publish revision 3 of label Project phase?']);
   expect(refused.stderr).toContain('label Project phase changed: description');
   expect(await state('Project phase')).toMatchObject({ hasUnpublishedChanges: true, revision: '3' });
@@ -116,7 +116,7 @@ test('retire lists the losses, requires the title, disables and deletes', async 
     stderr: expect.stringContaining('the values of field Shelf (text) on every item'),
   });
   expect(await at.run('retire', 'Old', '--yes', '--title', 'old')).toMatchObject({ code: 2 });
-  expect(await at.runOn(answering({ text: () => 'Oldd' }), 'retire', 'Old')).toMatchObject({ code: 2 });
+  expect(await at.runOn(answering({ text: () => 'Oldd' }), 'retire', 'Old')).toMatchObject({ code: 10 });
   expect(await state('Old')).toMatchObject({ state: 'PUBLISHED', revision: '2' });
   const dry = await at.run('retire', 'Old', '--dry-run', '-o', 'json');
   expect(dry.json()).toMatchObject({ deleted: false });

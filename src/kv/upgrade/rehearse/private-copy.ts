@@ -1,6 +1,6 @@
 import { FILE_VARIABLE, findServerFile, settingOf } from '../../../api-specs/etcd/server-settings.ts';
 import { args, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
-import { join, normalize } from 'node:path';
+import { join, relative } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
 import { lossyText } from '../../../core/text.ts';
@@ -151,8 +151,7 @@ const refuseOtherFile = (cluster: ClusterFile, member: MemberSpec): void => {
   const { name, config_file, env } = member;
   for (const [command, words] of listCommands(cluster, member)) {
     const path = findServerFile(flagsOf(words), env?.[FILE_VARIABLE], undefined);
-    if (path === undefined || (config_file !== undefined && normalize(path) === normalize(config_file)))
-      continue;
+    if (path === undefined || (config_file !== undefined && relative(path, config_file) === '')) continue;
     throw new AppError(
       'config',
       `${command} of ${name} reads the configuration file ${path}, and ${config_file === undefined ? 'the cluster file has no config_file' : `config_file is ${config_file}`}: a copy with it would use the addresses and the data of the real member`,

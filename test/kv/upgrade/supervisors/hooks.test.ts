@@ -107,7 +107,8 @@ describe('a static pod', () => {
         },
       ],
     });
-    const known = ['manifest=true', 'pod=etcd', 'since=1700000000', `containers=${containers}`];
+    const pod = Buffer.from('kind: Pod\nmetadata: {name: etcd}\n').toString('base64');
+    const known = ['manifest=true', `pod=${pod}`, 'since=1700000000', `containers=${containers}`];
     expect(state(known).state).toBe('gone');
     expect(state(known.filter((line) => !line.startsWith('since='))).state).toBe('starting');
   });
