@@ -408,39 +408,28 @@ const boundedReads = (files: Files, { isBound, checkPlace, open, openNow }: Boun
     },
   } satisfies Partial<Files>;
 };
-const boundedWrites = (files: Files, { checkPlace, checkOpen }: Boundary) =>
-  ({
-    replace: async (path, ...rest) => {
+const boundedWrites = (files: Files, { checkPlace, checkOpen }: Boundary) => {
+  const checkFirst =
+    <Rest extends unknown[], Value>(change: (path: string, ...rest: Rest) => Promise<Value>) =>
+    async (path: string, ...rest: Rest): Promise<Value> => {
       await checkPlace(path);
-      return files.replace(path, ...rest);
-    },
-    replaceStream: async (path, ...rest) => {
-      await checkPlace(path);
-      return files.replaceStream(path, ...rest);
-    },
-    create: async (path, ...rest) => {
-      await checkPlace(path);
-      return files.create(path, ...rest);
-    },
+      return change(path, ...rest);
+    };
+  return {
+    replace: checkFirst(files.replace.bind(files)),
+    replaceStream: checkFirst(files.replaceStream.bind(files)),
+    create: checkFirst(files.create.bind(files)),
     copy: async (from, to) => {
       await checkPlace(from);
       await checkPlace(to);
       return files.copy(from, to);
     },
     append: (path, ...rest) => checkOpen(path, files.append(path, ...rest)),
-    truncate: async (path, ...rest) => {
-      await checkPlace(path);
-      return files.truncate(path, ...rest);
-    },
-    setMode: async (path, ...rest) => {
-      await checkPlace(path);
-      return files.setMode(path, ...rest);
-    },
-    makeDirectory: async (path, ...rest) => {
-      await checkPlace(path);
-      return files.makeDirectory(path, ...rest);
-    },
-  }) satisfies Partial<Files>;
+    truncate: checkFirst(files.truncate.bind(files)),
+    setMode: checkFirst(files.setMode.bind(files)),
+    makeDirectory: checkFirst(files.makeDirectory.bind(files)),
+  } satisfies Partial<Files>;
+};
 const boundedEntries = (files: Files, { checkEntry }: Boundary) =>
   ({
     rename: async (from, to) => {
