@@ -269,19 +269,6 @@ const valueOfFormat = (
     ? [{ path, text: value }]
     : [];
 };
-const sixDigits = /^#[0-9a-fA-F]{6}$/;
-/** spec/tracker#choices-14: this server accepts colors of six digits, as the pattern of the vendor does. */
-const colorProblems = (fields: Fields, body: Record<string, unknown>): Problem[] =>
-  valuesOfFormat(fields, body, 'color')
-    .filter(({ text }) => formats.color.holds(text) && !sixDigits.test(text))
-    .map(({ path, text }) =>
-      problem(
-        path,
-        'format',
-        `${formats.color.says}; got ${JSON.stringify(text)}`,
-        'this server accepts six digits',
-      ),
-    );
 /** spec/tracker#choices-20: the strict mode rejects times without a zone, which the default mode reads as UTC. */
 const zoneProblems = (fields: Fields, body: Record<string, unknown>): Problem[] =>
   valuesOfFormat(fields, body, 'datetime')
@@ -298,10 +285,7 @@ const bodyProblems = (
 ): Problem[] => {
   if (fields === undefined) return [];
   const found = checkFields(fields, checked, '', exclusive);
-  if (found.length > 0) return found;
-  return isStrict
-    ? [...colorProblems(fields, sent), ...zoneProblems(fields, sent)]
-    : colorProblems(fields, sent);
+  return found.length === 0 && isStrict ? zoneProblems(fields, sent) : found;
 };
 const inputOf = (
   operation: Operation,

@@ -75,27 +75,15 @@ describe('times without a zone (spec/tracker#choices-20)', () => {
 
 describe('colors (spec/tracker#choices-14)', () => {
   const create = tracker.table.labels.create;
-  test.each(['#fff', '#ffff', '#ffffff80'])(
-    'the client sends %s, and this server rejects it',
-    async (color) => {
-      expect(() => checkInput(create, { body: { name: 'x', color } })).not.toThrow();
-      const { ask } = await start();
-      const refused = await ask('POST', '/labels', { name: 'x', color });
-      expect([refused.status, refused.body.errors.color]).toEqual([
-        400,
-        expect.stringContaining('six digits'),
-      ]);
-      const nested = await ask('POST', '/epics', { name: 'e', labels: [{ name: 'l', color }] });
-      expect([nested.status, Object.keys(nested.body.errors)]).toEqual([400, ['labels[0].color']]);
-    },
-  );
-  test.each(['red', '#ff', '#fffff', 'inherit'])(
+  test.each(['red', '#ff', '#fff', '#ffff', '#fffff', '#ffffff80', 'inherit'])(
     'client and server reject %s',
     covers('spec/tracker#choices-14', 'spec/tracker#values-1'),
     async (color) => {
       expect(() => checkInput(create, { body: { name: 'x', color } })).toThrow();
       const { ask } = await start();
       expect((await ask('POST', '/labels', { name: 'x', color })).status).toBe(400);
+      const nested = await ask('POST', '/epics', { name: 'e', labels: [{ name: 'l', color }] });
+      expect([nested.status, Object.keys(nested.body.errors)]).toEqual([400, ['labels[0].color']]);
     },
   );
 });

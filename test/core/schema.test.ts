@@ -18,7 +18,7 @@ test('limits, null and formats become JSON Schema', () => {
       color: {
         type: ['string', 'null'],
         pattern: '^#[a-fA-F0-9]{6}$',
-        description: 'must be a hexadecimal color such as #1a2b3c',
+        description: 'must be a hexadecimal color of six digits such as #1a2b3c',
       },
       n: { type: 'integer', format: 'int64', minimum: 1, maximum: 250, default: 10 },
     },
