@@ -167,3 +167,16 @@ export const decode = (shape: Shape, bytes: Buffer, depth = 0): Json => {
   }
   return json;
 };
+
+const castagnoli = new Uint32Array(256).map((_, n) => {
+  let value = n;
+  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;
+  return value >>> 0;
+});
+/** The checksum of the store's files and hashes (CRC-32C), continued from that of the bytes before. */
+export const storeCrc = (bytes: Uint8Array, before: number): number => {
+  let value = before ^ -1;
+  for (let i = 0; i < bytes.length; i += 1)
+    value = (value >>> 8) ^ (castagnoli[(value ^ (bytes[i] as number)) & 0xff] as number);
+  return (value ^ -1) >>> 0;
+};

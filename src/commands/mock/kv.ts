@@ -229,7 +229,7 @@ const ctl = defineCommand({
     'binary-version': binaryVersionFlag,
   },
   async run({ host }, values) {
-    const [{ readCtlWords, restoreDirectory }, { stateKey }, { bucketRecords, snapshotKeys }, snapshots] =
+    const [{ readCtlWords, restoreDirectory }, { stateKey }, { bucketRecords, snapshotHistory }, snapshots] =
       await Promise.all([
         import('../../etcd-sim/cluster/ctl.ts'),
         import('../../etcd-sim/disk/db-file.ts'),
@@ -239,7 +239,7 @@ const ctl = defineCommand({
     const words = readCtlWords(values.words ?? [], values['binary-version']);
     await (words.skipsHash ? snapshots.hashWithoutChecksum : snapshots.verifySnapshot)(host, words.snapshot);
     const content = snapshots.withSnapshot(host.files, words.snapshot, (file) => ({
-      ...snapshotKeys(file),
+      ...snapshotHistory(file),
       // A snapshot of a real member has no such record.
       state: [...bucketRecords(file, 'meta')]
         .find(({ key }) => key.toString() === stateKey)

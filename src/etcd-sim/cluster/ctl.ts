@@ -2,7 +2,7 @@ import { AppError, problem, invalidArguments } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { type SimulatedState, clusterId, entryLine, memberId, Wal } from '../disk/db-file.ts';
 import { bumpsRevisions } from '../forms.ts';
-import type { Command, MemberRecord, StoredKey } from '../state/command.ts';
+import type { Command, MemberRecord, StoredRecord } from '../state/command.ts';
 
 /** Who a member of a new cluster is. */
 type NewIdentity = {
@@ -102,7 +102,11 @@ export const readCtlWords = (words: readonly string[], version: string): CtlRest
 export const restoreDirectory = async (
   host: Host,
   wanted: CtlRestore,
-  content: { readonly revision: number; readonly keys: readonly StoredKey[] },
+  content: {
+    readonly revision: number;
+    readonly compacted: number;
+    readonly records: readonly StoredRecord[];
+  },
   state: SimulatedState | undefined,
 ): Promise<void> => {
   if ((await host.files.list(wanted.dataDir).catch(() => [])).length > 0)
@@ -110,15 +114,12 @@ export const restoreDirectory = async (
       code: 'DIRECTORY_NOT_EMPTY',
     });
   const revision = content.revision + wanted.bumpRevision;
-  const keys = content.keys.map((kv) => {
-    const lease = state?.attached[kv.key];
-    return lease === undefined ? kv : { ...kv, lease };
-  });
+  const compacted = wanted.marksCompacted ? revision : content.compacted;
   const own = wanted.peers.find(({ name }) => name === wanted.name)?.peerUrl ?? '';
   await host.files.makeDirectory(`${wanted.dataDir}/member/snap`, 0o700);
   await writeFirstLog(host, wanted.dataDir, identityOf(wanted.peers, own, wanted.token), [
     ...(state?.leases ?? []).map(({ id, ttl }) => ({ op: 'grant', id, ttl }) as const),
-    { op: 'restore', keys, revision, ...(wanted.marksCompacted ? { compacted: revision } : {}) },
+    { op: 'restore', keys: content.records, revision, compacted },
     ...(state?.users ?? []).map((user) => ({ op: 'user', ...user }) as const),
     ...(state?.isAuthOn === true ? [{ op: 'auth', on: true } as const] : []),
   ]);

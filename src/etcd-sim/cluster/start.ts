@@ -6,7 +6,7 @@ import { shellWord } from '../../core/shell.ts';
 import { storedObject, lossyText } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { defaultMs, type Fault, faultFile, type FaultKind, formOf, readFaults } from '../forms.ts';
-import type { StoredKey } from '../state/command.ts';
+import type { StoredRecord } from '../state/command.ts';
 import { identityOf, writeFirstLog } from './ctl.ts';
 import {
   callMember,
@@ -30,8 +30,12 @@ import {
   stopProcess,
 } from './layout.ts';
 
-/** Initial keys (rehearsal on a copy of real data): the revision of the store and its keys. */
-export type Content = { readonly revision: number; readonly keys: readonly StoredKey[] };
+/** Initial keys (rehearsal on a copy of real data). Without their history, its revisions are compacted. */
+export type Content = {
+  readonly revision: number;
+  readonly keys: readonly StoredRecord[];
+  readonly compacted?: number;
+};
 /** A command for the cluster in this directory, with its purpose. */
 const mockCommand = (verb: string, directory: string, why: string): NextStep =>
   next(['mock', 'kv', verb, '--dir', shellWord(directory)], why);
@@ -85,9 +89,7 @@ const writeData = async (
   }
   if (content === undefined) return;
   const identity = identityOf(rehearsal.members, member.peerUrl, 'rehearsal');
-  await writeFirstLog(host, member.dataDir, identity, [
-    { op: 'restore', keys: content.keys, revision: content.revision },
-  ]);
+  await writeFirstLog(host, member.dataDir, identity, [{ op: 'restore', ...content }]);
 };
 const writeDirectory = async (
   host: Host,

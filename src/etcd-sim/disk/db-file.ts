@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { storeCrc } from '../../core/protobuf.ts';
 import type { Machine } from '../state/machine.ts';
 import type { AppendFile, Host } from '../../platform/host.ts';
 import type { Entry, HardState, Ready } from '../raft/progress.ts';
@@ -121,19 +122,18 @@ export const dbFile = (buckets: Readonly<Record<string, readonly Item[]>>): Buff
 /** spec/store#measured-snapshots: the last 32 bytes of a snapshot are the sha256 of everything before. */
 export const trailer = (file: Uint8Array): Buffer => createHash('sha256').update(file).digest();
 
-const varint = (value: number): number[] => {
+const varint = (value: bigint): number[] => {
   const bytes: number[] = [];
-  let rest = value;
-  while (rest >= 128) {
-    bytes.push((rest % 128) | 128);
-    rest = Math.floor(rest / 128);
-  }
-  return [...bytes, rest];
+  let rest = BigInt.asUintN(64, value);
+  for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
+  return [...bytes, Number(rest)];
 };
 const text = (field: number, bytes: Uint8Array): Buffer =>
-  Buffer.concat([Buffer.from([(field << 3) | 2, ...varint(bytes.length)]), bytes]);
-const number = (field: number, value: number): Buffer =>
-  value === 0 ? Buffer.alloc(0) : Buffer.from([field << 3, ...varint(value)]);
+  bytes.length === 0
+    ? Buffer.alloc(0)
+    : Buffer.concat([Buffer.from([(field << 3) | 2, ...varint(BigInt(bytes.length))]), bytes]);
+const number = (field: number, value: number | string): Buffer =>
+  BigInt(value) === 0n ? Buffer.alloc(0) : Buffer.from([field << 3, ...varint(BigInt(value))]);
 /** A revision as the store names its records: 8 bytes main, `_`, 8 bytes sub, `t` for a deletion. */
 const revisionKey = (main: number, sub: number, isDeletion: boolean): Buffer => {
   const key = Buffer.alloc(isDeletion ? 18 : 17);
@@ -149,23 +149,42 @@ const eight = (value: number): Buffer => {
   return bytes;
 };
 const makeItem = (name: string, value: Uint8Array): Item => ({ key: Buffer.from(name), value });
-const records = (machine: Machine): Item[] => {
-  const found: Item[] = [];
-  for (const { name, mod, sub, kv } of machine.keys.versions()) {
-    const key = Buffer.from(name, 'latin1');
-    const value =
-      kv === undefined
-        ? text(1, key)
-        : Buffer.concat([
-            text(1, key),
-            number(2, kv.create),
-            number(3, kv.mod),
-            number(4, kv.version),
-            text(5, Buffer.from(kv.value, 'base64')),
-          ]);
-    found.push({ key: revisionKey(mod, sub, kv === undefined), value });
-  }
-  return found;
+type StoredChange = { readonly name: string; readonly mod: number; readonly kv?: unknown };
+/** The bytes of each change, in the order and the form of the real servers. */
+const records = ({ keys }: Machine): (Item & StoredChange)[] =>
+  [...keys.versions()]
+    .map((change) => {
+      const { name, mod, sub, kv } = change;
+      const key = Buffer.from(name, 'latin1');
+      const value =
+        kv === undefined
+          ? text(1, key)
+          : Buffer.concat([
+              text(1, key),
+              number(2, kv.create),
+              number(3, kv.mod),
+              number(4, kv.version),
+              text(5, Buffer.from(kv.value, 'base64')),
+              number(6, kv.lease ?? 0),
+            ]);
+      return { ...change, key: revisionKey(mod, sub, kv === undefined), value };
+    })
+    .sort(bySmaller);
+/**
+ * The hash of the keys at a revision, equal to that of a real server with the same changes: values that a compaction
+ * at this revision would remove do not count.
+ */
+export const hashAt = (machine: Machine, revision: number): number => {
+  const { compacted } = machine.keys;
+  const changes = records(machine).filter(({ mod }) => mod <= revision);
+  const newest = new Map(changes.map((change) => [change.name, change]));
+  const kept = new Set([...newest.values()].filter(({ kv }) => kv !== undefined));
+  const counts = (change: Item & StoredChange): boolean =>
+    change.mod > compacted ||
+    ((kept.size === 0 || kept.has(change)) && !(change.mod === compacted && change.kv === undefined));
+  return changes
+    .filter(counts)
+    .reduce((hash, { key, value }) => storeCrc(value, storeCrc(key, hash)), storeCrc(Buffer.from('key'), 0));
 };
 /**
  * The data in a simulated member's snapshot in addition to the keys. Real members use buckets in a different
@@ -175,8 +194,6 @@ export type SimulatedState = {
   readonly isAuthOn: boolean;
   readonly users: readonly { readonly name: string; readonly salt: string; readonly hash: string }[];
   readonly leases: readonly { readonly id: string; readonly ttl: number }[];
-  /** Lease of each key that has one. */
-  readonly attached: Readonly<Record<string, string>>;
 };
 /** Its key in the bucket `meta`. */
 export const stateKey = 'simulated_state';
@@ -184,9 +201,6 @@ const toState = (machine: Machine): SimulatedState => ({
   isAuthOn: machine.isAuthOn,
   users: [...machine.users.values()],
   leases: [...machine.leases.values()].map(({ id, ttl }) => ({ id, ttl })),
-  attached: Object.fromEntries(
-    [...machine.leases.keys()].flatMap((id) => machine.leaseKeys(id).map((key) => [key, id])),
-  ),
 });
 /** The member's v3 data as a database file, without the trailer. */
 export const snapshotFile = (machine: Machine): Buffer =>
@@ -205,6 +219,9 @@ export const snapshotFile = (machine: Machine): Buffer =>
     members_removed: [],
     meta: [
       makeItem('consistent_index', eight(machine.applied)),
+      ...['scheduledCompactRev', 'finishedCompactRev'].flatMap((name) =>
+        machine.keys.compacted === 0 ? [] : [makeItem(name, revisionKey(machine.keys.compacted, 0, false))],
+      ),
       makeItem('simulated', Buffer.from('a rehearsal, not a database')),
       makeItem(stateKey, Buffer.from(JSON.stringify(toState(machine)))),
     ],

@@ -1,5 +1,4 @@
-import { crc32 } from 'node:zlib';
-import { snapshotFile, trailer, decimal, hexFrom } from '../disk/db-file.ts';
+import { decimal, hashAt, hexFrom, snapshotFile, trailer } from '../disk/db-file.ts';
 import type { Command } from '../state/command.ts';
 import {
   type Api,
@@ -97,19 +96,20 @@ export const alarm = async (api: Api, call: Call): Promise<Body> => {
 
 export const hash = async (api: Api): Promise<Body> => ({
   header: header(api),
-  hash: crc32(JSON.stringify([...api.node.machine.keys.versions()])),
+  hash: hashAt(api.node.machine, api.node.machine.keys.revision),
 });
 
 export const hashKv = async (api: Api, call: Call): Promise<Body> => {
-  const asked = Number(bigField(call.body, 'revision'));
   const { keys } = api.node.machine;
-  const upTo = asked === 0 ? keys.revision : asked;
-  if (upTo > keys.revision)
-    throw new RpcError(11, 'etcdserver: mvcc: required revision is a future revision');
-  const versions = [...keys.versions()].filter((one) => one.mod <= upTo);
+  const asked = Number(bigField(call.body, 'revision'));
+  if (asked > keys.revision)
+    throw new RpcError(failures.futureRevision.code, failures.futureRevision.message);
+  // Before 3.5 the revision of the compaction counts as compacted.
+  const first = api.form.has.hashKv ? keys.compacted : keys.compacted + 1;
+  if (asked > 0 && asked < first) throw new RpcError(failures.compacted.code, failures.compacted.message);
   return omitZeros({
     header: header(api),
-    hash: crc32(JSON.stringify(versions)),
+    hash: hashAt(api.node.machine, asked === 0 ? keys.revision : asked),
     compact_revision: keys.compacted === 0 ? '-1' : String(keys.compacted),
   });
 };

@@ -42,6 +42,10 @@ export type StoredKey = {
   readonly version: number;
   readonly lease?: string;
 };
+/** A value of a key or its deletion, as a restore loads it. `sub` numbers the changes of one revision. */
+export type StoredRecord =
+  | (StoredKey & { readonly sub?: number })
+  | { readonly key: string; readonly mod: number; readonly sub?: number; readonly isDeleted: true };
 /** Who belongs to the cluster: one member at a time. Ids are hexadecimal. */
 export type MembershipChange =
   | {
@@ -78,10 +82,10 @@ export type Command =
     }
   | { readonly op: 'user'; readonly name: string; readonly salt: string; readonly hash: string }
   | { readonly op: 'auth'; readonly on: boolean }
-  /** Fills an empty store from a list of keys (rehearsal on a copy of real data). */
+  /** Fills an empty store with changes in the order of their revisions. */
   | {
       readonly op: 'restore';
-      readonly keys: readonly StoredKey[];
+      readonly keys: readonly StoredRecord[];
       readonly revision: number;
       readonly compacted?: number;
     };

@@ -7,6 +7,7 @@ import type {
   RangeOptions,
   RangeResult,
   StoredKey,
+  StoredRecord,
   Txn,
   TxnOp,
   TxnResponse,
@@ -158,11 +159,14 @@ export class Keyspace {
     );
     return undefined;
   }
-  /** `compacted`: every revision up to this one counts as compacted, so that watches from before are canceled. */
-  restore(keys: readonly StoredKey[], revision: number, compacted = 0): void {
-    for (const kv of keys) this.#add(kv.key, { mod: kv.mod, sub: 0, kv });
+  /** `compacted`: revisions up to this one are removed, so that watches from before are canceled. */
+  restore(records: readonly StoredRecord[], revision: number, compacted = 0): void {
+    for (const record of records) {
+      const { sub = 0, ...kv } = record;
+      this.#add(kv.key, { mod: kv.mod, sub, ...('isDeleted' in kv ? {} : { kv }) });
+    }
     this.revision = Math.max(revision, 1);
-    this.compacted = compacted;
+    if (compacted > 0) this.compact(compacted);
   }
   /** What happened from a revision on, in order. */
   changesFrom(range: KeyRange, revision: number): Change[] {

@@ -1,5 +1,5 @@
 import { AppError, messageOf } from '../../core/problem.ts';
-import { type Shape, decode } from '../../core/protobuf.ts';
+import { decode, type Shape, storeCrc } from '../../core/protobuf.ts';
 
 /** Summary of a snapshot file. `total_key` counts every revision in every bucket, as etcdctl does. */
 export type SnapshotContent = {
@@ -149,18 +149,6 @@ const rootOf = (file: PageSource, bucket: Buffer, pageSize: number): Buffer => {
   return root === 0 ? bucket.subarray(16) : pageAt(file, root, pageSize);
 };
 
-const castagnoli = new Uint32Array(256).map((_, n) => {
-  let value = n;
-  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0x82f63b78 : value >>> 1;
-  return value >>> 0;
-});
-const crc = (bytes: Buffer, before: number): number => {
-  let value = before ^ -1;
-  for (let i = 0; i < bytes.length; i += 1)
-    value = (value >>> 8) ^ (castagnoli[(value ^ (bytes[i] as number)) & 0xff] as number);
-  return (value ^ -1) >>> 0;
-};
-
 /** Yields the records of one bucket in key order. Yields no records if the bucket does not exist. */
 export function* bucketRecords(source: PageSource, name: string): Generator<Entry> {
   const file = eachPageOnce(source);
@@ -218,10 +206,10 @@ function* contentIn(file: PageSource): Reading<SnapshotContent> {
   const meta = metaOf(file);
   let [hash, revision, totalKey] = [0, firstRevision, 0];
   for (const bucket of entries(file, pageAt(file, meta.root, meta.pageSize), meta.pageSize)) {
-    hash = crc(bucket.key, hash);
+    hash = storeCrc(bucket.key, hash);
     const name = bucket.key.toString();
     for (const { key, value } of entries(file, rootOf(file, bucket.value, meta.pageSize), meta.pageSize)) {
-      hash = crc(value, crc(key, hash));
+      hash = storeCrc(value, storeCrc(key, hash));
       totalKey += 1;
       if (name === 'key') revision = Math.max(revision, mainRevision(key));
       if (name === 'meta') revision = Math.max(revision, compactRevision({ key, value }));
@@ -240,13 +228,24 @@ export type SnapshotKey = {
   readonly version: number;
 };
 export type SnapshotKeys = { readonly revision: number; readonly keys: readonly SnapshotKey[] };
-/** The message of a record (mvccpb.KeyValue); the number of the lease is not used. */
+/** A change in a snapshot: a value of a key, or its deletion. `sub` numbers the changes of one revision. */
+export type SnapshotRecord =
+  | (SnapshotKey & { readonly sub: number; readonly lease?: string })
+  | { readonly key: string; readonly mod: number; readonly sub: number; readonly isDeleted: true };
+/** `compacted`: the last revision that a compaction removed, or 0. */
+type SnapshotHistory = {
+  readonly revision: number;
+  readonly compacted: number;
+  readonly records: readonly SnapshotRecord[];
+};
+/** The message of a record (mvccpb.KeyValue). */
 const RECORD = {
   key: [1, 'bytes'],
   create: [2, 'int64'],
   mod: [3, 'int64'],
   version: [4, 'int64'],
   value: [5, 'bytes'],
+  lease: [6, 'int64'],
 } as const satisfies Shape;
 const recordFrom = (bytes: Buffer): Readonly<Record<string, string | undefined>> => {
   try {
@@ -256,30 +255,46 @@ const recordFrom = (bytes: Buffer): Readonly<Record<string, string | undefined>>
   }
 };
 const MARK_OF_DELETION = 18;
-/**
- * Returns every key that exists in a snapshot file with its newest value. The records are sorted by revision.
- * Pure.
- */
+const changeFrom = ({ key: at, value }: Entry): SnapshotRecord => {
+  const record = recordFrom(value);
+  const key = Buffer.from(record['key'] ?? '', 'base64').toString('latin1');
+  const place = { mod: mainRevision(at), sub: at.length < 17 ? 0 : Number(at.readBigUInt64BE(9)) };
+  if (at.length === MARK_OF_DELETION) return { key, ...place, isDeleted: true };
+  return {
+    key,
+    value: record['value'] ?? '',
+    create: Number(record['create'] ?? 0),
+    version: Number(record['version'] ?? 0),
+    ...place,
+    ...(record['lease'] === undefined ? {} : { lease: record['lease'] }),
+  };
+};
+/** Yields the changes of a snapshot file, sorted by revision. */
+function* changesIn(file: PageSource): Generator<SnapshotRecord> {
+  for (const entry of bucketRecords(file, 'key')) yield changeFrom(entry);
+}
+const compactedIn = (file: PageSource): number =>
+  Math.max(0, ...[...bucketRecords(file, 'meta')].map(compactRevision));
+/** Returns every key that exists in a snapshot file with its newest value. Pure. */
 export function* readKeys(file: PageSource): Reading<SnapshotKeys> {
   const alive = new Map<string, SnapshotKey>();
-  let revision = 1;
-  for (const { key: at, value } of bucketRecords(file, 'key')) {
+  let revision = Math.max(firstRevision, compactedIn(file));
+  for (const change of changesIn(file)) {
     yield undefined;
-    revision = Number(at.readBigUInt64BE(0));
-    const record = recordFrom(value);
-    const key = Buffer.from(record['key'] ?? '', 'base64').toString('latin1');
-    if (at.length === MARK_OF_DELETION) alive.delete(key);
-    else
-      alive.set(key, {
-        key,
-        value: record['value'] ?? '',
-        create: Number(record['create'] ?? 0),
-        mod: Number(record['mod'] ?? 0),
-        version: Number(record['version'] ?? 0),
-      });
+    revision = Math.max(revision, change.mod);
+    if ('isDeleted' in change) alive.delete(change.key);
+    else {
+      const { key, value, create, mod, version } = change;
+      alive.set(key, { key, value, create, mod, version });
+    }
   }
   return { revision, keys: [...alive.values()] };
 }
+/** Returns every change in a snapshot file that no compaction removed, as a restore needs it. Pure. */
+export const snapshotHistory = (file: PageSource): SnapshotHistory => {
+  const [compacted, records] = [compactedIn(file), [...changesIn(file)]];
+  return { revision: Math.max(firstRevision, compacted, records.at(-1)?.mod ?? 0), compacted, records };
+};
 export const snapshotKeys = (file: PageSource): SnapshotKeys => readNow(readKeys(file));
 
 /** Returns the version of the cluster in a database file. Reads a few pages. */

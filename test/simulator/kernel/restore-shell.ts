@@ -3,7 +3,7 @@
  * data directory from a snapshot, and moves of directories. Each change of the disk is an effect, so that a crash can
  * leave a directory partly built or partly swapped.
  */
-import { inMemory, snapshotKeys } from '../../../src/kv/client/snapshot-content.ts';
+import { inMemory, snapshotHistory } from '../../../src/kv/client/snapshot-content.ts';
 import { clusterId, memberId, walPath } from '../../../src/etcd-sim/disk/db-file.ts';
 import { wordsOf } from '../../../src/core/shell.ts';
 import type { Finished } from '../../../src/platform/host.ts';
@@ -20,7 +20,7 @@ const buildDirectory = (line: string, directory: string): void => {
   const words = wordsOf(line) ?? [];
   const flag = (name: string): string => words[words.indexOf(`--${name}`) + 1] ?? '';
   const snapshot = words[words.indexOf('restore') + 1] ?? '';
-  const { keys, revision } = snapshotKeys(inMemory(calls.readWhole(snapshot)));
+  const { records, ...state } = snapshotHistory(inMemory(calls.readWhole(snapshot)));
   const peers = flag('initial-cluster')
     .split(',')
     .map((one) => one.split('=')[1] ?? '');
@@ -30,7 +30,7 @@ const buildDirectory = (line: string, directory: string): void => {
       meta: { member: memberId([flag('initial-advertise-peer-urls')], 'rehearsal'), cluster: clusterId(ids) },
     },
     { hard: { term: 1 } },
-    { e: [1, 1, { id: 'restore', command: { op: 'restore', keys, revision } }] },
+    { e: [1, 1, { id: 'restore', command: { op: 'restore', keys: records, ...state } }] },
     { commit: 1 },
   ];
   const path = walPath(directory);

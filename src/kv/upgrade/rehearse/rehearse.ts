@@ -118,7 +118,7 @@ const startCopy = async (input: RehearsalInput): Promise<ClusterFile> => {
 const startSimulated = async (input: RehearsalInput, content: SnapshotKeys): Promise<ClusterFile> => {
   const { host, directory, versions, cluster, signal } = input;
   const keys = join(directory, 'keys.json');
-  await host.files.replace(keys, JSON.stringify(content), 0o600);
+  await host.files.replace(keys, JSON.stringify({ ...content, compacted: content.revision }), 0o600);
   const dir = join(directory, 'copy');
   const later = laterVersions(input).reduce(
     (flags, version) => args`${flags} --later-version ${version}`,

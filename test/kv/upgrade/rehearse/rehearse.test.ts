@@ -1,6 +1,12 @@
-import { inMemory, snapshotContent, snapshotKeys } from '../../../../src/kv/client/snapshot-content.ts';
+import {
+  inMemory,
+  snapshotContent,
+  snapshotHistory,
+  snapshotKeys,
+} from '../../../../src/kv/client/snapshot-content.ts';
 import { describe, expect, it } from 'vitest';
-import { snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
+import { hashAt, snapshotFile, trailer } from '../../../../src/etcd-sim/disk/db-file.ts';
+import type { Command } from '../../../../src/etcd-sim/state/command.ts';
 import { Machine } from '../../../../src/etcd-sim/state/machine.ts';
 import { canBeReal } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
 import {
@@ -67,6 +73,57 @@ describe('keys of a snapshot', () => {
     copy.apply(1, 'restore', { op: 'restore', ...content });
     expect(snapshotKeys(inMemory(fileOf(copy)))).toEqual(content);
     expect(copy.apply(2, 'n', { op: 'put', key: 'k1', value: '' })).toMatchObject({ ok: true, revision: 52 });
+  });
+});
+
+describe('a restore of a snapshot', () => {
+  const restored = (file: Buffer): Machine => {
+    const copy = new Machine(1e9);
+    const { records, ...state } = snapshotHistory(inMemory(file));
+    copy.apply(1, 'restore', { op: 'restore', keys: records, ...state });
+    return copy;
+  };
+  const history: readonly Command[] = [
+    { op: 'put', key: 'a', value: b64('a1') },
+    { op: 'put', key: 'b', value: b64('b1') },
+    { op: 'delete', key: 'a' },
+    { op: 'compact', revision: 3 },
+    {
+      op: 'txn',
+      compare: [],
+      success: ['c', 'd'].map((key) => ({ op: 'put', key, value: '' })),
+      failure: [],
+    },
+    { op: 'put', key: 'a', value: b64('a2'), lease: '77' },
+    { op: 'delete', key: '\0', end: '\0' },
+  ];
+  it('keeps revisions, deletions, leases, the compaction and the hash', () => {
+    const machine = new Machine(1e9);
+    machine.apply(1, 'lease', { op: 'grant', id: '77', ttl: 600 });
+    for (const [i, command] of history.entries()) {
+      expect(machine.apply(i + 2, `${i}`, command)).toMatchObject({ ok: true });
+      const copy = restored(fileOf(machine));
+      const stateOf = ({ keys }: Machine) => [
+        keys.revision,
+        keys.compacted,
+        keys.changesFrom({ key: '\0', end: '\0' }, 0),
+      ];
+      expect(stateOf(copy)).toEqual(stateOf(machine));
+      expect(hashAt(copy, copy.keys.revision)).toBe(hashAt(machine, machine.keys.revision));
+    }
+  });
+  it('continues at the revision of a compaction that left no record', () => {
+    const machine = new Machine(1e9);
+    machine.apply(1, 'a', { op: 'put', key: 'a', value: '' });
+    machine.apply(2, 'b', { op: 'delete', key: 'a' });
+    machine.apply(3, 'c', { op: 'compact', revision: 3 });
+    expect(snapshotKeys(inMemory(fileOf(machine)))).toEqual({ revision: 3, keys: [] });
+    expect(restored(fileOf(machine)).keys).toMatchObject({ revision: 3, compacted: 3 });
+  });
+  it('has the hash that a real 3.5 server has for the same change', () => {
+    const machine = new Machine(1e9);
+    machine.apply(1, 'a', { op: 'put', key: 'a', value: b64('a1') });
+    expect(hashAt(machine, 2)).toBe(3179991608);
   });
 });
 
