@@ -67,6 +67,8 @@ export type ObjectField = Meta & {
   readonly name?: string;
   /** A record: a response contains every key unless the key is `optional`. */
   readonly complete?: true;
+  /** The path of the unique name that commands accept in place of the ID: what `-o name` prints. */
+  readonly uniqueName?: string;
   /** Groups of keys of which at most one may be set. */
   readonly exclusive?: readonly (readonly string[])[];
 };
@@ -161,8 +163,14 @@ export const obj = <const O extends Fields, const M extends Omit<ObjectField, 't
   more?: M,
 ) => ({ type: 'object', fields, ...more }) as { type: 'object'; fields: O } & NoInfer<M>;
 /** A response of the service: all keys are present unless `maybe` is set. */
-export const record = <const O extends Fields>(name: string, fields: O) =>
-  ({ type: 'object', name, complete: true, fields }) as const;
+export const record = <const O extends Fields>(name: string, fields: O, uniqueName?: string) =>
+  ({
+    type: 'object',
+    name,
+    complete: true,
+    fields,
+    ...(uniqueName === undefined ? {} : { uniqueName }),
+  }) as { type: 'object'; name: string; complete: true; fields: O; uniqueName?: string };
 export const ref = <T>(name: string, to: () => Field): RefField<T> => ({ type: 'ref', name, to });
 export const map = <const F extends Field>(values: F) => ({ type: 'map', values }) as const;
 export const file = () => ({ type: 'file' }) as const;

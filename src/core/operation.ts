@@ -5,8 +5,6 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Hints for the command that is derived from a row; none is needed for a working one. */
 type CommandHints = {
-  /** The field that `-o name` prints if it is not the ID: a unique name that other commands accept. */
-  readonly name?: string;
   /** The command's last word when the row's key is not it. */
   readonly verb?: string;
   /** Columns of the table view; the first five scalar fields otherwise. */

@@ -25,6 +25,8 @@ export type View = {
   readonly isReport?: true;
   /** The field that `-o name` prints; `id` unless given. */
   readonly name?: string;
+  /** Commands look the name up: a text that they read as an ID or a flag is printed as `name:120`. */
+  readonly areNamesResolved?: boolean;
   /** What a check found, for --report and the annotations of a CI service; asked for when the rows have been written. */
   readonly findings?: () => readonly CheckFinding[];
 };

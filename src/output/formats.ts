@@ -127,12 +127,20 @@ const nameOf = (row: Row, field: string): string => {
     },
   );
 };
+/** Texts that commands read as an ID, a flag or a member: with the prefix they are a name. */
+const NOT_A_PLAIN_NAME = /^(?:\d+$|[-@]|name:)/;
 /** One identifier a line, for `xargs` and loops. */
-const nameRows = (field: string): Formatter => ({
-  rows: (burst) => burst.map((row) => `${nameOf(row, field)}\n`).join(''),
-  copies: makeNames(field, (row) => nameOf(row, field)),
-  close: () => '',
-});
+const nameRows = ({ name: field = 'id', areNamesResolved = false }: View): Formatter => {
+  const lineOf = (row: Row): string => {
+    const text = nameOf(row, field);
+    return areNamesResolved && NOT_A_PLAIN_NAME.test(text) ? `name:${text}` : text;
+  };
+  return {
+    rows: (burst) => burst.map((row) => `${lineOf(row)}\n`).join(''),
+    copies: makeNames(field, lineOf),
+    close: () => '',
+  };
+};
 
 /** Table on a terminal, JSON in a pipe or file, unless asked for. */
 export const formatOf = (options: OutputOptions, host: Host): OutputFormat =>
@@ -210,7 +218,7 @@ const renderers: Readonly<Record<OutputFormat, Renderer>> = {
   ndjson: { rows: (_, { columns }) => ndjsonRows(columns) },
   yaml: { rows: (_, { columns }) => yamlRows(columns), document: yamlText },
   csv: { rows: (_, { columns, header, csvSafe }) => csvRows(columns, header, csvSafe) },
-  name: { rows: ({ name = 'id' }) => nameRows(name) },
+  name: { rows: nameRows },
 };
 export const formatterFor = async (
   format: OutputFormat,

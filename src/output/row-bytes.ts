@@ -16,6 +16,7 @@ import {
  */
 type Bytes = Uint8Array;
 export const COLON = 0x3a;
+const AT = 0x40;
 const SPACE = 0x20;
 const LINE_END = 0x0a;
 const MINUS = 0x2d;
@@ -304,6 +305,11 @@ const putAscii = (out: Output, row: Bytes, from: number, isCopied: Uint8Array): 
   const end = out.copyWhile(row, from + 1, isCopied);
   return row[end] === QUOTE ? end + 1 : NOWHERE;
 };
+/** The text starts like an ID, a flag, a member or `name:`, which `-o name` may print with a prefix. */
+const mayNeedPrefix = (row: Bytes, at: number): boolean => {
+  const first = row[at] ?? 0;
+  return isDigit(first) || first === MINUS || first === AT || row[at + 4] === COLON;
+};
 /** What makes the lines of -o name; `parse` writes the line of a row that must be parsed. */
 export const makeNames = (
   field: string,
@@ -315,7 +321,8 @@ export const makeNames = (
     if (!values.find(row)) return false;
     const from = values.starts[0] ?? NOWHERE;
     if (from === NOWHERE) return false;
-    if (row[from] === QUOTE) return putAscii(out, row, from, ASCII) !== NOWHERE;
+    if (row[from] === QUOTE)
+      return !mayNeedPrefix(row, from + 1) && putAscii(out, row, from, ASCII) !== NOWHERE;
     const end = scalarEnd(row, from);
     if (!isPlainNumber(row, from, end)) return false;
     out.copy(row, from, end);

@@ -290,7 +290,7 @@ const fieldLines = (name: string, value: string, { wide, width, measure, theme }
 /** A table with fewer columns has less information than a list of fields. */
 const FEWEST_COLUMNS = 2;
 /** So many columns may be left out to keep the words of names, such as a file name, on one line. */
-const MOST_DROPPED_FOR_WORDS = 2;
+const MOST_DROPPED_FOR_WORDS = 3;
 /** Places that the widest cell of each column takes, and its longest word. */
 type Sizes = { readonly content: readonly number[]; readonly longestWords: readonly number[] };
 type Layout = { readonly names: readonly string[]; readonly kinds: Kinds; readonly fit: Fit };

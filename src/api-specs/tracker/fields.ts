@@ -131,7 +131,7 @@ const labelStats = record('LabelStats', {
   num_stories_unstarted: int(),
 });
 export const labelSlim = record('LabelSlim', labelSlimFields);
-export const label = record('Label', { ...labelSlimFields, stats: maybe(labelStats) });
+export const label = record('Label', { ...labelSlimFields, stats: maybe(labelStats) }, 'name');
 
 const mentions = {
   group_mention_ids: list(uuid()),

@@ -52,7 +52,7 @@ export const groups = {
     cites: 'spec/tracker#groups',
     ok: 200,
     returns: list(group),
-    cli: { name: 'mention_name', columns },
+    cli: { columns },
   }),
   create: op({
     method: 'POST',

@@ -16,7 +16,6 @@ export const labels = {
     ok: 200,
     returns: list(label),
     cli: {
-      name: 'name',
       columns: ['id', 'name', 'color', 'archived', 'stats.num_stories_total'],
       examples: ['opsctl tracker labels list --slim true -o json'],
     },

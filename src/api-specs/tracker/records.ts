@@ -208,68 +208,80 @@ const icon = record('Icon', {
 });
 
 /** spec/tracker#records Group (a team). */
-export const group = record('Group', {
-  id: uuid(),
-  name: str(63),
-  mention_name: str(63),
-  description: str(4096),
-  app_url: str(),
-  archived: bool(),
-  color: orNull(str()),
-  color_key: orNull(str()),
-  default_workflow_id: maybe(orNull(int())),
-  display_icon: orNull(icon),
-  entity_type: str(),
-  member_ids: list(uuid()),
-  workflow_ids: list(int()),
-  num_epics_started: int(),
-  num_stories: int(),
-  num_stories_backlog: int(),
-  num_stories_started: int(),
-});
+export const group = record(
+  'Group',
+  {
+    id: uuid(),
+    name: str(63),
+    mention_name: str(63),
+    description: str(4096),
+    app_url: str(),
+    archived: bool(),
+    color: orNull(str()),
+    color_key: orNull(str()),
+    default_workflow_id: maybe(orNull(int())),
+    display_icon: orNull(icon),
+    entity_type: str(),
+    member_ids: list(uuid()),
+    workflow_ids: list(int()),
+    num_epics_started: int(),
+    num_stories: int(),
+    num_stories_backlog: int(),
+    num_stories_started: int(),
+  },
+  'mention_name',
+);
 
 /** spec/tracker#records Member. spec/tracker#enums for role and state. */
-export const member = record('Member', {
-  id: uuid(),
-  created_at: datetime(),
-  updated_at: datetime(),
-  disabled: bool(),
-  entity_type: str(),
-  group_ids: list(uuid()),
-  role: str(),
-  state: oneOf('full', 'partial', 'disabled', 'imported'),
-  profile: record('Profile', {
+export const member = record(
+  'Member',
+  {
+    id: uuid(),
+    created_at: datetime(),
+    updated_at: datetime(),
+    disabled: bool(),
+    entity_type: str(),
+    group_ids: list(uuid()),
+    role: str(),
+    state: oneOf('full', 'partial', 'disabled', 'imported'),
+    profile: record('Profile', {
+      id: uuid(),
+      name: str(),
+      mention_name: str(),
+      email_address: orNull(str()),
+      avatar_hash: orNull(str()),
+      deactivated: bool(),
+      is_owner: bool(),
+      two_factor_auth_activated: bool(),
+      display_icon: orNull(icon),
+      entity_type: str(),
+    }),
+  },
+  'profile.mention_name',
+);
+
+/** spec/tracker#records MemberInfo. */
+export const memberInfo = record(
+  'MemberInfo',
+  {
     id: uuid(),
     name: str(),
     mention_name: str(),
-    email_address: orNull(str()),
-    avatar_hash: orNull(str()),
-    deactivated: bool(),
+    role: str(),
     is_owner: bool(),
-    two_factor_auth_activated: bool(),
-    display_icon: orNull(icon),
-    entity_type: str(),
-  }),
-});
-
-/** spec/tracker#records MemberInfo. */
-export const memberInfo = record('MemberInfo', {
-  id: uuid(),
-  name: str(),
-  mention_name: str(),
-  role: str(),
-  is_owner: bool(),
-  organization2: record('BasicOrganization', { id: uuid() }),
-  workspace2: record('BasicWorkspace', {
-    id: uuid(),
-    name: str(),
-    url_slug: str(),
-    utc_offset: str(),
-    created_at: datetime(),
-    default_workflow_id: int(),
-    estimate_scale: list(int()),
-  }),
-});
+    organization2: record('BasicOrganization', { id: uuid() }),
+    workspace2: record('BasicWorkspace', {
+      id: uuid(),
+      name: str(),
+      url_slug: str(),
+      utc_offset: str(),
+      created_at: datetime(),
+      default_workflow_id: int(),
+      estimate_scale: list(int()),
+    }),
+  },
+  'mention_name',
+);
 
 /** spec/tracker#records Repository. spec/tracker#enums for the type. */
 export const repository = record('Repository', {

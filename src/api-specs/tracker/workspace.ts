@@ -94,7 +94,7 @@ export const members = {
     query: { disabled: help(bool(), 'true: only disabled members; false: only enabled') },
     ok: 200,
     returns: list(member),
-    cli: { name: 'profile.mention_name', columns: membersColumns },
+    cli: { columns: membersColumns },
   }),
   get: op({
     method: 'GET',

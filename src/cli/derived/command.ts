@@ -13,7 +13,16 @@ import {
   type Values,
 } from '../../core/flag.ts';
 import { check } from '../../core/check.ts';
-import { bare, type Field, type Fields, int, refuseLongSecret, req, str } from '../../core/field.ts';
+import {
+  bare,
+  type Field,
+  type Fields,
+  int,
+  type ObjectField,
+  refuseLongSecret,
+  req,
+  str,
+} from '../../core/field.ts';
 import { formatRow } from '../../core/format.ts';
 import { jsonRow } from '../../core/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -50,12 +59,19 @@ const isList = ({ method, returns }: Operation): boolean =>
 
 const scalar = (field: Field): boolean =>
   !['object', 'array', 'map', 'any', 'ref', 'file'].includes(field.type);
+/** The record that an operation returns, or that each row of its list is. */
+const recordOf = ({ returns }: Operation): ObjectField | undefined => {
+  const whole = returns && bare(returns);
+  const row = whole?.type === 'array' ? bare(whole.items) : whole;
+  return row?.type === 'object' ? row : undefined;
+};
+/** The field that `-o name` prints, in lists and for single records: the unique name, if the record has one. */
+export const uniqueNameOf = (operation: Operation): string | undefined => recordOf(operation)?.uniqueName;
 /** Columns of a table view: the row's own, else the first scalars of the record. */
 export const columnsOf = (operation: Operation): readonly string[] | undefined => {
   if (operation.cli?.columns) return operation.cli.columns;
-  const returns = operation.returns && bare(operation.returns);
-  const row = returns?.type === 'array' ? bare(returns.items) : returns;
-  if (row?.type !== 'object') return undefined;
+  const row = recordOf(operation);
+  if (row === undefined) return undefined;
   return Object.entries(row.fields)
     .filter(([, field]) => scalar(bare(field)))
     .map(([name]) => name)
@@ -216,8 +232,8 @@ const withColumns = ({ columns }: Context, operation: Operation, input: LooseInp
 /** The columns of the row, or the screen of the service where people read. */
 const viewOf = async (context: Context, { operation, naming }: Row): Promise<View> => {
   const columns = columnsOf(operation);
-  const name = operation.cli?.name;
-  const named = name === undefined ? {} : { name };
+  const name = uniqueNameOf(operation);
+  const named = name === undefined ? {} : { name, areNamesResolved: true };
   return naming === undefined || !formatRow(context.format).isForPeople
     ? { columns, ...named }
     : { ...(await naming.view(context, operation, columns)), ...named };

@@ -21,7 +21,7 @@ export const page: Page = {
       ['-o ndjson', 'One JSON object per line, written as the rows arrive.'],
       ['-o yaml', 'The same data as YAML.'],
       ['-o csv', 'RFC 4180, with a header line unless --no-header is set.'],
-      ['-o name', 'The ID of each row, one per line, for xargs and loops.'],
+      ['-o name', 'The name or ID of each row that other commands accept, one per line.'],
     ]),
     heading('Selecting and filtering'),
     terms([
@@ -32,7 +32,7 @@ export const page: Page = {
       ['--no-header', 'A table or CSV without its header line.'],
     ]),
     heading('Examples'),
-    shell('Print the IDs of all labels, for a loop', 'opsctl tracker labels list -o name'),
+    shell('Print the names of all labels, for a loop', 'opsctl tracker labels list -o name'),
     shell('Print two fields of each row', "opsctl tracker labels list --jq '.[] | [.id, .name] | @tsv'"),
     shell('A spreadsheet', 'opsctl tracker labels list -o csv --columns id,name,color > labels.csv'),
     shell('Print custom text', "opsctl tracker labels list --template '{{name}} ({{id}})'"),

@@ -179,7 +179,7 @@ const rebuilt = async (
   const clients = clientNotes(plan);
   return recordResult(
     { outcome: 'restored', revision, lost_revisions: plan.lost_revisions, members: kept, clients, message },
-    { text: [message, 'Clients:', ...clients.map((line) => `  ${line}`)].join('\n') },
+    { text: [message, 'Clients:', ...clients.map((line) => `- ${line}`)].join('\n'), isProse: true },
   );
 };
 const restoreCluster = async (context: Context, values: RestoreValues): Promise<Result> => {
