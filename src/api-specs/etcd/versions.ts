@@ -254,6 +254,7 @@ export const nextMinor = (minor: Minor): Minor | undefined => {
   return index < 0 ? undefined : versionRows[index + 1]?.minor;
 };
 
+export const ruleConditions = ['authentication', 'directory-mode'] as const;
 /** Known facts about single patch versions, with their sources. */
 export type VersionRule = {
   /** First and last patch that this is true for. */
@@ -264,6 +265,8 @@ export type VersionRule = {
   readonly level: 'fail' | 'warn';
   /** This problem cannot be accepted, because upstream documents no safe workaround. */
   readonly is_final?: boolean;
+  /** It exists only with authentication, or only if the mode of the data directory is not 0700. */
+  readonly only_with?: (typeof ruleConditions)[number];
   readonly reason: string;
   /** What to take instead. */
   readonly instead: string;
@@ -305,16 +308,46 @@ type Short = readonly [
   reason: string,
   instead: string,
   source: string,
+  only_with?: VersionRule['only_with'],
 ];
+const directoryMode =
+  'does not start if the mode of its data directory is not 0700 (exist without desired file permission)';
 const crcMismatch = 'does not start again after a part of its log was purged (walpb: crc mismatch)';
 const defragDamage = 'a defragmentation can corrupt the data';
 const applyDamage = 'a snapshot that arrives during a defragmentation can corrupt the data';
 const arriving: readonly Short[] = [
   ['3.3.21', '3.3.21', 'fail', crcMismatch, '3.3.22 or later', issue(11918)],
   ['3.3.0', '3.3.18', 'warn', defragDamage, '3.3.23 or later', issue(11613)],
+  [
+    '3.3.23',
+    '3.3.24',
+    'fail',
+    directoryMode,
+    '3.3.25 or later, or chmod 700',
+    issue(12144),
+    'directory-mode',
+  ],
   ['3.3.0', '3.3.22', 'warn', 'has known security vulnerabilities', '3.3.23 or later', changes('3.3')],
   ['3.4.8', '3.4.8', 'fail', crcMismatch, '3.4.9 or later', issue(11918)],
   ['3.4.11', '3.4.11', 'fail', 'panics on a slow write', '3.4.12 or later', issue(12197)],
+  [
+    '3.4.0',
+    '3.4.3',
+    'fail',
+    'panics when a user that 3.3 or an earlier version created signs in with a password',
+    '3.4.4 or later',
+    issue(11405),
+    'authentication',
+  ],
+  [
+    '3.4.10',
+    '3.4.12',
+    'fail',
+    directoryMode,
+    '3.4.13 or later, or chmod 700',
+    issue(12144),
+    'directory-mode',
+  ],
   ['3.4.0', '3.4.3', 'warn', defragDamage, '3.4.38 or later', issue(11613)],
   ['3.4.0', '3.4.37', 'warn', applyDamage, '3.4.38 or later', issue(20659)],
   [
@@ -390,14 +423,9 @@ const leaving: readonly Short[] = [
   ],
 ];
 const rulesOf = (on: VersionRule['on'], rows: readonly Short[]): VersionRule[] =>
-  rows.map(([from, through, level, reason, instead, source]) => ({
-    from,
-    through,
-    on,
-    level,
-    reason,
-    instead,
-    source,
+  rows.map(([from, through, level, reason, instead, source, only_with]) => ({
+    ...{ from, through, on, level, reason, instead, source },
+    ...(only_with === undefined ? {} : { only_with }),
   }));
 export const versionTable: VersionTable = {
   data_of: '2026-08-31',

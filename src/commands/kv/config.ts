@@ -22,7 +22,9 @@ import { resolve } from 'node:path';
 export const minorRows = (table: VersionTable) =>
   table.minors.map(({ minor, latest, is_ended = false, ended_on = null }) => {
     const rules = table.rules.filter(({ from }) => minorOf(from) === minor);
-    const refused = rules.filter(({ on, level }) => on === 'arrive' && level === 'fail');
+    const refused = rules.filter(
+      ({ on, level, only_with }) => on === 'arrive' && level === 'fail' && only_with === undefined,
+    );
     return {
       minor,
       is_supported: rowOf(minor) !== undefined,

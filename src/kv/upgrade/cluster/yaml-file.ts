@@ -10,6 +10,7 @@ import { bool, type Fields, help, list, obj, oneOf, req, str, url } from '../../
 import {
   compareVersions,
   minorOf,
+  ruleConditions,
   type VersionRule,
   versionTable,
   type VersionTable,
@@ -228,6 +229,10 @@ const versionFileFields: Fields = {
           ),
           level: req(help(oneOf('fail', 'warn'), 'Message of the preflight check')),
           is_final: help(bool(), 'The finding cannot be accepted with --accept'),
+          only_with: help(
+            oneOf(...ruleConditions),
+            'The problem exists only with authentication, or only if the mode of the data directory is not 0700',
+          ),
           reason: req(help(words, 'Description of the problem')),
           instead: req(help(words, 'Version to use instead')),
           source: req(help(url(), 'Source of the information')),

@@ -157,7 +157,24 @@ export const versionPath = guard(
   },
 );
 
-type Against = { readonly name: string; readonly what: string; readonly rule: VersionRule };
+/** Returns whether a rule holds for this member; undefined if its condition was not observed. */
+const holdsFor = (
+  { only_with }: VersionRule,
+  { host }: MemberStatus,
+  { auth }: Observation,
+): boolean | undefined => {
+  if (only_with === undefined) return true;
+  if (only_with === 'authentication') return auth.is_on;
+  const mode = host?.data_place?.mode;
+  return mode === undefined ? undefined : (mode & 0o777) !== 0o700;
+};
+type Against = {
+  readonly name: string;
+  readonly what: string;
+  readonly rule: VersionRule;
+  /** The condition of the rule was not observed. */
+  readonly isOpen: boolean;
+};
 const describeRule = ({ name, what, rule: { reason, instead, source } }: Against) => ({
   member: name,
   message: `${name}: ${what}: ${reason} (${source})`,
@@ -168,22 +185,22 @@ const describeRule = ({ name, what, rule: { reason, instead, source } }: Against
  */
 const against = ({ observation, options, from, to, kind }: GuardInput): Against[] => {
   const table = options.versions ?? versionTable;
-  return observation.members.flatMap(({ name, host, server_version }) => {
+  return observation.members.flatMap((member) => {
+    const { name, host, server_version } = member;
+    const rulesAgainst = (version: string, on: VersionRule['on'], what: string): Against[] =>
+      rulesFor(table, version, on).flatMap((rule) => {
+        const holds = holdsFor(rule, member, observation);
+        return holds === false ? [] : [{ name, what, rule, isOpen: holds === undefined }];
+      });
     const fresh = host?.new_binary_version;
     const isStarted = fresh !== undefined && minorOf(fresh) === to && fresh !== server_version;
     const isLeft =
       server_version !== undefined && minorOf(server_version) === from && to !== from && kind !== 'downgrade';
     return [
-      ...(isStarted ? rulesFor(table, fresh, 'arrive') : []).map((rule) => ({
-        name,
-        what: `its new version is ${fresh}`,
-        rule,
-      })),
-      ...(isLeft ? rulesFor(table, server_version, 'leave') : []).map((rule) => ({
-        name,
-        what: `it runs ${server_version}, which must not be upgraded from`,
-        rule,
-      })),
+      ...(isStarted ? rulesAgainst(fresh, 'arrive', `its new version is ${fresh}`) : []),
+      ...(isLeft
+        ? rulesAgainst(server_version, 'leave', `it runs ${server_version}, which must not be upgraded from`)
+        : []),
     ];
   });
 };
@@ -192,7 +209,8 @@ export const knownVersions = guard(
   'known-versions',
   'these versions have no known problems',
   (input, log) => {
-    for (const one of against(input)) if (one.rule.is_final !== true) log[one.rule.level](describeRule(one));
+    for (const one of against(input))
+      if (one.rule.is_final !== true) log[one.isOpen ? 'noteUnknown' : one.rule.level](describeRule(one));
     const table = input.options.versions ?? versionTable;
     const fresh = input.observation.members.flatMap(({ host }) => host?.new_binary_version ?? []);
     for (const version of new Set(fresh.filter((one) => minorOf(one) === input.to)))
@@ -212,7 +230,8 @@ export const leastVersions = guard(
   'least-versions',
   'no version has a known fault that makes this step unsafe',
   (input, log) => {
-    for (const one of against(input)) if (one.rule.is_final === true) log[one.rule.level](describeRule(one));
+    for (const one of against(input))
+      if (one.rule.is_final === true) log[one.isOpen ? 'noteUnknown' : one.rule.level](describeRule(one));
   },
 );
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VersionTable } from '../../../../src/api-specs/etcd/versions.ts';
 import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
-import type { Finding } from '../../../../src/kv/engine/model.ts';
+import type { Finding, HostFacts, Observation } from '../../../../src/kv/engine/model.ts';
 import { clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { covers } from '../../../support/covers.ts';
 
@@ -24,11 +24,14 @@ const findings = (
   from: string,
   to: string,
   options: { readonly versions?: VersionTable; readonly accept?: string[] } = {},
+  host: HostFacts | undefined = seen('n1').host,
+  patch: Partial<Observation> = {},
 ): Finding[] =>
   findingsOf({
-    observation: observed([
-      seen('n1', { server_version: from, host: { ...seen('n1').host, new_binary_version: to } }),
-    ]),
+    observation: observed(
+      [seen('n1', { server_version: from, host: { ...host, new_binary_version: to } })],
+      patch,
+    ),
     cluster: clusterFile(1),
     options: planOptions(options),
     from: from.slice(0, 3) as never,
@@ -50,6 +53,29 @@ describe('the guards that go by it', () => {
   });
   it('a version newer than the data is unknown, not good', () =>
     expect(levels('known-versions', findings('3.5.33', '3.6.99'))).toEqual(['unknown']));
+  it.each([
+    ['3.4.12', 0o755, 'fail'],
+    ['3.4.12', 0o500, 'fail'],
+    ['3.4.12', 0o2700, 'warn'],
+    ['3.4.13', 0o755, 'warn'],
+    ['3.4.12', undefined, 'unknown'],
+  ] as const)('%s with a data directory of mode %s: %s', (to, mode, level) => {
+    const { data_place, ...host } = seen('n1').host ?? {};
+    const place = { path: '/d', real: '/d', exists: true, beside: { path: '/', is_writable: true } };
+    const known = mode === undefined ? host : { ...host, data_place: { ...place, ...data_place, mode } };
+    expect(levels('known-versions', findings('3.3.25', to, {}, known))).toContain(level);
+    expect(levels('known-versions', findings('3.3.25', to, {}, known)).includes('fail')).toBe(
+      level === 'fail',
+    );
+  });
+  it.each([
+    [true, ['fail']],
+    [false, []],
+    [undefined, ['unknown']],
+  ] as const)('3.4.3 panics at users of 3.3: with authentication %s, the levels are %j', (is_on, wanted) => {
+    const all = findings('3.3.25', '3.4.3', {}, undefined, { auth: { is_on } });
+    expect(all.flatMap((one) => (one.message.includes('issues/11405') ? one.level : []))).toEqual(wanted);
+  });
   it('a supplied file replaces what is built in', () => {
     const versions = supplied;
     expect(levels('known-versions', findings('3.3.25', '3.4.45', { versions }))).toEqual(['fail']);
