@@ -130,6 +130,8 @@ export type CertificateStatus = {
   readonly not_after: string;
   /** It has a Subject Alternative Name. Go 1.15 and later reject server certificates without one. */
   readonly has_names: boolean;
+  /** Its extended key usage allows servers and not clients. */
+  readonly is_server_only?: true;
 };
 export type MemberStatus = {
   readonly name: string;

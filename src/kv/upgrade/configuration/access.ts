@@ -334,7 +334,7 @@ const certificateSettings = {
 type Party = keyof typeof certificateSettings;
 const certificateKeys = ['client-cert-auth', 'trusted-ca-file', 'ca-file'] as const;
 /** Returns whether a start with these settings requests a certificate at each listener with TLS. */
-const requestsCertificate = (who: Party, read: Reading, minor: Minor | undefined): boolean => {
+export const requestsCertificate = (who: Party, read: Reading, minor: Minor | undefined): boolean => {
   const { prefix, section } = certificateSettings[who];
   const get = (key: (typeof certificateKeys)[number]): unknown => read(`${prefix}${key}`, [section, key]);
   const access = accessOf(minor);

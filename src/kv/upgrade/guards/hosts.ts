@@ -16,6 +16,8 @@ import type {
   Observation,
 } from '../../engine/model.ts';
 import { type LaterPrograms, namesProgram } from '../plan-kind.ts';
+import { requestsCertificate } from '../configuration/access.ts';
+import { isStartedHere, readNextStart } from './next-start.ts';
 import { guard, type Guard, hintForHost, type Log, memberFacts, type GuardInput } from './guard.ts';
 
 /** spec/store#errors: a server restoring from snapshots while the v3 db file is missing panics. */
@@ -353,6 +355,33 @@ const checkNames = (
     hint: 'issue it again with the host names and IP addresses of the member as Subject Alternative Names',
   });
 };
+/** Returns whether the next start of a member rejects peers without a certificate for clients. */
+const verifiesPeers = ({ cluster, observation, to }: GuardInput, { name }: MemberStatus): boolean => {
+  const member = cluster.members.find((one) => one.name === name);
+  const host = observation.members.find((one) => one.name === name)?.host;
+  if (member === undefined || to === undefined) return false;
+  const start = readNextStart({ member, host, to, isLocal: isStartedHere(cluster) });
+  return start !== undefined && requestsCertificate('peers', start.read, to);
+};
+/**
+ * A member is a client of the others with its peer certificate. From 3.5 on it can have two: one of them for clients is
+ * sufficient.
+ */
+const checkPurposes = (input: GuardInput, log: Log): void => {
+  const { members } = input.observation;
+  for (const one of members) {
+    const peer = (one.certificates ?? []).filter(({ role }) => role === 'peer');
+    const [first] = peer;
+    const verifying = members.filter((other) => other !== one && verifiesPeers(input, other));
+    if (first === undefined || verifying.length === 0 || !peer.every(({ is_server_only }) => is_server_only))
+      continue;
+    log.fail({
+      member: one.name,
+      message: `${textOf(one.name, first)} allows only servers, and the next start of ${verifying.map(({ name }) => name).join(', ')} requests certificates for clients from its peers: it would reject ${one.name}`,
+      hint: 'issue the peer certificates again with the extended key usages serverAuth and clientAuth',
+    });
+  }
+};
 const certificatesOf = ({ observation }: GuardInput): readonly Owned[] => [
   ...observation.members.flatMap(({ name, certificates = [] }) => {
     // If a file and a handshake show the same certificate, they are one finding.
@@ -384,6 +413,7 @@ export const certificatesLast = guard(
         log,
       );
     }
+    checkPurposes(input, log);
     for (const { name, client_url, is_reachable, certificates = [] } of observation.members)
       if (
         client_url.startsWith('https:') &&

@@ -205,6 +205,11 @@ export const seeUnreached = async (
   return found.map((one, at) => ({ ...one.member, ...unreachedOf(one, looksAt(at), answering) }));
 };
 
+/** Key purposes that allow a TLS client: clientAuth and anyExtendedKeyUsage (RFC 5280). */
+const clientPurposes = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0'];
+/** A certificate without an extended key usage allows everything. */
+const isServerOnly = ({ keyUsage }: X509Certificate): boolean =>
+  keyUsage !== undefined && !keyUsage.some((purpose) => clientPurposes.includes(purpose));
 /** Parses a certificate. Undefined if the text does not contain a valid certificate. Pure. */
 export const certificateIn = (
   role: CertificateStatus['role'],
@@ -215,13 +220,15 @@ export const certificateIn = (
   const [block] = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/.exec(pem ?? '') ?? [];
   if (block === undefined) return undefined;
   try {
-    const { subject, validTo, subjectAltName } = new X509Certificate(block);
+    const certificate = new X509Certificate(block);
+    const { subject, validTo, subjectAltName } = certificate;
     return {
       role,
       source,
       subject: subject?.replaceAll('\n', ', ') || 'no subject',
       not_after: new Date(validTo).toISOString(),
       has_names: subjectAltName !== undefined,
+      ...(isServerOnly(certificate) ? { is_server_only: true } : {}),
     };
   } catch {
     return undefined;

@@ -29,10 +29,11 @@ const findings = (
   members: readonly MemberStatus[],
   patch: Partial<Observation> = {},
   accept: readonly string[] = [],
+  cluster = clusterFile(members.length),
 ): Finding[] =>
   findingsOf({
     observation: observed(members, patch),
-    cluster: clusterFile(members.length),
+    cluster,
     options: planOptions({ accept }),
     from: '3.3',
     to: '3.4',
@@ -284,6 +285,30 @@ describe('certificates', () => {
       ).toEqual([level]);
     },
   );
+  it.each([
+    ['with client-cert-auth', ['--peer-client-cert-auth'], [{ is_server_only: true }], 'fail'],
+    [
+      'with a trusted CA, which 3.4 verifies',
+      ['--peer-trusted-ca-file=/ca'],
+      [{ is_server_only: true }],
+      'fail',
+    ],
+    ['without client-cert-auth', [], [{ is_server_only: true }], 'pass'],
+    ['for clients too', ['--peer-client-cert-auth'], [{}], 'pass'],
+    ['and a second one for clients', ['--peer-client-cert-auth'], [{ is_server_only: true }, {}], 'pass'],
+  ] as const)('a peer certificate only for servers, %s: %j', (_, words, patches, level) => {
+    const certificates = patches.map((patch) => certificate(patch));
+    const members = with2({ certificates });
+    const base = clusterFile(3);
+    const cluster = {
+      ...base,
+      members: base.members.map((one) => ({ ...one, new_command: ['etcd', ...words] })),
+    };
+    const found = findings('certificates', members, { taken_at: at }, [], cluster);
+    expect(found.map((one) => [one.level, one.member])).toEqual([
+      [level, level === 'fail' ? 'n2' : undefined],
+    ]);
+  });
   it('unread certificates are unknown', () => {
     const members = with2({ client_url: 'https://n2:2379' });
     expect(findings('certificates', members, { taken_at: at })).toMatchObject([
@@ -319,6 +344,9 @@ describe('certificates', () => {
       ['peer', 'https://n1:2380', false],
       ['server', '/pki/s.pem', true],
     ]);
+    const isServerOnly = (...uses: ('server' | 'client')[]): boolean | undefined =>
+      certificateIn('peer', 'x', made.issue(uses.length === 0 ? {} : { uses }).cert)?.is_server_only;
+    expect([isServerOnly('server'), isServerOnly('server', 'client')]).toEqual([true, undefined]);
     expect(certificateIn('peer', 'x', 'no certificate')).toBeUndefined();
     const config = { 'peer-transport-security': { 'cert-file': '/a.pem' } };
     const env = { ETCD_CERT_FILE: '/b.pem' };
