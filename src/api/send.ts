@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../core/external-url.ts';
 import { limits } from '../core/limits.ts';
 import { AppError, reword } from '../core/problem.ts';
 import { randomShare } from '../core/shape.ts';
@@ -70,12 +71,22 @@ export type SendOptions = {
 const hints: Readonly<Partial<Record<NetworkError['code'], string>>> = {
   TLS: 'if the service uses a private certificate authority, name its file with NODE_EXTRA_CA_CERTS or `opsctl config set ca_file FILE`',
   DNS: 'check the host name and your network',
-  REFUSED: 'check that the service runs and that the port is right',
   TIMEOUT: 'try again, or allow more time with --timeout',
   PROXY: 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY',
 };
+/** The likely causes of a connection that nothing accepted. */
+const refusedHints = ({ hostname }: URL): readonly string[] => [
+  'check that the service runs and that the port is right',
+  ...(isLoopbackHost(hostname)
+    ? [`in a container or another network namespace, ${hostname} is not the machine around it`]
+    : []),
+];
 /** A failed connection as the error that a user sees. */
-export const unreachable = (error: NetworkError, url: string): AppError => {
+export const unreachable = (
+  error: NetworkError,
+  url: string,
+  refused: readonly string[] = refusedHints(new URL(url)),
+): AppError => {
   const { host } = new URL(url);
   // No authority fixes a server that speaks no TLS.
   const hint = error.trouble?.kind === 'protocol' ? undefined : hints[error.code];
@@ -86,7 +97,7 @@ export const unreachable = (error: NetworkError, url: string): AppError => {
       code: error.code,
       retryable: error.code !== 'TLS',
       cause: error,
-      tryThis: hint === undefined ? [] : [hint],
+      tryThis: error.code === 'REFUSED' ? refused : hint === undefined ? [] : [hint],
     },
   );
 };

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import type { Context, Logger } from '../../api/context.ts';
 import { type Settings, shortPath } from '../../config/settings.ts';
 import { AppError, type Problem, problemText } from '../../core/problem.ts';
+import { unreachable } from '../../api/send.ts';
 import { CONTROL_PATH } from '../../mock-server/control.ts';
 import { defaultOptions } from '../../mock-server/service-set.ts';
 import { type Live, liveServer, claimDirectory } from '../../mock-server/instance-lock.ts';
-import type { Host } from '../../platform/host.ts';
+import { type Host, NetworkError } from '../../platform/host.ts';
 import type { Ready } from './start.ts';
 
 /** Long enough for a queue of commands, short enough for a user to learn the cause. */
@@ -128,6 +129,12 @@ const reachable = async (context: Context): Promise<Pick<Embedded, 'url' | 'clos
   if (given !== undefined) return { url: given, close: async () => {} };
   return embeddedMock(context.host, context.settings, context.log, context.signal);
 };
+/** What to do if the server that OPSCTL_MOCK_URL or --url names has stopped. */
+const stoppedHints = [
+  'opsctl mock start',
+  'set the variables of the new server: eval "$(opsctl mock env)"',
+  'unset OPSCTL_MOCK_URL if the server will not run again',
+];
 /** The running server, or the kept state in this process for as long as `work` takes. */
 export const withMockServer = async <R>(
   context: Context,
@@ -137,11 +144,10 @@ export const withMockServer = async <R>(
   const ask = async <Reply>(method: string, path: string, body?: unknown): Promise<Reply> => {
     const text = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body);
     const headers = { 'content-type': 'application/json' };
-    const reply = await context.host.network.request({
-      method,
-      url: `${mock.url}${CONTROL_PATH}${path}`,
-      headers,
-      ...(text === undefined ? {} : { body: text }),
+    const url = `${mock.url}${CONTROL_PATH}${path}`;
+    const request = { method, url, headers, ...(text === undefined ? {} : { body: text }) };
+    const reply = await context.host.network.request(request).catch((error: unknown) => {
+      throw error instanceof NetworkError ? unreachable(error, url, stoppedHints) : error;
     });
     const answer = await reply.text();
     if (reply.status >= 400) throw makeRefusalError(reply.status, answer);

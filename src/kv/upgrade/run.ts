@@ -136,7 +136,11 @@ export type Run = {
 
 /** Data for the checks of one member, in an upgrade or in another operation on the cluster. */
 export type Checking = Pick<Run, 'id' | 'host' | 'cluster' | 'driver' | 'access' | 'emit'> & {
-  readonly plan: Pick<Plan, 'observation' | 'to'>;
+  readonly plan: Pick<Plan, 'observation' | 'to'> & {
+    /** Absent in an upgrade. */
+    readonly operation?: string;
+    readonly steps?: readonly { readonly kind: string; readonly member?: string }[];
+  };
   readonly journal: Pick<Journal, 'entries'>;
   readonly state?: Pick<RunState, 'logMark' | 'isStarted'>;
 };

@@ -224,12 +224,15 @@ const isIntended = ({ plan }: Checking): boolean =>
   'options' in plan &&
   kindOf(plan as Run['plan']) === 'restart' &&
   (plan as Run['plan']).options.accept.includes('configuration-fits');
+/** An operation without a start of the member, such as a defragmentation, keeps its process and its access. */
+const keepsProcess = ({ plan: { operation, steps = [] } }: Checking, name: string): boolean =>
+  operation !== undefined && !steps.some(({ kind, member }) => kind === 'start' && member === name);
 /** A member without access control cannot lose it with the new version. */
 const restrictedNothing = (before: AccessResults | undefined, wanted: readonly AccessProbe[]): Verdict => {
   const unseen = wanted.filter((name) => before?.[name] === undefined).map((name) => probes[name]);
   return unseen.length === 0
     ? passVerdict('the old version accepted all anonymous connections')
-    : skip(`how the old version treated ${unseen.join(', ')} is unknown`);
+    : skip(`how the old version treated ${unseen.join(' and ')} is unknown`);
 };
 /**
  * Clients that the old version rejected must still be rejected: a version that ignores a setting about access
@@ -238,6 +241,7 @@ const restrictedNothing = (before: AccessResults | undefined, wanted: readonly A
 export const accessIsKept: Check = async ({ run, member }) => {
   const before = recordedAccess(run, member.name);
   const rejected = names.filter((name) => before?.[name] === 'rejected');
+  if (before === undefined && keepsProcess(run, member.name)) return passVerdict('was not restarted');
   if (rejected.length === 0) return restrictedNothing(before, probesFor(run, member.name));
   const now = await seeAccessOf(run, member.name);
   const open = rejected.filter((name) => now[name] === 'accepted').map((name) => probes[name]);

@@ -6,7 +6,7 @@ import { hexId } from '../../client/messages.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../../engine/model.ts';
 import { isOn } from '../configuration/access.ts';
 import { readSettings, runningStart } from '../configuration/configuration.ts';
-import { compareHashes, contradictions } from '../observe/observe.ts';
+import { cannotHash, compareHashes, contradictions } from '../observe/observe.ts';
 import { bytesOfQuota, quotaFor } from '../observe/see-member.ts';
 import { isStartedByPlan, isStartedHere, readNextStart } from './next-start.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
@@ -259,6 +259,8 @@ export const revisionFinding = ({
   const rows = revisions.map(({ name, after: revision }) => `${name} ${revision}`).join(', ');
   return differs(odd, `the revisions differ after the same changes (${rows})`);
 };
+const LATER_HASHES =
+  'the health checks compare it as soon as two members run a version that can hash its data';
 /**
  * If the data of members differs, an upgrade would carry the fault into the new version, and the snapshots
  * would differ.
@@ -268,11 +270,13 @@ export const dataAgrees = guard(
   'all members have the same data, as far as their versions can compare it',
   ({ observation }, log) => {
     const { hashes, not_hashed, revisions_unread } = observation;
+    // A version that cannot hash its data answers no command that compares it.
+    const isPossible = observation.members.every(({ server_version }) => !cannotHash(server_version));
     for (const why of [not_hashed, revisions_unread])
       if (why !== undefined)
         log.noteUnknown({
           message: `the data of the members was not compared: ${why}`,
-          hint: next(['kv', 'endpoint', 'hashkv'], 'compares it, if the versions support this'),
+          hint: isPossible ? next(['kv', 'endpoint', 'hashkv'], 'compares it') : LATER_HASHES,
         });
     const counted = revisionFinding(observation);
     if (counted !== undefined) return log.fail(counted);
