@@ -75,7 +75,7 @@ const flags = {
   'create-labels': { field: bool(), summary: 'Create missing labels' },
   'create-categories': { field: bool(), summary: 'Create missing categories' },
   resume: { field: bool(), summary: 'Resume an interrupted run of the same file' },
-  restart: { field: bool(), summary: 'Send every row again after an interrupted run' },
+  restart: { field: bool(), summary: 'Send every row of an earlier run again' },
   journal: {
     effects: ['reads', 'writes'],
     field: str(),
@@ -118,7 +118,7 @@ export const bulkCommand = defineCommand({
     'The operation upsert creates a record or changes it, found by its external_id; an id of external:KEY addresses a record by its external_id. ' +
     'In CSV, the columns op, resource and id select the change, and every other column is a field. An empty cell leaves the field unchanged, null clears it, and ;, | or commas separate the items of a list. ' +
     'opsctl prints a result for each row; a terminal shows a progress bar and the rows that failed, unless -o is given. After an interruption, --resume skips the rows that are done. ' +
-    'Without --resume or --restart, bulk refuses a file that an interrupted run has applied in part (exit code 10).',
+    'Without --resume or --restart, bulk refuses a file that an interrupted run has applied in part, and a file whose records a finished run created (exit code 10).',
   flags,
   examples: [
     { line: 'opsctl tracker bulk -f changes.ndjson --dry-run', says: 'Check every row without a change' },

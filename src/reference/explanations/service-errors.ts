@@ -93,6 +93,14 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Run the unchanged file with --resume, or send every row again.',
     example: 'opsctl tracker bulk -f rows.csv --restart',
   },
+  REPEATED_RUN: {
+    category: 'unsafe',
+    meaning:
+      'An earlier run created the records of this file, and the service still has them. No changes were made.',
+    causes: ['The same file was run twice with the operation create.'],
+    fix: 'Use --restart to create the records again, or the operation upsert with an external_id.',
+    example: 'opsctl tracker bulk -f rows.csv --restart',
+  },
   AMBIGUOUS_LOCK_ENTRY: {
     category: 'usage',
     meaning: 'A label definition fits more than one entry of labels.lock.yaml. No request was sent.',

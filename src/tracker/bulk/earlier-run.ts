@@ -1,4 +1,4 @@
-import { countText } from '../../core/format.ts';
+import { countText, momentText } from '../../core/format.ts';
 import type { PresetName } from './presets.ts';
 import { createHash, hash } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -11,8 +11,9 @@ import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../platform/f
 import type { Host } from '../../platform/host.ts';
 import type { Defaults } from './change.ts';
 import { type Line, makeEmptyError, readRows, refuseConflict } from './csv.ts';
-import { journalUnwritable, type Past, readHead, readPast } from './journal.ts';
-import { lineMark } from './previous.ts';
+import { RecordKeys } from './external-keys.ts';
+import { journalUnwritable, type Past, readHead, readPast, runId } from './journal.ts';
+import { lineMark, verbsOf } from './previous.ts';
 import { type Input, readOptions } from './outcomes.ts';
 
 /**
@@ -117,12 +118,29 @@ const sentMarks = ({ lines }: Past): Set<string> =>
   new Set([...lines.values()].flatMap(({ state, hash }) => (state === 'failed' ? [] : [hash])));
 const doneCount = ({ lines }: Past): number =>
   [...lines.values()].filter(({ state }) => state === 'done').length;
+const repeatedRun = (past: Past, values: BulkOptions): AppError => {
+  const completed = doneCount(past);
+  const at = momentText(new Date(past.startedAt).toISOString());
+  return new AppError(
+    'unsafe',
+    `run ${runId(past.startedAt)} of ${at} created the ${countText(completed, 'row')} of this file: use --restart to create ${completed === 1 ? 'the record' : 'the records'} again; no changes were made`,
+    {
+      code: 'REPEATED_RUN',
+      tryThis: [
+        `${bulkLineOf(values)} --restart`,
+        'write the operation upsert and an external_id, so that a second run changes the records of the first one',
+      ],
+      data: { run: runId(past.startedAt), completed },
+    },
+  );
+};
 const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
+  if (past.end === 'created') return repeatedRun(past, values);
   const done = doneCount(past);
   const line = bulkLineOf(values);
   const rows = countText(done, 'completed row');
-  const state = past.isPartial === true ? 'ended with refused rows' : 'was interrupted';
-  if (past.isRecovered === true)
+  const state = past.end === 'refused-rows' ? 'ended with refused rows' : 'was interrupted';
+  if (past.end === 'recovered')
     return new AppError(
       'unsafe',
       `an earlier run of this file lost its connection and then completed all ${done} rows: use --restart to send every row again; no changes were made`,
@@ -134,19 +152,36 @@ const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
     { code: 'UNFINISHED_RUN', tryThis: [`${line} --resume`, `${line} --restart`], data: { completed: done } },
   );
 };
-/** An unfinished run of the same content under another path: a CI job checks out into a new directory each time. */
+/** False if the service has neither the first nor the last record of a run: it was reset, or they were deleted. */
+const hasRecords = async (context: EngineContext, { created = [] }: Past): Promise<boolean> => {
+  const keys = new RecordKeys(context);
+  for (const { before, id } of created) {
+    const own = Object.keys(verbsOf(before.resource).get?.params ?? {}).at(-1);
+    if (own === undefined) return true;
+    const params = { ...before.params, [own]: /^\d+$/.test(id) ? Number(id) : id };
+    if ((await keys.current(before.resource, params, [], true)) !== undefined) return true;
+  }
+  return created.length === 0;
+};
+/** Whether a repetition of the same content could send rows again that this run sent. */
+const preventsRepeat = async (context: EngineContext, past: Past): Promise<boolean> => {
+  if (past.end === 'whole' || sentMarks(past).size === 0) return false;
+  return past.end !== 'created' || (await hasRecords(context, past));
+};
+/** An earlier run of the same content under another path: a CI job checks out into a new directory each time. */
 const runElsewhere = async (
-  host: Host,
+  context: EngineContext,
   own: string,
   digest: string,
 ): Promise<{ readonly path: string; readonly past: Past } | undefined> => {
+  const { host } = context;
   const directory = dirname(own);
   for (const name of await host.files.list(directory)) {
     if (!name.endsWith('.journal') || name === basename(own)) continue;
     const path = childPath(directory, pathPart(name));
     if (readHead(host, path)?.endsWith(` ${digest}\n`) !== true) continue;
     const past = (await readPast(host, path))?.past;
-    if (past !== undefined && !past.isFinished && past.isPartial !== true && sentMarks(past).size > 0)
+    if (past !== undefined && past.end !== 'refused-rows' && (await preventsRepeat(context, past)))
       return { path, past };
   }
   return undefined;
@@ -194,7 +229,7 @@ export type Begin = {
 const pastOf = async ({ context, values, journal }: Begin): Promise<Past | undefined> => {
   if (values.resume === true || values.restart === true) return undefined;
   const past = (await readPast(context.host, journal))?.past;
-  return past === undefined || past.isFinished ? undefined : past;
+  return past === undefined || past.end === 'whole' ? undefined : past;
 };
 /** Refuses to send rows again that an interrupted run has sent. Returns the input, and the digest of a file. */
 export const refuseRepeat = async (begin: Begin): Promise<{ input: Input; digest: string | undefined }> => {
@@ -202,16 +237,20 @@ export const refuseRepeat = async (begin: Begin): Promise<{ input: Input; digest
   const past = await pastOf(begin);
   const wanted = past === undefined ? new Set<string>() : sentMarks(past);
   if (input.isFile !== true) {
-    if (past === undefined || wanted.size === 0) return { input, digest: undefined };
+    // A stream has no name: a loop may pipe the same rows to each of its runs.
+    if (past === undefined || past.end === 'created' || wanted.size === 0)
+      return { input, digest: undefined };
     const { first, whole } = await peek(input.bytes);
     if (await startsLike(first, input, defaults, past)) throw unfinishedRun(past, values);
     return { input: { ...input, bytes: whole }, digest: undefined };
   }
   const { digest, marks } = await scanInput(context, input, defaults, target, wanted);
-  const isSame = past?.isPartial !== true || past.digest === digest;
-  if (past !== undefined && marks.size > 0 && isSame) throw unfinishedRun(past, values);
+  const needsSame = past?.end === 'refused-rows' || past?.end === 'created';
+  const isSame = !needsSame || past.digest === digest;
+  if (past !== undefined && marks.size > 0 && isSame && (await preventsRepeat(context, past)))
+    throw unfinishedRun(past, values);
   const isFree = values.resume === true || values.restart === true || values.journal !== undefined;
-  const elsewhere = isFree ? undefined : await runElsewhere(context.host, journal, digest);
+  const elsewhere = isFree ? undefined : await runElsewhere(context, journal, digest);
   if (elsewhere !== undefined) throw unfinishedRun(elsewhere.past, { ...values, journal: elsewhere.path });
   return { input, digest };
 };

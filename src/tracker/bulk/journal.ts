@@ -68,7 +68,7 @@ const addEffect = (rows: Map<number, Effect>, entry: string): void => {
 };
 /** Reads what a journal notes for an undo. Throws for a damaged journal. */
 export const parseUndo = (text: string, path: string): UndoRun => {
-  const { startedAt, isFinished, isPartial, isRecovered } = parseJournal(text, path);
+  const { startedAt, end } = parseJournal(text, path);
   const whole = parseEntries(text, path);
   const rows = new Map<number, Effect>();
   let about: About | undefined;
@@ -78,7 +78,7 @@ export const parseUndo = (text: string, path: string): UndoRun => {
   }
   return {
     ...{ id: runId(startedAt), path, startedAt },
-    isFinished: isFinished || isPartial === true || isRecovered === true,
+    isFinished: end !== undefined,
     ...(about === undefined ? {} : { about }),
     effects: [...rows.values()].filter(({ state }) => state !== 'failed'),
     undone: whole.filter((entry) => entry.startsWith('u ')).length,
@@ -173,23 +173,28 @@ export const findRun = async (runtime: Runtime, given: string): Promise<UndoRun>
   });
 };
 
+/**
+ * How a run reached the end of its input: it did every row, and a repetition creates no record again (`whole`) or does
+ * (`created`); the service refused rows; or rows were checked after a lost connection.
+ */
+export type JournalEnd = 'whole' | 'created' | 'refused-rows' | 'recovered';
+const endEntries = { whole: 'e\n', created: 'c\n', 'refused-rows': 'p\n', recovered: 'l\n' } as const;
+const endOfEntry = (entry: string): JournalEnd | undefined =>
+  (Object.keys(endEntries) as JournalEnd[]).find((end) => endEntries[end] === `${entry}\n`);
+/** A row that created a record: what it noted before it was sent, and the ID of the record. */
+export type Created = { readonly before: Before; readonly id: string };
 export type Past = {
   readonly startedAt: number;
   readonly lines: PastLines;
-  /** True when the run reached the end of its input and did every row. */
-  readonly isFinished: boolean;
-  /** True when the run reached the end of its input and the service refused rows. */
-  readonly isPartial?: boolean;
-  /** True when the run did every row, some of them after a lost connection. */
-  readonly isRecovered?: boolean;
+  /** Undefined if the run did not reach the end of its input. */
+  readonly end?: JournalEnd | undefined;
+  /** The first and the last record that the run created. */
+  readonly created?: readonly Created[];
   /** Digest of the input, if it was a file. */
   readonly digest?: string;
 };
 
-/**
- * Reads the entries of a journal. The end of a run is `e` after the last row, `p` when rows were refused, and `l` when
- * rows were checked after a lost connection.
- */
+/** Reads the entries of a journal. */
 class PastReader {
   readonly #path: string;
   readonly #lines = new PastLines();
@@ -197,6 +202,11 @@ class PastReader {
   #head = '';
   /** The last entry that an undo did not write. */
   #end = '';
+  /** What rows without a known outcome noted before they were sent. */
+  readonly #open = new Map<string, string>();
+  #first: Created | undefined;
+  /** The entry of the last row with a known record, and the ID of the record. */
+  #last: readonly [before: string, id: string] | undefined;
   constructor(path: string) {
     this.#path = path;
   }
@@ -207,12 +217,12 @@ class PastReader {
   }
   past(): Past {
     const [, startedAt = 0, digest] = this.#head.split(' ');
+    const last = this.#last && createdIn(...this.#last);
     return {
       startedAt: Number(startedAt),
       lines: this.#lines,
-      isFinished: this.#end === 'e',
-      isPartial: this.#end === 'p',
-      isRecovered: this.#end === 'l',
+      end: endOfEntry(this.#end),
+      created: [this.#first, last].filter((one) => one !== undefined),
       ...(digest === undefined ? {} : { digest }),
     };
   }
@@ -222,6 +232,7 @@ class PastReader {
     const kind = entry[0];
     if (this.#count === 1) this.#head = entry;
     if (kind !== 'u' && kind !== 'x') this.#end = entry.length === 1 ? entry : '';
+    if (kind === 'b') this.#open.set(entry.slice(2, entry.indexOf(' ', 2)), entry);
     if (kind === 's' || kind === 'd' || kind === 'f') this.#row(kind, entry);
     // An undone row is a row that was never sent.
     if (kind === 'u') this.#lines.delete(Number(entry.split(' ')[1]));
@@ -229,12 +240,25 @@ class PastReader {
   #row(kind: 's' | 'd' | 'f', entry: string): void {
     const [, number, hash = '', id] = entry.split(' ', 4);
     const line = Number(number);
+    if (kind !== 's') this.#noteRecord(number ?? '', id);
     if (kind === 's') {
       if (!this.#lines.isDone(line)) this.#lines.set(line, { state: 'sent', hash });
     } else if (kind === 'f') this.#lines.set(line, { state: 'failed', hash });
     else this.#lines.set(line, { state: 'done', hash, ...(id ? { id } : {}) });
   }
+  #noteRecord(number: string, id: string | undefined): void {
+    const before = this.#open.get(number);
+    this.#open.delete(number);
+    if (before === undefined || !id) return;
+    this.#first ??= createdIn(before, id);
+    this.#last = [before, id];
+  }
 }
+/** The record of a row that created it. */
+const createdIn = (entry: string, id: string): Created | undefined => {
+  const before = JSON.parse(entry.slice(entry.indexOf('{'))) as Before;
+  return before.op === 'create' ? { before, id } : undefined;
+};
 /** Reads the text of a journal without a torn last line. */
 export const parseJournal = (text: string, path: string): Past => {
   const reader = new PastReader(path);
@@ -242,8 +266,6 @@ export const parseJournal = (text: string, path: string): Past => {
   return reader.past();
 };
 
-export type JournalEnd = 'whole' | 'refused-rows' | 'recovered';
-const endEntries = { whole: 'e\n', 'refused-rows': 'p\n', recovered: 'l\n' } as const;
 /**
  * Written before a row is sent and after its response, so that a resumed run knows the rows without a known
  * outcome. Entries of one turn are written together.
@@ -380,7 +402,7 @@ export const openJournal = async (
   { digest, about }: { readonly digest?: string | undefined; readonly about?: About } = {},
 ): Promise<Journal> => {
   const before = resume ? await readPast(host, path) : void (await refuseOtherFile(host, path));
-  const past: Past = before?.past ?? { startedAt: host.now(), lines: new PastLines(), isFinished: false };
+  const past: Past = before?.past ?? { startedAt: host.now(), lines: new PastLines() };
   const head = `h ${past.startedAt}${digest === undefined ? '' : ` ${digest}`}\n`;
   const file = await open(host, path, before?.wholeBytes, head);
   const { add, whenWritten, flush, close } = entries(host, path, file);

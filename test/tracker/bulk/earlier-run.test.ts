@@ -99,8 +99,9 @@ describe('a bulk run that is started again without a flag', () => {
     const words = copy.error().hint.replace('opsctl tracker ', '').split(' ');
     expect((await at.run(words)).code).toBe(0);
     expect(names(at)).toHaveLength(5);
-    // The run has finished, so a new run may apply the file again.
-    expect((await at.run(['bulk', '-f', 'copy.ndjson'])).code).toBe(0);
+    // The resumed run has finished. Its content is known under both paths.
+    const again = await at.run(['bulk', '-f', 'copy.ndjson', '-o', 'json']);
+    expect([again.code, again.error().code, again.writes]).toEqual([10, 'REPEATED_RUN', []]);
   });
 
   test('a restarted run is rejected if unsent rows were edited, and --resume continues', async () => {
@@ -147,6 +148,71 @@ describe('a bulk run that is started again without a flag', () => {
     const { code, writes } = (await second) ?? { code: -1, writes: [] };
     expect([first.code, code, writes]).toEqual([0, 10, []]);
     expect(names(at)).toHaveLength(2);
+  });
+});
+
+describe('a finished run of the same file', () => {
+  const again = async (at: InMemory, words: readonly string[] = []) => {
+    const { code, error, writes } = await bulk(at, words);
+    return [code, code === 0 ? undefined : error().code, writes.length];
+  };
+  test('prevents a second run that would create each row again, and names the run and --restart', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(3), 'copy.ndjson': rowsOf(3) });
+    expect((await bulk(at)).code).toBe(0);
+    const second = await bulk(at);
+    const runs = (await at.run(['bulk', 'runs', '-o', 'json'])).json();
+    expect([second.code, second.writes]).toEqual([10, []]);
+    expect(second.error()).toMatchObject({ code: 'REPEATED_RUN', retryable: false });
+    expect(second.error().message).toEqual(naming(runs[0].id, runs[0].started_at.slice(0, 10), 3));
+    expect(second.error().hint).toEqual(naming('opsctl tracker bulk', 'rows.ndjson', '--restart'));
+    const copy = await at.run(['bulk', '-f', 'copy.ndjson', '-o', 'json']);
+    expect([copy.code, copy.error().code, copy.writes]).toEqual([10, 'REPEATED_RUN', []]);
+    expect((await bulk(at, ['--dry-run'])).code).toBe(0);
+    expect((await bulk(at, ['--restart'])).code).toBe(0);
+    expect(names(at)).toHaveLength(6);
+  });
+  test('prevents a second run after a resumed run, and with a journal of the user', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(3) });
+    await bulk(at, ['--concurrency', '1'], endsAt(at, 3, true));
+    expect((await bulk(at, ['--resume'])).code).toBe(0);
+    expect(await again(at)).toEqual([10, 'REPEATED_RUN', 0]);
+    const other = trackerInMemory({ 'rows.ndjson': rowsOf(3) });
+    expect(await again(other, ['--journal', 'j'])).toEqual([0, undefined, 3]);
+    expect(await again(other, ['--journal', 'j'])).toEqual([10, 'REPEATED_RUN', 0]);
+  });
+  test('permits a second run of changed rows, of updates and upserts, and of standard input', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(2) });
+    await bulk(at);
+    await at.write('rows.ndjson', rowsOf(3));
+    expect(await again(at)).toEqual([0, undefined, 3]);
+    const [{ id }] = at.send('GET', '/epics');
+    for (const row of [
+      { op: 'update', resource: 'epics', id, name: 'new' },
+      { op: 'upsert', resource: 'epics', external_id: 'E-1', name: 'new' },
+    ]) {
+      await at.write('rows.ndjson', `${JSON.stringify(row)}\n`);
+      expect((await bulk(at)).code).toBe(0);
+      expect((await bulk(at)).code).toBe(0);
+    }
+    const piped = () => at.run(['bulk', '-f', '-', '-o', 'json'], { stdin: rowsOf(2) });
+    expect([(await piped()).code, (await piped()).code]).toEqual([0, 0]);
+  });
+  test('permits a second run once its records are gone', async () => {
+    const at = trackerInMemory({ 'rows.ndjson': rowsOf(3) });
+    await bulk(at);
+    const remove = (row: number) => {
+      const epic = at.send('GET', '/epics').find(({ name }: { name: string }) => name === `row ${row}`);
+      at.send('DELETE', `/epics/${epic.id}`);
+    };
+    remove(1);
+    expect(await again(at)).toEqual([10, 'REPEATED_RUN', 0]);
+    for (const row of [2, 3]) remove(row);
+    expect(await again(at)).toEqual([0, undefined, 3]);
+    const undone = trackerInMemory({ 'rows.ndjson': rowsOf(3) });
+    await bulk(undone);
+    const [{ id }] = (await undone.run(['bulk', 'runs', '-o', 'json'])).json();
+    expect((await undone.run(['bulk', 'undo', id, '--yes'])).code).toBe(0);
+    expect(await again(undone)).toEqual([0, undefined, 3]);
   });
 });
 

@@ -52,7 +52,7 @@ const running = (
       },
   });
   const journal: Journal = {
-    past: { startedAt: 0, lines: new PastLines(), isFinished: false },
+    past: { startedAt: 0, lines: new PastLines() },
     noteSent: noteSent ?? (async () => void calls.push('sent')),
     noteDone: () => calls.push('done'),
     noteFailed: () => calls.push('failed'),
