@@ -112,13 +112,18 @@ export const createHostMatcher = (
   };
 };
 
-const ADDRESS_HINT = 'use 127.0.0.1, localhost or host.docker.internal with the port of this server';
+const ADDRESS_HINT =
+  'use 127.0.0.1, localhost or host.docker.internal with the port of this server, or start it with --allow-host NAME';
 /**
  * The handler of a server of this machine without services of its own, such as a recorder, behind the checks of the mock
  * server. `http://127.0.0.1:1` plus a target that is a whole address would be another server.
  */
-export const guardHandler = (handler: Handler, { hostname }: Pick<Host, 'hostname'>): Handler => {
-  const isOwn = createHostMatcher(hostname);
+export const guardHandler = (
+  handler: Handler,
+  { hostname }: Pick<Host, 'hostname'>,
+  allowed?: readonly string[],
+): Handler => {
+  const isOwn = createHostMatcher(hostname, allowed);
   return (incoming) => {
     const { method, url, headers } = incoming;
     if (!isOwn(headers.host))

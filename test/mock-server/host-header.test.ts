@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest';
+import { allowHostFlag } from '../../src/commands/mock/launch.ts';
+import { recordCommand, replayCommand } from '../../src/commands/mock/record.ts';
+import { runCommand, serveCommand, startCommand } from '../../src/commands/mock/serve.ts';
+import { formOf } from '../../src/etcd-sim/forms.ts';
+import type { Api } from '../../src/etcd-sim/gateway/rpc.ts';
+import { clients } from '../../src/etcd-sim/member/run.ts';
 import { isOwnHost, createHostMatcher, guardHandler } from '../../src/mock-server/server.ts';
 import type { Incoming } from '../../src/platform/host.ts';
 import { partlyMade } from '../support/context.ts';
+import { fakeHost } from '../support/fake-host.ts';
 import { readSources } from '../support/sources.ts';
 
 test.each([
@@ -99,14 +106,50 @@ test('a guarded handler names addresses that it accepts to a program with anothe
   for (const name of named ?? []) expect((await ask(`${name}:1`)).status).toBe(200);
 });
 
+test('--allow-host adds names to a guarded handler, and * accepts every name', async () => {
+  const statusOf = async (host: string, allowed?: readonly string[]) => {
+    const handle = guardHandler(() => ({ status: 200 }), { hostname: 'laptop' }, allowed);
+    return (await handle(partlyMade<Incoming>({ method: 'GET', url: '/a', headers: { host } }))).status;
+  };
+  expect(await statusOf('recorder.company.example:1')).toBe(421);
+  expect(await statusOf('recorder.company.example:1', ['recorder.company.example'])).toBe(200);
+  expect(await statusOf('other.company.example:1', ['recorder.company.example'])).toBe(421);
+  expect(await statusOf('other.company.example:1', ['*'])).toBe(200);
+});
+
+test.each([recordCommand, replayCommand, serveCommand, startCommand, runCommand])(
+  'the command $path of a server that compares the Host header has --allow-host',
+  ({ flags }) => {
+    expect(flags).toHaveProperty('allow-host', allowHostFlag);
+  },
+);
+
+test('a simulated member refuses web pages under every name, and serves programs', async () => {
+  const served: string[] = [];
+  const api = partlyMade<Api>({
+    host: fakeHost(),
+    faults: partlyMade<Api['faults']>({ delayMs: 0 }),
+    form: formOf('3.4'),
+  });
+  const handle = clients(api, Promise.resolve());
+  const ask = async (headers: Incoming['headers']) => {
+    const made = await handle(partlyMade<Incoming>({ method: 'GET', url: '/nothing', headers }));
+    served.push(String(made.body));
+    return made.status;
+  };
+  for (const origin of ['https://evil.example', 'http://evil.example:2379', 'null', 'http://127.0.0.1:2379'])
+    expect(await ask({ host: 'evil.example:2379', origin })).toBe(403);
+  expect(await ask({ host: '127.0.0.1:2379', 'sec-fetch-site': 'cross-site' })).toBe(403);
+  expect(await ask({ host: 'store.company.example:2379' })).toBe(404);
+});
+
 /** Each server of this program, and what keeps web pages from using it. */
 const servers: Readonly<Record<string, string>> = {
   'auth/doctor.ts': 'responds with 204 to every request, for a moment',
   'auth/events/receiver.ts': 'accepts only events that the service signed',
   'auth/loopback/listen.ts': 'decide of auth/loopback/pages.ts compares the Host header and the state',
   'commands/mock/serve.ts': 'guardHandler',
-  'etcd-sim/member/run.ts':
-    'as the real server, whose default accepts every Host header; the data is simulated',
+  'etcd-sim/member/run.ts': 'isFromPage; containers may send any Host header, as to the real server',
   'mock-server/server.ts': 'route compares the Host header and the origin',
   'tracker/webhooks.ts': 'the signature, or without a secret isFromPage; a tunnel may send any Host header',
 };

@@ -8,6 +8,7 @@ import type { HttpResponse, Tolerance } from './token-client.ts';
 
 /** A compressed response must not fill the memory when it is unpacked. */
 const limit = { maxOutputLength: 4 * 1024 * 1024 };
+const MOST_CODINGS = 5;
 const isTooLarge = (error: unknown): boolean => (error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE';
 const inflate = (data: Uint8Array): Uint8Array => {
   try {
@@ -30,6 +31,8 @@ const decoders: Readonly<Record<string, (data: Uint8Array) => Uint8Array>> = {
  * content is larger than the limit.
  */
 const decode = (data: Uint8Array, codings: readonly string[]): Uint8Array | undefined => {
+  // Content that unpacks to itself would be unpacked as often as the header names a coding.
+  if (codings.length > MOST_CODINGS) return undefined;
   try {
     return codings.reduceRight((rest, coding) => {
       const decoder = decoders[coding];

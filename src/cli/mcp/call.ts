@@ -5,6 +5,7 @@ import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
 import { parseExactJson, restoreNumbers } from '../../core/json.ts';
 import { quotableLine, quotableText, redactedResult } from '../../core/redact-secrets.ts';
+import { isRecord } from '../../core/shape.ts';
 import { printable } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { approvedDigest } from '../approved-files.ts';
@@ -89,6 +90,19 @@ export type Caller = {
  * text shows, and a model reads characters that a person does not see. Escaped JSON is still the same JSON.
  */
 const contentOf = (text: string): Answer['content'] => [{ type: 'text', text: printable(text) }];
+/**
+ * The same rule for the value of a result. Clients pass this value to the model instead of the text, and the model would
+ * read what the person does not see. Here the escape is part of the value, because a client decodes an escape of JSON.
+ */
+const visibleValue = (value: unknown): unknown => {
+  if (typeof value === 'string') return printable(value);
+  if (Array.isArray(value)) return value.map(visibleValue);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [printable(key), visibleValue(each)]));
+};
+const structured = (value: Readonly<Record<string, unknown>>): Pick<Answer, 'structuredContent'> => ({
+  structuredContent: visibleValue(value) as Record<string, unknown>,
+});
 const makeAnswer = (text: string, isError = false): Answer => ({
   content: contentOf(text),
   ...(isError ? { isError } : {}),
@@ -176,7 +190,7 @@ const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   return {
     content: contentOf(`${note}${text}`),
     ...(isError ? { isError } : {}),
-    ...(value === undefined ? {} : { structuredContent: { exit_code: code, result: value } }),
+    ...(value === undefined ? {} : structured({ exit_code: code, result: value })),
   };
 };
 const withFlags = (words: readonly string[], ...flags: readonly string[]): string[] => {
@@ -198,10 +212,13 @@ const dryRun = async (
 const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: Shown): Answer => {
   const token = caller.approvals.issue(call, digest);
   const { text: plan, value } = withoutSecrets(ran.stdout);
-  const text = `No changes were made. The call would make these changes:\n${plan}\nTo apply them, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, after the person approves.`;
+  const next = `To apply them, call ${tool.name} again with the same arguments and "approval": "${token}" within ${APPROVAL_MINUTES} minutes, after the person approves.`;
+  const start = 'No changes were made. The call would make these changes:';
+  // Some clients pass only the value to the model.
+  const message = `${start} ${next}`;
   return {
-    ...makeAnswer(text),
-    structuredContent: { approval: token, digest, dry_run: value ?? plan },
+    ...makeAnswer(`${start}\n${plan}\n${next}`),
+    ...structured({ message, approval: token, digest, dry_run: value ?? plan }),
   };
 };
 const wasSentBefore = ({ stdout }: Ran): boolean => {

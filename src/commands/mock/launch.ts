@@ -125,6 +125,14 @@ export const launch = async (
 
 const RATE = '^([1-9][0-9]{0,6}|off)$';
 /** How a server behaves: shared by `mock serve` and `mock run`. */
+/** Every server of this machine that compares the Host header accepts more names by this flag. */
+export const allowHostFlag = {
+  field: list(str(253, { min: 1 })),
+  repeat: true,
+  summary:
+    'Additional accepted host name, for example behind a proxy; * accepts any. Local names and IP addresses are always accepted',
+  value: 'name',
+} as const satisfies Flag;
 export const serverFlags = {
   seed: {
     effects: ['reads'],
@@ -178,13 +186,7 @@ export const serverFlags = {
     summary: 'Initial time of the mock clock, which continues from there',
     value: 'time',
   },
-  'allow-host': {
-    field: list(str(253, { min: 1 })),
-    repeat: true,
-    summary:
-      'Additional accepted host name, for example behind a proxy; * accepts any. Local names and IP addresses are always accepted',
-    value: 'name',
-  },
+  'allow-host': allowHostFlag,
   'seed-ids': {
     effects: [],
     field: str(100, { min: 1 }),

@@ -10,7 +10,7 @@ import type { Result } from '../../core/result.ts';
 import { readCassette, upstreamFrom } from '../../mock-server/cassette/cassette.ts';
 import { compareWith, type Row } from '../../mock-server/cassette/compare.ts';
 import { defaultOptions } from '../../mock-server/service-set.ts';
-import { portFlag } from './launch.ts';
+import { allowHostFlag, portFlag } from './launch.ts';
 import { start } from './start.ts';
 
 const command = {
@@ -35,6 +35,7 @@ const serviceFlags = {
     summary: 'Service whose OPSCTL_…_URL the command receives (default tracker)',
   },
   port: portFlag,
+  'allow-host': allowHostFlag,
 } as const satisfies Flags;
 
 const isCutShort = (file: string, failure: unknown): AppError =>

@@ -99,6 +99,7 @@ type Given = {
   readonly command?: readonly string[] | undefined;
   readonly port?: number | undefined;
   readonly service?: 'tracker' | 'labels' | 'api' | undefined;
+  readonly 'allow-host'?: readonly string[] | undefined;
 };
 type Ending = {
   readonly what: string;
@@ -108,13 +109,16 @@ type Ending = {
 /** Serves requests on 127.0.0.1 for as long as a command runs, or until Ctrl-C. */
 export const serveThrough = async (
   context: Context,
-  { command = [], port = 0, service = 'tracker' }: Given,
+  { command = [], port = 0, service = 'tracker', 'allow-host': allowed }: Given,
   handler: Handler,
   { what, close }: Ending,
 ): Promise<Result> => {
   const { host, log, signal } = context;
   const { guardHandler } = await import('../../mock-server/server.ts');
-  const listener = await host.network.listen(guardHandler(handler, host), { host: '127.0.0.1', port });
+  const listener = await host.network.listen(guardHandler(handler, host, allowed), {
+    host: '127.0.0.1',
+    port,
+  });
   const url = `http://127.0.0.1:${listener.port}`;
   log.info(`${what} at ${url}`);
   const variable = `OPSCTL_${service.toUpperCase()}_URL`;

@@ -1,4 +1,5 @@
-import type { Handler, Host, Listener } from '../../platform/host.ts';
+import type { Handler, Host, Listener, Outgoing } from '../../platform/host.ts';
+import { isFromPage } from '../../platform/trust.ts';
 import { Faults, type Form, formOf, type MemberLog, memberLog, minorOf, readFaults } from '../forms.ts';
 import { clientHandler, routesOf, grpcHandler, isGrpcCall } from '../gateway/client-handler.ts';
 import { type Api, Tokens } from '../gateway/rpc.ts';
@@ -188,10 +189,22 @@ const isAllowed = (api: Api): boolean => {
   mustNotBeOlder(api, () => (allowed = false));
   return allowed;
 };
+/**
+ * A browser adds the origin of the page to each POST, and every call of the gateway is a POST. No client of the store is a
+ * page, so a page is refused whatever its name: a name can be directed to this machine, and a rehearsal contains real data.
+ */
+const pageRefused: Outgoing = {
+  status: 403,
+  headers: { 'content-type': 'text/plain; charset=utf-8' },
+  body: 'a simulated member does not serve web pages\n',
+};
 /** Both interfaces share the port of the clients. */
-const clients = (api: Api, ready: Promise<void>): Handler => {
+export const clients = (api: Api, ready: Promise<void>): Handler => {
   const [grpc, json] = [grpcHandler(api, ready), clientHandler(api, routesOf(api.form), ready)];
-  return (request) => (isGrpcCall(request) ? grpc(request) : json(request));
+  return (request) => {
+    if (isFromPage(request.headers)) return pageRefused;
+    return isGrpcCall(request) ? grpc(request) : json(request);
+  };
 };
 /** Everything a running member does, until a signal or an error ends it. */
 const live = async (api: Api, options: MemberOptions, changeFaults: () => Promise<void>): Promise<number> => {

@@ -316,6 +316,16 @@ test.each(['gzip', 'deflate', 'br', 'gzip, gzip'])(
     await expect(readResponse(reply as never)).rejects.toMatchObject({ code: 'TOO_LARGE' });
   },
 );
+test('a response with more codings than a server uses is not unpacked', async () => {
+  const unpacked = async (count: number) => {
+    const coding = Array.from({ length: count }, () => 'identity').join(', ');
+    const headers = { 'content-type': 'application/json', 'content-encoding': `${coding}, gzip` };
+    const reply = { status: 200, headers, bytes: async () => gzipSync('{"a":1}') };
+    return (await readResponse(reply as never)).text;
+  };
+  expect(await unpacked(4)).toBe('{"a":1}');
+  expect(await unpacked(5)).not.toContain('"a"');
+});
 test('the error of a rejection without a body contains the challenge of the server, without its control characters', () => {
   const headers = { 'www-authenticate': 'Basic realm="x", error="invalid_client"\u001b[31m' };
   const { message, detail } = makeUnexpectedResponseError('refresh', { status: 401, headers, text: '' });

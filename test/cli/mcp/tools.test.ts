@@ -26,6 +26,7 @@ import {
 import { errorWith, naming } from '../../support/facts.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { partlyMade } from '../../support/context.ts';
+import { readSources } from '../../support/sources.ts';
 
 const commands = (await Promise.all(groups.map((group) => group.load()))).flat();
 const none: Allowed = { mayWrite: false, groups: [], mayReadFiles: false, forAll: {}, forTools: {} };
@@ -340,14 +341,28 @@ it.each([
     sharedFlags: [],
     directories: [],
   });
-  const { content, isError } = await callTool(caller, all, name, given);
+  const { content, isError, structuredContent } = await callTool(caller, all, name, given);
   const text = content[0]?.text ?? '';
   expect(text).not.toMatch(/[\u202e\u200b\u{e0041}]/u);
+  // Clients pass the decoded value to the model.
+  expect(JSON.stringify(structuredContent ?? {})).not.toMatch(/[\u202e\u200b\u{e0041}]/u);
   expect(text).toContain(String.raw`\u202e`);
   if (isError === true) return;
   // Escapes of JSON do not change the value, and joiners of emoji stay.
   const { family, name: shown } = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
   expect([shown, family]).toEqual([hidden, '\u{1f468}\u200d\u{1f469}']);
+  const value = Object.values(structuredContent ?? {}).find((one) => typeof one === 'object');
+  expect(value).toEqual({
+    name: String.raw`safe\u202egpj.exe\u200b\udb40\udc41`,
+    family: '\u{1f468}\u200d\u{1f469}',
+  });
+});
+it('no source makes the value of a result without the rule for invisible characters', () => {
+  const texts = readSources().filter(([, text]) => /structuredContent\s*:/.test(text));
+  expect(texts.map(([name]) => name)).toEqual(['cli/mcp/call.ts']);
+  expect(texts[0]?.[1].match(/structuredContent: .*/g)).toEqual([
+    'structuredContent: visibleValue(value) as Record<string, unknown>,',
+  ]);
 });
 it.each([
   { earlier: 'an earlier command sent it', sendsAgain: true },

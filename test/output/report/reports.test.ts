@@ -192,6 +192,23 @@ describe('text in Markdown', () => {
     expect(shown).not.toMatch(/[<`[\]\n\u202e]|(?<!\\)\||\\[^|u]/u);
   });
   test.each([
+    ...['@octocat', '(@org/team)', 'a@b.example', '&#64;octocat', '&#x40;octocat', '&commat;octocat'],
+    ...['#12', 'org/repo#12', 'GH-12', '!12', '&12', '$12', '#"a b"', '&#35;12'],
+    ...['https://github.com/o/r/issues/12', 'https://git.example/o/r/-/merge_requests/12'],
+  ])('%j notifies nobody and names no issue', (text) => {
+    // The services look for names in the text of the page, after its entities are resolved.
+    const shown = escapeMarkdown(text).replaceAll('&amp;', '&').replaceAll('&#8203;', '\u200b');
+    expect(shown).not.toMatch(/@\w|[#!&$]["\d]|gh-\d|\/(issues|merge_requests)\/\d/iu);
+    expect(shown.replaceAll('\u200b', '')).toBe(text);
+    expect(escapeMarkdown(text)).not.toMatch(/&(?!amp;|#8203;)/);
+  });
+  test.each(['http://127.0.0.1:2379/health', 'n1: 3.4.9, 12 %', 'C#, F#', 'a ! b @ c', '/var/lib/etcd'])(
+    '%j stays as it is',
+    (text) => {
+      expect(escapeMarkdown(text)).toBe(text);
+    },
+  );
+  test.each([
     ['http://[::1]:8080', '`http://[::1]:8080`'],
     ["opsctl kv run 'a`b'", "``opsctl kv run 'a`b'``"],
     ['`a``', '``` `a`` ```'],
