@@ -1,7 +1,7 @@
+import { makeOwnDirectory } from '../platform/process-identity.ts';
 import { Buffer } from 'node:buffer';
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { join } from 'node:path';
-import { childPath, pathPart } from '../core/file-name.ts';
 import { fittingJson } from '../core/shape.ts';
 import type { Host } from '../platform/host.ts';
 
@@ -164,19 +164,14 @@ export const identityIn = async (
 };
 
 type Asked = { readonly tls: boolean; readonly directory: string | undefined };
-/** Certificates of an ephemeral server are valid while it runs. */
-const temporaryDirectory = (host: Host): string =>
-  childPath(
-    host.files.temporaryDirectory(),
-    pathPart(`opsctl-mock-${host.pid}-${Buffer.from(host.random(6)).toString('hex')}`),
-  );
 /**
  * The certificate of an HTTPS server. The certificate of an ephemeral server is deleted when the server
  * stops.
  */
 export const identityOf = async (host: Host, { tls, directory }: Asked) => {
   if (!tls) return { identity: undefined, forgetIdentity: async () => {} };
-  const path = directory ?? temporaryDirectory(host);
+  // Certificates of an ephemeral server are valid while it runs.
+  const path = directory ?? (await makeOwnDirectory(host, 'mock'));
   return {
     identity: await identityIn(host, path),
     forgetIdentity: async () => (directory === undefined ? host.files.remove(path) : undefined),

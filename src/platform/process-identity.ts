@@ -1,3 +1,6 @@
+import { childPath, pathPart } from '../core/file-name.ts';
+import { readJsonText } from '../core/json.ts';
+import { isRecord } from '../core/shape.ts';
 import { shellLine } from '../core/shell.ts';
 import type { Host, ProcessScope } from './host.ts';
 
@@ -103,3 +106,63 @@ export const waysPast = (
     'run the same command again',
   ];
 };
+
+/** What a private directory of one process is for. It contains secrets: tokens, keys, or files of the user. */
+type Purpose = 'approved' | 'mock' | 'rehearsal' | 'token' | 'trial' | 'verify';
+const purposes = /^opsctl-(?:approved|mock|rehearsal|token|trial|verify)-[0-9a-f]{24}$/;
+const OWNER = 'owner.json';
+const PRIVATE = 0o700;
+const identityIn = (text: string | undefined): ProcessIdentity | undefined => {
+  const value = text === undefined ? undefined : readJsonText(text, () => new Error('no owner'));
+  const isWhole =
+    isRecord(value) &&
+    typeof value.pid === 'number' &&
+    typeof value.mark === 'string' &&
+    typeof value.machine === 'string';
+  return isWhole ? (value as ProcessIdentity) : undefined;
+};
+type DirectoryHost = ProcessHost & Pick<Host, 'files' | 'pid' | 'platform' | 'random' | 'uid'>;
+const isAbandoned = async (host: DirectoryHost, directory: string): Promise<boolean> => {
+  const { files, platform, uid } = host;
+  const info = await files.info(directory);
+  const isOwn = info?.kind === 'directory' && info.uid === uid;
+  if (!isOwn || (platform !== 'win32' && (info.mode & 0o777) !== PRIVATE)) return false;
+  const owner = identityIn(await files.read(childPath(directory, pathPart(OWNER))));
+  return owner !== undefined && processState(host, owner) === 'gone';
+};
+/**
+ * Removes the private directories of processes that were killed. A directory of another user, with another mode, without
+ * an owner, or whose owner this process cannot check, is never removed.
+ */
+export const removeAbandonedDirectories = async (host: DirectoryHost, base: string): Promise<void> => {
+  const names = await host.files.list(base).catch(() => []);
+  for (const name of names.filter((one) => purposes.test(one))) {
+    const directory = childPath(base, pathPart(name));
+    if (await isAbandoned(host, directory).catch(() => false))
+      await host.files.remove(directory).catch(() => undefined);
+  }
+};
+/**
+ * Creates a directory for secrets of this process, which removes it at its end. The owner is written first, so that a
+ * later command removes the directory if this process is killed.
+ */
+export const makeOwnDirectory = async (
+  host: DirectoryHost,
+  purpose: Purpose,
+  base = host.files.temporaryDirectory(),
+): Promise<string> => {
+  await removeAbandonedDirectories(host, base);
+  const name = `opsctl-${purpose}-${Buffer.from(host.random(12)).toString('hex')}`;
+  const directory = childPath(base, pathPart(name));
+  await host.files.makeDirectory(directory, PRIVATE);
+  await host.files.create(
+    childPath(directory, pathPart(OWNER)),
+    JSON.stringify(thisProcessIdentity(host)),
+    0o600,
+    true,
+  );
+  return directory;
+};
+/** The user keeps the directory, so that no later command removes it. */
+export const keepOwnDirectory = ({ files }: Pick<Host, 'files'>, directory: string): Promise<void> =>
+  files.remove(childPath(directory, pathPart(OWNER)));

@@ -1,13 +1,13 @@
 import { parseUrl } from '../../core/external-url.ts';
 import { isAbsolute, join } from 'node:path';
-import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
+import { makeOwnDirectory, removeAbandonedDirectories } from '../../platform/process-identity.ts';
 import { isPrivateOrMissing } from '../../platform/trust.ts';
 import type { AuthContext } from '../auth-context.ts';
-import { makePrivateDirectory, writeGuarded } from '../credential-store/guarded-file.ts';
+import { orUnwritable, writeGuarded } from '../credential-store/guarded-file.ts';
 import { type AccessToken, accessToken, refuseBound, type TokenRequirements } from '../token.ts';
 
 /** What other programs ask for and understand; pure text in, text out. */
@@ -125,6 +125,12 @@ const baseOf = async ({ host }: AuthContext): Promise<string> => {
     ? given
     : host.files.temporaryDirectory();
 };
+/** Removes the token files of `auth exec` commands that were killed. */
+export const removeAbandonedTokens = async (context: AuthContext): Promise<void> => {
+  const { host } = context;
+  for (const base of new Set([await baseOf(context), host.files.temporaryDirectory()]))
+    await removeAbandonedDirectories(host, base);
+};
 const refreshing = async (
   context: AuthContext,
   wanted: TokenRequirements & { readonly minTtlMs: number },
@@ -155,11 +161,8 @@ export const openTokenFile = async (
 ): Promise<TokenFile> => {
   const { host } = context;
   const token = refuseBound(await accessToken(context, wanted), 'a command that reads a token file');
-  const directory = childPath(
-    await baseOf(context),
-    pathPart(`opsctl-${Buffer.from(host.random(12)).toString('hex')}`),
-  );
-  await makePrivateDirectory(host, directory);
+  const base = await baseOf(context);
+  const directory = await makeOwnDirectory(host, 'token', base).catch(orUnwritable(base));
   const path = join(directory, 'token');
   const writeToken = (next: AccessToken): Promise<void> => writeGuarded(host, path, next.token);
   const stop = new AbortController();

@@ -1,13 +1,13 @@
 import { trustCall } from '../../core/program-call.ts';
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { exitCodes, AppError, problemText, isClosedPipe } from '../../core/problem.ts';
-import { childPath, pathPart } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
 import { parseExactJson, restoreNumbers } from '../../core/json.ts';
 import { quotableLine, quotableText, redactedResult } from '../../core/redact-secrets.ts';
 import { isRecord } from '../../core/shape.ts';
 import { printable } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
+import { makeOwnDirectory } from '../../platform/process-identity.ts';
 import { approvedDigest } from '../approved-files.ts';
 import { WORDS_FOLLOW } from '../parse.ts';
 import {
@@ -250,9 +250,7 @@ const applyChange = async (
 };
 /** Runs a change with a private directory for copies of its files. */
 const withCopies = async ({ host }: Caller, act: (directory: string) => Promise<Answer>): Promise<Answer> => {
-  const name = `opsctl-approved-${Buffer.from(host.random(16)).toString('hex')}`;
-  const directory = childPath(host.files.temporaryDirectory(), pathPart(name));
-  await host.files.makeDirectory(directory, 0o700);
+  const directory = await makeOwnDirectory(host, 'approved');
   try {
     return await act(directory);
   } finally {

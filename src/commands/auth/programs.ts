@@ -17,7 +17,7 @@ export const exec = defineCommand({
   noDryRun: 'opsctl auth status --offline shows the expiry of the token',
   summary: 'Run a command with an automatically renewed access token',
   about:
-    "Writes the access token to a private file and sets OPSCTL_TOKEN_FILE to its path. Replaces the token before it expires, and removes the file when the command exits. The token never appears in the environment or the process list. Exits with the command's exit code. Write -- before the command.",
+    "Writes the access token to a private file and sets OPSCTL_TOKEN_FILE to its path. Replaces the token before it expires, and removes the file when the command exits. If opsctl is killed, the next auth command removes it. The token never appears in the environment or the process list. Exits with the command's exit code. Write -- before the command.",
   args: [commandArgument],
   flags: {
     account: accountFlag,

@@ -1,9 +1,9 @@
+import { keepOwnDirectory, makeOwnDirectory } from '../../platform/process-identity.ts';
 import { next } from '../../core/next.ts';
 import { basename } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, str } from '../../core/field.ts';
-import { childPath, pathPart } from '../../core/file-name.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
@@ -318,18 +318,16 @@ const run = async (context: Context, values: RehearseValues): Promise<Result> =>
   ]);
   const { made, opened, run: id } = prepared;
   if (isRefusal(made)) throw makePlanRefusedError(made);
-  const directory = childPath(
-    host.files.temporaryDirectory(),
-    pathPart(`opsctl-rehearsal-${host.pid}-${Buffer.from(host.random(4)).toString('hex')}`),
-  );
-  await host.files.makeDirectory(directory, 0o700);
+  const directory = await makeOwnDirectory(host, 'rehearsal');
   try {
     const ended = await rehearsedIn(context, values, prepared, made, directory);
     const state = settings.directories.clusters;
     return rehearsalEnding(ended, await keepReport(host, state, opened.cluster.name, directory, id));
   } finally {
-    if (values.keep) context.log.info(`kept the private copy in ${directory}`);
-    else await host.files.remove(directory);
+    if (values.keep) {
+      await keepOwnDirectory(host, directory);
+      context.log.info(`kept the private copy in ${directory}`);
+    } else await host.files.remove(directory);
   }
 };
 export const rehearse = defineCommand({

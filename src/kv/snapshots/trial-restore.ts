@@ -1,3 +1,4 @@
+import { makeOwnDirectory } from '../../platform/process-identity.ts';
 import { countText } from '../../core/format.ts';
 import { args, hideOwnVariables, type ProgramArguments, trustCall } from '../../core/program-call.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
@@ -216,9 +217,7 @@ const trialRestore = async (trial: Trial): Promise<readonly Comparison[]> => {
     revision: withSnapshot(host.files, snapshot, snapshotRevision),
     keys: await readSnapshot(host, snapshot, countKeys, trial.signal),
   };
-  const mark = Buffer.from(host.random(6)).toString('hex');
-  const directory = childPath(host.files.temporaryDirectory(), pathPart(`opsctl-trial-${mark}`));
-  await host.files.makeDirectory(directory, 0o700);
+  const directory = await makeOwnDirectory(host, 'trial');
   try {
     const [client, peer] = await host.network.freePorts(2);
     const place: Place = {
@@ -376,10 +375,7 @@ const readStored = async (
 export const verifyStored = async (verifying: Verifying): Promise<Verification> => {
   const { host, place, bucket, signal, trial } = verifying;
   const { where, name } = splitPlace(place);
-  const directory = childPath(
-    host.files.temporaryDirectory(),
-    pathPart(`opsctl-verify-${Buffer.from(host.random(6)).toString('hex')}`),
-  );
+  const directory = await makeOwnDirectory(host, 'verify');
   const destination = await openDestination(host, where, {
     ...bucket,
     workDirectory: directory,

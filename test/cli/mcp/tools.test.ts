@@ -304,7 +304,7 @@ describe('secrets in the output of a call', () => {
       stdout: '[{"id":1,"token":"planted"}\n',
       stderr: 'note\n{"code":"BROKEN","data":{"apiKey":"planted"}}\n',
     });
-    const host = { self: ['opsctl'], processes: { run } };
+    const host = { self: ['opsctl'], processes: { ...fakeHost().processes, run } };
     const caller = partlyMade<Caller>({
       host,
       approvals: {},
@@ -335,7 +335,7 @@ it.each([
     return { code: 0, stdout: `{"name":"${hidden}","family":"\u{1f468}\u200d\u{1f469}"}`, stderr: '' };
   };
   const caller = partlyMade<Caller>({
-    host: { ...machine, self: ['opsctl'], processes: { run } },
+    host: { ...machine, self: ['opsctl'], processes: { ...machine.processes, run } },
     approvals: approvals(Buffer.alloc(32, 7), () => 0),
     always: [],
     sharedFlags: [],
@@ -382,7 +382,7 @@ it.each([
     };
   };
   const caller = partlyMade<Caller>({
-    host: { ...machine, self: ['opsctl'], processes: { run } },
+    host: { ...machine, self: ['opsctl'], processes: { ...machine.processes, run } },
     approvals: approvals(Buffer.alloc(32, 7), () => 0),
     always: [],
     sharedFlags: [],

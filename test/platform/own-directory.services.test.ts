@@ -1,0 +1,90 @@
+/** Private directories of one process, whose secrets do not outlive it. */
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Host } from '../../src/platform/host.ts';
+import { nodeHost } from '../../src/platform/node/host.ts';
+import {
+  keepOwnDirectory,
+  makeOwnDirectory,
+  removeAbandonedDirectories,
+  thisProcessIdentity,
+} from '../../src/platform/process-identity.ts';
+import { makeDirectory } from '../support/directory.ts';
+import { readSources } from '../support/sources.ts';
+
+/** As if the process that made the directory had ended. */
+const afterEnd = (host: Host): Host => ({
+  ...host,
+  processes: { ...host.processes, isAlive: () => false },
+});
+
+test('a directory of a process is private, and the next process removes it if its owner was killed', async () => {
+  const host = nodeHost();
+  const base = makeDirectory();
+  const own = await makeOwnDirectory(host, 'token', base);
+  writeFileSync(join(own, 'token'), 'secret');
+  expect(statSync(own).mode & 0o777).toBe(0o700);
+  expect(statSync(join(own, 'owner.json')).mode & 0o777).toBe(0o600);
+  await removeAbandonedDirectories(host, base);
+  expect(existsSync(join(own, 'token'))).toBe(true);
+  const next = await makeOwnDirectory(afterEnd(host), 'verify', base);
+  expect(readdirSync(base)).toEqual([next.slice(base.length + 1)]);
+});
+
+test.each([
+  ['has no owner', (own: string) => writeFileSync(join(own, 'owner.json'), '')],
+  ['has a damaged owner', (own: string) => writeFileSync(join(own, 'owner.json'), '{"pid":"1"}')],
+  ['can be entered by others', (own: string) => chmodSync(own, 0o755)],
+])('a directory that %s is never removed', async (_, change) => {
+  const base = makeDirectory();
+  const own = await makeOwnDirectory(nodeHost(), 'token', base);
+  change(own);
+  await removeAbandonedDirectories(afterEnd(nodeHost()), base);
+  expect(existsSync(own)).toBe(true);
+});
+
+test('a directory of another user, of another machine, and a kept one are never removed', async () => {
+  const host = nodeHost();
+  const base = makeDirectory();
+  const foreign = await makeOwnDirectory(host, 'token', base);
+  await removeAbandonedDirectories({ ...afterEnd(host), uid: host.uid + 1 }, base);
+  expect(existsSync(foreign)).toBe(true);
+  const elsewhere = await makeOwnDirectory({ ...host, hostname: 'other' }, 'token', base);
+  const kept = await makeOwnDirectory(host, 'rehearsal', base);
+  await keepOwnDirectory(host, kept);
+  await removeAbandonedDirectories(afterEnd(host), base);
+  expect([foreign, elsewhere, kept].map((path) => existsSync(path))).toEqual([false, true, true]);
+});
+
+test('only a name of such a directory is looked at, and no link is followed', async () => {
+  const host = nodeHost();
+  const base = makeDirectory();
+  const outside = makeDirectory();
+  const owner = JSON.stringify(thisProcessIdentity(host));
+  writeFileSync(join(outside, 'owner.json'), owner);
+  chmodSync(outside, 0o700);
+  const name = `opsctl-token-${'0'.repeat(24)}`;
+  symlinkSync(outside, join(base, name));
+  for (const other of ['opsctl-token-1', `opsctl-tour-${'0'.repeat(24)}`, `x-${name}`]) {
+    mkdirSync(join(base, other), { mode: 0o700 });
+    writeFileSync(join(base, other, 'owner.json'), owner);
+  }
+  await removeAbandonedDirectories(afterEnd(host), base);
+  expect(readdirSync(base)).toHaveLength(4);
+  expect(existsSync(join(outside, 'owner.json'))).toBe(true);
+});
+
+/** What else makes names in the temporary directory, and why no secret remains there. */
+const others: Readonly<Record<string, string>> = {
+  'cli/tracing.ts': 'caches of one run, whose secrets are redacted before they are stored',
+  'commands/about.ts': 'the tour uses the embedded services only',
+  'commands/tracker/extensions.ts': 'the text of the user, which must survive a killed editor',
+  'mock-server/server.ts': 'a file without a name',
+};
+test('no other source puts files into the temporary directory', () => {
+  const found = readSources().filter(
+    ([name, text]) => !name.startsWith('platform/') && /[Ff]iles\.temporaryDirectory\(\),/.test(text),
+  );
+  expect(found.map(([name]) => name).toSorted()).toEqual(Object.keys(others).toSorted());
+});
