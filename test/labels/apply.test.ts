@@ -261,7 +261,7 @@ describe('--take theirs', () => {
   });
 });
 
-test('what an apply is about to do is in the lock file before its first request', async () => {
+test('the lock file has the intent before the first request, and the outcome before the command ends', async () => {
   const at = labelsInMemory({ 'labels/a.yaml': 'title: A\ndescription: one\n' });
   expect((await at.run(['apply', '-f', 'labels', '--yes'])).code).toBe(0);
   await at.run(['adopt', '-f', 'labels']);
@@ -274,7 +274,7 @@ test('what an apply is about to do is in the lock file before its first request'
       replace: async (path, data, mode) => {
         await pause(100);
         await host.files.replace(path, data, mode);
-        if (String(data).includes('applying:')) effects.push('intent');
+        effects.push(String(data).includes('applying:') ? 'intent' : 'outcome');
       },
     },
   });
@@ -285,4 +285,5 @@ test('what an apply is about to do is in the lock file before its first request'
     },
   });
   expect([ran.code, effects[0], effects.includes('request')]).toEqual([0, 'intent', true]);
+  expect(effects.at(-1)).toBe('outcome');
 });

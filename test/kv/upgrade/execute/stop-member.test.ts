@@ -8,6 +8,7 @@ import { type SmallCluster, smallCluster } from '../../../support/small-cluster.
 import { runOn } from '../../../support/upgrade-run.ts';
 import { naming } from '../../../support/facts.ts';
 import { covers } from '../../../support/covers.ts';
+import { pause } from '../../../support/slow-host.ts';
 
 type Given = {
   readonly file?: Partial<ClusterFile>;
@@ -86,6 +87,20 @@ describe('a stop', () => {
     const killed = await stopped('n2', { prepare, patch: { canKill: true } });
     expect(killed.ended).toEqual({ took_ms: 0, killed: true });
     expect(killed.small.done.at(-1)).toBe('kill n2');
+  });
+  it('a kill is complete before the step ends', async () => {
+    const done: string[] = [];
+    const { ended } = await stopped('n2', {
+      patch: { canKill: true },
+      driver: () => ({
+        stop: async () => false,
+        kill: async () => {
+          await pause(10);
+          done.push('killed');
+        },
+      }),
+    });
+    expect([ended, done]).toEqual([{ took_ms: 0, killed: true }, ['killed']]);
   });
   it('a stop is not made on a full disk; the space for a copy is checked only if needed', async () => {
     const wanted: unknown[] = [];
