@@ -108,6 +108,26 @@ describe('the order of a refresh', () => {
       ...[`remove ${lockName}`, `remove ${lockName} done`, 'the command ends'],
     );
   });
+  it('a refresh sends the refresh token that another process stored in the meantime', async () => {
+    const world = makeWorld();
+    const seen = await signIn(world);
+    // The other process received a token that expires too soon for this one.
+    const answer = { accessToken: 'access-token-0b', refreshToken: 'refresh-token-2', expiresInS: 30 };
+    const owner = { name: 'ada', signIn: 's', server: origin, endpoints, clientId: 'c', subject: 'ada' };
+    await keepAccount(
+      memoryAuthContext(world.disk),
+      accountFrom(owner, answer, ['a'], instantNow(world.disk)),
+      { name: 'ada', base: seen },
+    );
+    const sent: (string | null)[] = [];
+    const { token } = world;
+    world.token = (request) => {
+      sent.push(new URLSearchParams(String(request.body)).get('refresh_token'));
+      return token(request);
+    };
+    await renew(world.disk, seen);
+    expect(sent).toEqual(['refresh-token-2']);
+  });
   it('the lifetime of a token counts from the request, not from the response', async () => {
     let sentMs = 0;
     const { result, world } = await refreshed((one) => {
