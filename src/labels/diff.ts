@@ -132,7 +132,9 @@ const countText = ({ labels }: FilesDiff): string => {
 
 export const diffText = (diff: FilesDiff): string =>
   [
-    ...diff.labels.flatMap((one) => (one.status === 'same' ? [] : [heading(one), ...bodyLines(one)])),
+    ...diff.labels.flatMap((one) =>
+      one.status === 'same' && one.prepared.plan.notes.length === 0 ? [] : [heading(one), ...bodyLines(one)],
+    ),
     ...diff.orphans.map(orphanLine),
     `${diff.deployment}: ${countText(diff)}`,
   ].join('\n');

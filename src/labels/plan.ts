@@ -114,6 +114,13 @@ const keptAsDraft = (
   state === 'disabled' && live?.state === 'DISABLED' && hasEdits
     ? ['the label stays disabled: its changes are kept as a draft until it is enabled']
     : [];
+/** A comparison with the draft must not hide that users see an earlier revision. */
+const shownEarlier = (state: DefinedState | undefined, live: LiveLabel | undefined): string[] =>
+  state === undefined && live?.state === 'PUBLISHED' && live.hasUnpublishedChanges
+    ? [
+        `users see an earlier revision: revision ${live.revisionId} is a draft until it is published (--publish)`,
+      ]
+    : [];
 /** How a label gets into the state that the file or --publish asks for. Absent is untouched. Pure. */
 export const statePlan = (wanted: LabelDef, live: LiveLabel | undefined, asked: Asked): StatePlan => {
   const byFlag = asked.publish && live?.state !== 'DISABLED' ? 'published' : undefined;
@@ -136,6 +143,7 @@ export const statePlan = (wanted: LabelDef, live: LiveLabel | undefined, asked: 
     notes: [
       ...waiting(live, transitions),
       ...keptAsDraft(state, live, asked),
+      ...shownEarlier(state, live),
       ...(isPublishing ? [] : asked.deferred.map(waitsForPublish)),
     ],
     deferred: isPublishing ? asked.deferred : [],

@@ -115,9 +115,13 @@ describe('notes before an apply', () => {
       notes(published, 'waiting'),
       notes(published, 'disabled, waiting'),
     ]).toEqual([...[1, 1, 1]]);
-    expect([notes(published, 'published'), notes(published, 'none'), notes({}, 'waiting')]).toEqual([
-      0, 0, 0,
-    ]);
+    expect([notes(published, 'published'), notes(published, 'none')]).toEqual([0, 0]);
+  });
+  test('a note reports that users see an earlier revision while a label has a draft', () => {
+    const notes = (wanted: Partial<LabelDef>, now: Name) =>
+      plan(wanted, states[now], { hasEdits: false }).notes.join();
+    expect(notes({}, 'waiting')).toEqual(naming('users', 'earlier', 'draft', '--publish'));
+    expect([notes({}, 'published'), notes({}, 'draft')]).toEqual(['', '']);
   });
   test('a note reports that a disabled label keeps its changes as a draft', () => {
     const notes = (now: Name, hasEdits: boolean, state: LabelDef['state'] = 'disabled') =>
