@@ -251,3 +251,18 @@ test('every exemption is needed', () => {
   );
   expect(unneeded).toEqual([]);
 });
+
+/** The sources that unpack data, and why no name of an archive becomes a path. */
+const unpacking: Readonly<Record<string, string>> = {
+  'auth/protocol/read-response.ts': 'a response, in memory and with a limit',
+  'kv/upgrade/supervisors/docker.ts': 'one file of a container, to standard output',
+};
+test('no source unpacks an archive', () => {
+  const unpacks =
+    /\b(?:gunzip|inflate(?:Raw)?|unzip|brotliDecompress|zstdDecompress|createGunzip)(?:Sync)?\(|(?:call|sh)`[^`]*\b(?:(?:bsd)?tar|unzip|cpio|ar|7z|dpkg(?:-deb)?|rpm2cpio)\s+-/;
+  const found = readSources().filter(([, text]) => unpacks.test(text));
+  expect(found.map(([name]) => name).toSorted()).toEqual(Object.keys(unpacking).toSorted());
+  const [, docker] = found.find(([name]) => name.endsWith('docker.ts')) ?? [];
+  // -O writes to standard output, whatever the names in the archive are.
+  expect(docker?.match(/\btar -\w+/g)).toEqual(['tar -xO']);
+});

@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/shape.ts';
 import type { Bytes } from '../../platform/host.ts';
 import type { Store } from '../client/etcd-client.ts';
 import type { SnapshotKey } from '../client/snapshot-content.ts';
@@ -100,7 +101,8 @@ export type StoredSnapshot = {
   /** Absent if the manifest is missing or unreadable. Then the snapshot counts as not verified. */
   readonly manifest?: SnapshotManifest;
 };
-const namePattern = /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-r(\d+)\.db$/;
+/** The name of a cluster has only letters, digits, dots, dashes and underscores, so that no other file is listed or removed. */
+const namePattern = /^([\w.-]+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-r(\d{1,19})\.db$/;
 /** Returns a name such as `prod-20261122T040000Z-r1234.db`, which sorts by time within a cluster. */
 export const snapshotName = (cluster: string, takenMs: number, revision: number): string => {
   const stamp = new Date(takenMs).toISOString().replace(/[-:]/g, '').replace(/\.\d+/, '');
@@ -117,17 +119,30 @@ export const parseName = (
   return Number.isNaN(Date.parse(taken_at)) ? undefined : { cluster, taken_at, revision: Number(revision) };
 };
 export const manifestName = (name: string): string => `${name}.json`;
+type Check = (value: unknown) => boolean;
+const isText: Check = (value) => typeof value === 'string' && value.length <= 1000;
+const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+const orMissing =
+  (isValid: Check): Check =>
+  (value) =>
+    value === undefined || isValid(value);
+/** The type of each value, because the values are shown, and a verified snapshot is kept. More keys are allowed. */
+const manifestTypes: Readonly<Record<keyof SnapshotManifest, Check>> = {
+  format: (value) => value === 1,
+  ...{ file_sha256: isText, size_bytes: isCount, revision: isCount },
+  ...{ cluster: orMissing(isText), member: orMissing(isText), taken_at: orMissing(isText) },
+  ...{ hash: orMissing(isText), total_key: orMissing(isCount) },
+  verified_at: orMissing((value) => typeof value === 'string' && !Number.isNaN(Date.parse(value))),
+  verified_by: orMissing((value) => value === 'checksum' || value === 'trial restore'),
+};
+const isManifest = (value: unknown): value is SnapshotManifest =>
+  isRecord(value) && Object.entries(manifestTypes).every(([key, isValid]) => isValid(value[key]));
 /** Parses a manifest. Returns undefined if the text is not a manifest. */
 export const parseManifest = (text: string | undefined): SnapshotManifest | undefined => {
   if (text === undefined) return undefined;
   try {
-    const manifest = JSON.parse(text) as Partial<SnapshotManifest>;
-    const isWhole =
-      manifest.format === 1 &&
-      typeof manifest.file_sha256 === 'string' &&
-      typeof manifest.size_bytes === 'number' &&
-      typeof manifest.revision === 'number';
-    return isWhole ? (manifest as SnapshotManifest) : undefined;
+    const manifest: unknown = JSON.parse(text);
+    return isManifest(manifest) ? manifest : undefined;
   } catch {
     return undefined;
   }

@@ -7,6 +7,7 @@ import {
   type Bucket,
   BucketError,
   type BucketPlace,
+  type FileInfo,
   type Host,
   type StoredObject,
 } from '../../platform/host.ts';
@@ -216,22 +217,18 @@ const placeOf = (
     ...(where === undefined ? {} : { region: where }),
   };
 };
-async function* limitBytes(chunks: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
-  let size = 0;
-  for await (const chunk of chunks) {
-    size += chunk.length;
-    if (size > limits.manifestBytes)
-      throw new AppError(
-        'refused',
-        `${what} has more than ${limits.manifestBytes} bytes: it is not a snapshot manifest`,
-      );
-    yield chunk;
-  }
-}
-/** Returns the text of a manifest. `what` names the object in the error for a text that is too long. */
-export const textOf = async (chunks: AsyncIterable<Uint8Array>, what: string): Promise<string> => {
+/**
+ * Returns the text of a manifest; undefined if it is too long for one. One such file must not hide the other snapshots of
+ * its directory.
+ */
+export const textOf = async (chunks: AsyncIterable<Uint8Array>): Promise<string | undefined> => {
   const parts: Uint8Array[] = [];
-  for await (const part of limitBytes(chunks, what)) parts.push(part);
+  let size = 0;
+  for await (const part of chunks) {
+    size += part.length;
+    if (size > limits.manifestBytes) return undefined;
+    parts.push(part);
+  }
   return Buffer.concat(parts).toString();
 };
 type Part = {
@@ -294,7 +291,7 @@ export const bucketDestination = async (
     },
     text: async (file) => {
       const chunks = await bucket.stream(`${prefix}${file}`);
-      return chunks === undefined ? undefined : textOf(chunks, urlOf(file));
+      return chunks === undefined ? undefined : textOf(chunks);
     },
     stream: (file, signal) => bucket.stream(`${prefix}${file}`, signal),
     remove: (file) => bucket.remove(`${prefix}${file}`),
@@ -348,6 +345,26 @@ const namesInDirectoryDestination = async ({ files }: Host, directory: string): 
     tryThis: ['use the directory that contains the snapshots'],
   });
 };
+const lookedUpAtOnce = 256;
+type Entry = { readonly name: string; readonly info: FileInfo | undefined };
+/** The files of a directory, which may contain any number of other files. */
+const infosIn = async (
+  host: Host,
+  directory: string,
+  isWanted: (name: string) => boolean,
+): Promise<Entry[]> => {
+  const names = (await namesInDirectoryDestination(host, directory)).filter(isWanted);
+  heldRows(`the list of ${directory}`).refuseMore(names.length);
+  const found: Entry[] = [];
+  for (let i = 0; i < names.length; i += lookedUpAtOnce) {
+    const some = names.slice(i, i + lookedUpAtOnce).map(async (name) => ({
+      name,
+      info: await host.files.info(childPath(directory, pathPart(name))),
+    }));
+    found.push(...(await Promise.all(some)));
+  }
+  return found;
+};
 /** Stores snapshots in a local directory with mode 0700. A file gets its name when it is complete. */
 export const directoryDestination = (host: Host, directory: string): Destination => {
   const { files } = host;
@@ -357,13 +374,10 @@ export const directoryDestination = (host: Host, directory: string): Destination
     workDirectory: directory,
     placeOf: pathOf,
     names: async () => {
-      const names = await namesInDirectoryDestination(host, directory);
-      const infos = await Promise.all(
-        names.map(async (name) => ({ name, info: await files.info(pathOf(name)) })),
-      );
-      return infos.flatMap(({ name, info }) =>
-        info?.kind === 'file' ? [{ name, sizeBytes: info.sizeBytes }] : [],
-      );
+      const found: { name: string; sizeBytes: number }[] = [];
+      for (const { name, info } of await infosIn(host, directory, () => true))
+        if (info?.kind === 'file') found.push({ name, sizeBytes: info.sizeBytes });
+      return found;
     },
     put: async (name, file) => {
       if (dirname(file) === directory) return files.rename(file, pathOf(name));
@@ -371,17 +385,15 @@ export const directoryDestination = (host: Host, directory: string): Destination
       await files.replaceStream(pathOf(name), files.stream(file), 0o600);
     },
     putText: (name, text) => files.replace(pathOf(name), text, 0o600),
-    text: (name) => files.read(pathOf(name)),
+    text: async (name) => {
+      const path = pathOf(name);
+      return (await files.info(path)) === undefined ? undefined : textOf(files.stream(path));
+    },
     stream: async (name) =>
       (await files.info(pathOf(name))) === undefined ? undefined : files.stream(pathOf(name)),
     remove: (name) => files.remove(pathOf(name)),
     discardUnfinished: async () => {
-      const names = (await namesInDirectoryDestination(host, directory)).filter((name) =>
-        partialPattern.test(name),
-      );
-      const infos = await Promise.all(
-        names.map(async (name) => ({ name, info: await files.info(pathOf(name)) })),
-      );
+      const infos = await infosIn(host, directory, (name) => partialPattern.test(name));
       const old = infos.filter(({ info }) => info !== undefined && info.modifiedMs < host.now() - dayMs);
       for (const { name } of old) await files.remove(pathOf(name));
       return old.length;

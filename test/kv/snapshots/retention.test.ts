@@ -105,6 +105,10 @@ describe('the name of a snapshot', () => {
       'prod-20261101T010000Z-r1.db.json',
       'prod-20261301T010000Z-r1.db',
       'prod-n1-20261101T010000Z-ab12.db',
+      ...['a/b', '..\\c', 'a b', 'a\nb', '\u001b[31ma', 'a\u202e', '=cmd|x', 'a\0', 'ä'].map(
+        (cluster) => `${cluster}-20261101T010000Z-r1.db`,
+      ),
+      `prod-20261101T010000Z-r${'9'.repeat(20)}.db`,
     ])
       expect(parseName(name), name).toBeUndefined();
   });

@@ -247,6 +247,12 @@ describe('the list of a bucket', () => {
     ['another format', JSON.stringify({ ...manifest('s'), format: 2 })],
     ['no hash', JSON.stringify({ ...manifest('s'), file_sha256: undefined })],
     ['no revision', JSON.stringify({ ...manifest('s'), revision: '7' })],
+    ['an object as its time', JSON.stringify({ ...manifest('s'), verified_at: { a: 1 } })],
+    ['another method', JSON.stringify({ ...manifest('s'), verified_by: '\u001b[31m' })],
+    ['a list as its cluster', JSON.stringify({ ...manifest('s'), cluster: ['..'] })],
+    ['a negative revision', JSON.stringify({ ...manifest('s'), revision: -1 })],
+    ['an infinite size', JSON.stringify(manifest('s')).replace(/"size_bytes":\d+/, '"size_bytes":1e999')],
+    ['many levels', '['.repeat(200_000)],
     ['no size', JSON.stringify({ ...manifest('s'), size_bytes: null })],
   ])('a manifest with %s does not count', (_, text) => {
     expect(parseManifest(text)).toBeUndefined();
