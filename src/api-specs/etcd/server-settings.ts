@@ -13,6 +13,8 @@ export type RenamedSetting = {
   /** A setting that the old name includes and the new name does not. */
   readonly includes?: string;
   readonly kind?: 'duration';
+  /** The section and the key of the new name in the configuration file, if the file does not have it at the top. */
+  readonly inFile?: readonly [section: string, key: string];
 };
 const experimental = (now: string, kind?: 'duration'): RenamedSetting => ({
   old: `experimental-${now}`,
@@ -42,7 +44,10 @@ export const renamedIn36: readonly RenamedSetting[] = [
   experimental('distributed-tracing-service-name'),
   experimental('downgrade-check-time', 'duration'),
   experimental('memory-mlock'),
-  experimental('peer-skip-client-san-verification'),
+  {
+    ...experimental('peer-skip-client-san-verification'),
+    inFile: ['peer-transport-security', 'skip-client-san-verification'],
+  },
   experimental('snapshot-catchup-entries'),
   // 3.5 and 3.6 spell the same setting differently in the file: `catch-up`, where the flag is `catchup`.
   {
@@ -172,7 +177,8 @@ export type SettingKind =
   | 'signed'
   | 'switch'
   | 'duration'
-  | 'list';
+  | 'list'
+  | 'mapping';
 /**
  * The sources from which a version reads a setting: as a flag and a variable, as a top-level key of the
  * configuration file, or both.
@@ -202,9 +208,11 @@ const groups: readonly Group[] = [
     'both',
     '3.2',
     now,
-    'auth-token auto-compaction-retention data-dir discovery discovery-fallback discovery-proxy discovery-srv ' +
+    'auth-token auto-compaction-retention data-dir discovery discovery-proxy discovery-srv ' +
       'initial-cluster initial-cluster-state initial-cluster-token metrics name wal-dir',
   ],
+  ['text', 'both', '3.2', '3.5', 'discovery-fallback'],
+  ['text', 'flag', '3.6', now, 'discovery-fallback'],
   ['text', 'both', '3.3', now, 'auto-compaction-mode'],
   ['text', 'both', '3.2', now, 'cors'],
   ['urls', 'both', '3.2', now, 'advertise-client-urls initial-advertise-peer-urls'],
@@ -216,8 +224,9 @@ const groups: readonly Group[] = [
     'both',
     '3.2',
     now,
-    'auth-token-ttl election-timeout heartbeat-interval max-request-bytes max-txn-ops max-wals snapshot-count',
+    'election-timeout heartbeat-interval max-request-bytes max-wals snapshot-count',
   ],
+  ['whole', 'both', '3.3', now, 'auth-token-ttl max-txn-ops'],
   ['whole-63', 'both', '3.2', now, 'max-snapshots'],
   ['signed', 'both', '3.2', now, 'quota-backend-bytes'],
   [
@@ -243,6 +252,7 @@ const groups: readonly Group[] = [
   ['duration', 'both', '3.3', now, 'experimental-corrupt-check-time'],
   ['switch', 'both', '3.2', '3.4', 'debug'],
   ['text', 'both', '3.2', '3.4', 'log-package-levels'],
+  ['text', 'flag', '3.2', '3.2', 'log-output'],
   ['text', 'both', '3.3', '3.3', 'log-output'],
   ['list', 'both', '3.4', '3.4', 'log-output'],
   ['text', 'both', '3.4', now, 'logger discovery-srv-name log-level'],
@@ -300,32 +310,29 @@ const groups: readonly Group[] = [
   ['duration', 'both', '3.6', now, 'experimental-warning-unary-request-duration'],
   ['whole', 'file', '3.5', now, 'experimental-snapshot-catch-up-entries'],
   ['whole', 'flag', '3.5', now, 'experimental-snapshot-catchup-entries'],
+  ['text', 'both', '3.6', now, 'feature-gates log-format'],
+  // The file has them in the section discovery-config.
   [
     'text',
-    'both',
+    'flag',
     '3.6',
     now,
-    'feature-gates log-format discovery-token discovery-endpoints discovery-cert discovery-key discovery-cacert discovery-user ' +
+    'discovery-token discovery-endpoints discovery-cert discovery-key discovery-cacert discovery-user ' +
       'discovery-password',
   ],
   [
     'duration',
-    'both',
+    'flag',
     '3.6',
     now,
     'discovery-dial-timeout discovery-request-timeout discovery-keepalive-time discovery-keepalive-timeout',
   ],
-  ['switch', 'both', '3.6', now, 'discovery-insecure-transport discovery-insecure-skip-tls-verify'],
+  ['switch', 'flag', '3.6', now, 'discovery-insecure-transport discovery-insecure-skip-tls-verify'],
   ['whole', 'both', '3.6', now, 'max-learners'],
   ['text', 'flag', '3.2', '3.3', 'ca-file peer-ca-file'],
   ['text', 'flag', '3.2', now, 'cert-file config-file key-file trusted-ca-file'],
-  [
-    'text',
-    'flag',
-    '3.2',
-    now,
-    'client-crl-file peer-cert-allowed-cn peer-cert-file peer-crl-file peer-key-file peer-trusted-ca-file',
-  ],
+  ['text', 'flag', '3.2', now, 'peer-cert-file peer-key-file peer-trusted-ca-file'],
+  ['text', 'flag', '3.3', now, 'client-crl-file peer-cert-allowed-cn peer-crl-file'],
   [
     'switch',
     'flag',
@@ -334,7 +341,8 @@ const groups: readonly Group[] = [
     'auto-tls client-cert-auth help peer-auto-tls peer-client-cert-auth version',
   ],
   ['text', 'flag', '3.2', now, 'snapshot'],
-  ['switch', 'flag', '3.3', now, 'experimental-peer-skip-client-san-verification'],
+  ['switch', 'flag', '3.4', '3.5', 'experimental-peer-skip-client-san-verification'],
+  ['switch', 'both', '3.6', now, 'experimental-peer-skip-client-san-verification'],
   ['text', 'flag', '3.4', now, 'client-cert-allowed-hostname peer-cert-allowed-hostname'],
   ['text', 'flag', '3.5', now, 'client-cert-file client-key-file peer-client-cert-file peer-client-key-file'],
   ['duration', 'flag', '3.5', now, 'raft-read-timeout raft-write-timeout'],
@@ -344,15 +352,17 @@ const kindOf = (name: string): { kind: SettingKind; place: Place } => {
   const [kind, place] = groups.find(([, , , , names]) => names.split(' ').includes(name)) ?? ['text', 'both'];
   return { kind, place };
 };
-/** Settings that a later patch of 3.4 received from a newer version (CHANGELOG-3.4). */
+/** Settings that a later patch received from a newer version (the changelogs and the sources of the patches). */
 const settingsOfPatches: readonly ServerSetting[] = (
   [
-    ['bind-urls', '3.4.25', 'listen-client-http-urls'],
-    ['text', '3.4.25', 'tls-min-version'],
-    ['text', '3.4.25', 'tls-max-version'],
-    ['switch', '3.4.31', 'next-cluster-version-compatible'],
+    ['switch', 'flag', '3.2', '3.2.28', 'experimental-peer-skip-client-san-verification'],
+    ['switch', 'flag', '3.3', '3.3.16', 'experimental-peer-skip-client-san-verification'],
+    ['bind-urls', 'both', '3.4', '3.4.25', 'listen-client-http-urls'],
+    ['text', 'both', '3.4', '3.4.25', 'tls-min-version'],
+    ['text', 'both', '3.4', '3.4.25', 'tls-max-version'],
+    ['switch', 'both', '3.4', '3.4.31', 'next-cluster-version-compatible'],
   ] as const
-).map(([kind, sincePatch, name]) => ({ name, kind, place: 'both', since: '3.4', until: '3.4', sincePatch }));
+).map(([kind, place, since, sincePatch, name]) => ({ name, kind, place, since, until: since, sincePatch }));
 /** Every setting of every version. A name whose kind changed has a row for each kind. */
 export const serverSettings: readonly ServerSetting[] = [
   ...groups.flatMap(([kind, place, since, until, names]) =>
@@ -377,6 +387,7 @@ export const fileSections: Readonly<
     ...['client-cert-auth', 'auto-tls'].map((name) => key('switch', '3.2', name)),
     ...['client-cert-file', 'client-key-file'].map((name) => key('text', '3.5', name)),
     ...['allowed-cn', 'allowed-hostname'].map((name) => key('list', '3.5', name)),
+    key('switch', '3.6', 'skip-client-san-verification'),
   ];
   return {
     'client-transport-security': { since: '3.2' as Minor, keys: security },
@@ -384,6 +395,10 @@ export const fileSections: Readonly<
     'socket-options': {
       since: '3.5' as Minor,
       keys: ['reuse-address', 'reuse-port'].map((name) => key('switch', '3.5', name)),
+    },
+    'discovery-config': {
+      since: '3.6' as Minor,
+      keys: [key('text', '3.6', 'token'), key('mapping', '3.6', 'client')],
     },
   };
 })();

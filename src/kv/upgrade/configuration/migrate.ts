@@ -36,6 +36,7 @@ type Document = {
   set(key: string, value: unknown): void;
   delete(key: string): unknown;
   createNode(value: unknown): unknown;
+  setIn(path: readonly string[], value: unknown): void;
 };
 type Settings = Readonly<Record<string, unknown>>;
 type Pair = { key: { value?: unknown }; value: unknown };
@@ -83,6 +84,11 @@ const fixNamed = (document: Document, file: Settings, key: string): string[] => 
   const { renamed, gated } = ruleFor(key);
   if (gated !== undefined) return gateInstead(document, key, gated.gate);
   if (renamed === undefined) return [];
+  if (renamed.inFile !== undefined) {
+    document.setIn(renamed.inFile, node?.value);
+    document.delete(key);
+    return [`${key} → ${renamed.inFile.join('.')}`];
+  }
   renameKey(document, key, renamed.now);
   return [`${key} → ${renamed.now}`];
 };

@@ -117,7 +117,11 @@ const gatesIn = (text: string): string[] =>
     .map((one) => (one.split('=')[0] ?? '').trim())
     .filter((one) => one !== '');
 
-type Names = { readonly has: (key: string) => boolean; readonly display: (key: string) => string };
+type Names = {
+  readonly has: (key: string) => boolean;
+  readonly display: (key: string) => string;
+  readonly isFile?: true;
+};
 
 /** A setting with its old and new name, or a switch and its gate: the server exits. */
 const findDoubled = ({ has, display }: Names, gates: readonly string[]): ConfigFinding[] => [
@@ -144,12 +148,14 @@ const findDoubled = ({ has, display }: Names, gates: readonly string[]): ConfigF
 ];
 
 /** 3.5 and 3.6 accept the old names, so a member that is reverted starts with them. */
-const findRenamed = ({ has, display }: Names, gates: readonly string[]): ConfigFinding[] => [
+const findRenamed = ({ has, display, isFile }: Names, gates: readonly string[]): ConfigFinding[] => [
   ...renamedIn36
     .filter(({ old, now }) => has(old) && !has(now))
-    .map(({ old, now }) =>
-      later(display(old), `is called ${now} from 3.6 on, and 3.7 does not know the old name`, display(now)),
-    ),
+    .map(({ old, now, inFile }) => {
+      const name = isFile === true && inFile !== undefined ? inFile.join('.') : display(now);
+      const called = isFile === true && inFile !== undefined ? name : now;
+      return later(display(old), `is called ${called} from 3.6 on, and 3.7 does not know the old name`, name);
+    }),
   ...gatedIn36
     .filter(({ old, gate }) => has(old) && !gates.includes(gate))
     .map(({ old, gate }) =>
@@ -224,7 +230,7 @@ export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
   if (to === '3.5') return unknownTo35(file);
   if (!isSince36(to)) return [];
   const text = typeof file[GATES] === 'string' ? (file[GATES] as string) : '';
-  const names = { has: (key: string) => isThere(file[key]), display: (key: string) => key };
+  const names: Names = { has: (key) => isThere(file[key]), display: (key) => key, isFile: true };
   return [...gateShape(file), ...names36(names, gatesIn(text)), ...fileValues(file, to)];
 };
 

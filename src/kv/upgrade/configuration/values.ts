@@ -81,6 +81,11 @@ const fileRules: Readonly<Record<SettingKind, FileRule>> = {
     what: 'a list of texts',
     hint: 'write [VALUE]',
   },
+  mapping: {
+    fits: (value) => typeof value === 'object' && !Array.isArray(value),
+    what: 'a mapping',
+    hint: 'indent its keys below it',
+  },
 };
 const formatValue = (value: unknown): string => cutText(JSON.stringify(value) ?? String(value), 60);
 const fileValue = ({ kind }: ServerSetting, key: string, value: unknown): ConfigFinding[] => {
@@ -142,6 +147,7 @@ const goNumber = '(0x(_?[\\da-f])+|0b(_?[01])+|0o?(_?[0-7])*|[1-9](_?\\d)*)';
 const flagForms: Readonly<Record<SettingKind, RegExp | undefined>> = {
   text: undefined,
   list: undefined,
+  mapping: undefined,
   urls: undefined,
   'bind-urls': undefined,
   whole: new RegExp(`^${goNumber}$`, 'i'),
@@ -174,6 +180,7 @@ const isInRange = (kind: SettingKind, value: string): boolean => {
 const flagWords: Readonly<Record<SettingKind, string>> = {
   text: '',
   list: '',
+  mapping: '',
   urls: '',
   'bind-urls': '',
   whole: 'a whole number of 64 bits',

@@ -10,7 +10,11 @@ import {
   lintFlags,
 } from '../../../../src/kv/upgrade/configuration/configuration.ts';
 import { migrateConfig } from '../../../../src/kv/upgrade/configuration/migrate.ts';
-import { nanosecondsOf } from '../../../../src/api-specs/etcd/server-settings.ts';
+import {
+  findSectionKey,
+  findSetting,
+  nanosecondsOf,
+} from '../../../../src/api-specs/etcd/server-settings.ts';
 import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/access.ts';
 import { covers } from '../../../support/covers.ts';
 import { naming } from '../../../support/facts.ts';
@@ -189,5 +193,45 @@ describe('a finding names the fix, and whether the plan applies it', () => {
     const levelsOf = (text: string) => levels(lintFlags(['--feature-gates', text], '3.6'));
     expect(levelsOf(' LeaseCheckpoint = true ,, CompactHashCheck')).toBe('');
     expect(levelsOf('Foo')).toBe('fail --feature-gates');
+  });
+});
+
+/** Transcribed from the flag definitions and the file readers of 3.2.32 to 3.6.14. */
+describe('places from which a version reads a setting', () => {
+  it.each([
+    ['max-txn-ops', '3.2', []],
+    ['max-txn-ops', '3.3', ['flag', 'file']],
+    ['auth-token-ttl', '3.2', []],
+    ['log-output', '3.2', ['flag']],
+    ['log-output', '3.3', ['flag', 'file']],
+    ['client-crl-file', '3.2', []],
+    ['peer-crl-file', '3.3', ['flag']],
+    ['peer-cert-allowed-cn', '3.2', []],
+    ['discovery', '3.6', ['flag', 'file']],
+    ['discovery-fallback', '3.5', ['flag', 'file']],
+    ['discovery-fallback', '3.6', ['flag']],
+    ['discovery-token', '3.6', ['flag']],
+    ['discovery-dial-timeout', '3.6', ['flag']],
+    ['experimental-peer-skip-client-san-verification', '3.5', ['flag']],
+    ['experimental-peer-skip-client-san-verification', '3.6', ['flag', 'file']],
+    ['peer-skip-client-san-verification', '3.6', ['flag']],
+  ] as const)('%s of %s: %j', (name, minor, places) =>
+    expect((['flag', 'file'] as const).filter((place) => findSetting(name, minor, place))).toEqual(places),
+  );
+  it('the sections of 3.6 have two more keys than those of 3.5', () => {
+    const name = 'skip-client-san-verification';
+    const keyOf = (minor: '3.5' | '3.6') => findSectionKey('peer-transport-security', name, minor)?.kind;
+    expect([keyOf('3.5'), keyOf('3.6')]).toEqual([undefined, 'switch']);
+    expect(levels(lintFile({ 'discovery-config': { client: 'x' } }, '3.6'))).toBe(
+      'fail discovery-config.client',
+    );
+    expect(levels(lintFile({ 'discovery-config': { token: 't', client: { endpoints: [] } } }, '3.6'))).toBe(
+      '',
+    );
+  });
+  it('a name that moves into a section is written there', async () => {
+    const before = 'experimental-peer-skip-client-san-verification: true\nname: n1\n';
+    const { text } = await migrateConfig(before, '3.6', 'after');
+    expect(text).toBe('name: n1\npeer-transport-security:\n  skip-client-san-verification: true\n');
   });
 });

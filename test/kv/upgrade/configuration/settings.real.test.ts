@@ -181,6 +181,7 @@ const inFile: Readonly<Record<SettingKind, readonly string[]>> = {
   switch: ['"true"', '1', 'True', 'yes', 'y', 't'],
   duration: ['5s', '1.5', ...limits(-(2n ** 63n), 2n ** 63n - 1n)],
   list: ['x'],
+  mapping: ['x'],
 };
 const asFlag: Readonly<Record<SettingKind, readonly string[]>> = {
   text: [],
@@ -193,6 +194,7 @@ const asFlag: Readonly<Record<SettingKind, readonly string[]>> = {
   switch: ['maybe', '', 't', 'T', 'True', 'tRue', 'yes', 'on', '2'],
   duration: ['5', 'x', '', '1d', '.5s', '2562048h', '2562047h', '-2562048h', '1h1m'],
   list: [],
+  mapping: [],
 };
 const names = [...new Set(serverSettings.filter(({ since }) => since !== '3.6').map(({ name }) => name))];
 /** Settings that require other files or programs to start. */
