@@ -661,6 +661,13 @@ describe('whose certificate is the trouble', () => {
     expect(
       await (await host.network.request({ method: 'GET', url: good, tls: mine, transport })).text(),
     ).toBe('x');
+    // As with curl and etcdctl, the file may contain only the certificate of the server.
+    const leaf = issue();
+    const [own, pinned] = [await secure(leaf), { ...mine, ca: `${issue().cert}${leaf.cert}` }];
+    expect(
+      await (await host.network.request({ method: 'GET', url: own, tls: pinned, transport })).text(),
+    ).toBe('x');
+    expect(await troubleWith(good, pinned)).toMatchObject({ kind: 'untrusted' });
     for (const name of ['test authority', 'another']) {
       expect(await troubleWith(good, { ...mine, ca: makeAuthority(name).cert })).toMatchObject({
         kind: 'untrusted',

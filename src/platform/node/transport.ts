@@ -78,12 +78,15 @@ export const hasNoBody = (
   headers: Readonly<Record<string, string>>,
 ): boolean => isBodyless(method, status) || headers['content-length'] === '0';
 export const emptyBytes: Bytes = new Uint8Array();
-/** The authorities a connection trusts: only `ca` when it is given, else the usual ones and `extraCa`. */
+/**
+ * The authorities a connection trusts: only `ca` when it is given, else the usual ones and `extraCa`. As in Go and curl,
+ * each given certificate is sufficient: an intermediate one, or the self-signed one of a server.
+ */
 export const selectAuthorities = (
   given: Tls | undefined,
   usual: () => readonly string[],
-): { ca?: string[] } => {
-  if (given?.ca !== undefined) return { ca: [given.ca] };
+): { ca?: string[]; allowPartialTrustChain?: true } => {
+  if (given?.ca !== undefined) return { ca: [given.ca], allowPartialTrustChain: true };
   return given?.extraCa === undefined ? {} : { ca: [...usual(), given.extraCa] };
 };
 /** What a secure connection is made with: whom it trusts, who this side is, and the name that the certificate must have. */
