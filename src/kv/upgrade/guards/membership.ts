@@ -100,6 +100,21 @@ const checkListed = (observation: Observation, log: Log): void => {
       });
   }
 };
+const withoutSlash = (url: string): string => url.replace(/\/+$/, '');
+/** A restore of a stopped cluster cannot read the member list, so it uses the URLs of the cluster file. */
+const checkPeerUrls = ({ members, listed }: Observation, { members: specs }: ClusterFile, log: Log): void => {
+  for (const { name, peer_url } of specs) {
+    const id = members.find((member) => member.name === name)?.member_id;
+    const urls = listed.find((row) => row.id === id)?.peer_urls.map(withoutSlash) ?? [];
+    if (id === undefined || peer_url === undefined || urls.length === 0) continue;
+    if (!urls.includes(withoutSlash(peer_url)))
+      log.warn({
+        member: name,
+        message: `peer_url ${peer_url} of ${name} is not its URL in the member list, ${urls.join(', ')}`,
+        hint: `set peer_url: ${urls[0]}, because a restore of the stopped cluster would use it`,
+      });
+  }
+};
 /**
  * A member that starts with this setting forms a cluster of its own, and the other members exit, because they were
  * removed from it. A single member has no other members to lose.
@@ -152,6 +167,7 @@ export const oneCluster = guard(
     findCrossed(observation, cluster, log);
     checkKnown(observation, log);
     checkListed(observation, log);
+    checkPeerUrls(observation, cluster, log);
   },
 );
 

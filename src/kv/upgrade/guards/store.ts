@@ -139,6 +139,12 @@ export const alarmMessages = (seen: Seen): readonly Said[] =>
       const message = `alarm ${alarm} of member ${member} is still raised, although ${member} is no longer a member`;
       return { member, message, hint: next(['kv', 'alarm', 'disarm', '--alarm', `${alarm}`]) };
     }
+    if (member_id === '0' && alarm === 'NOSPACE')
+      return {
+        member: 'unknown',
+        message: 'alarm NOSPACE does not name a member: a client raised it',
+        hint: next(['kv', 'alarm', 'disarm', '--alarm', 'NOSPACE']),
+      };
     if (member_id === '0')
       return {
         member: 'unknown',

@@ -646,6 +646,24 @@ describe('a configuration', () => {
   });
 });
 
+describe('a peer URL in the cluster file', () => {
+  const listed = [
+    { id: '1001', name: 'n1', peer_urls: ['http://h1:2380'], client_urls: [], is_learner: false },
+  ];
+  it.each([
+    ['of the member list', 'http://h1:2380/', 'pass'],
+    ['that the member list does not contain', 'http://old:2380', 'warn'],
+  ])('%s: %s: %s', (_, peer_url, level) => {
+    const cluster = clusterFile(1);
+    const input: GuardInput = {
+      observation: observed([seen('n1')], { listed }),
+      cluster: { ...cluster, members: cluster.members.map((one) => ({ ...one, peer_url })) },
+      ...{ options: planOptions(), from: '3.3', to: '3.4' },
+    };
+    expect(oneCluster.findings(input).map((one) => one.level)).toEqual([level]);
+  });
+});
+
 describe('an alarm', () => {
   const alarm = (member_id: string, kind = 'NOSPACE', patch: Partial<Observation> = {}) =>
     findings(alarmsAreClear, { patch: { alarms: [{ member_id, alarm: kind }], ...patch } })[0];
@@ -654,7 +672,7 @@ describe('an alarm', () => {
     expect(alarm('1002')).toMatchObject({ member: 'n2', message: 'alarm NOSPACE is raised by n2' });
     expect(alarm('1002')?.hint).toRead(/^opsctl kv recover-space/);
     expect(alarm('1002', 'CORRUPT')?.hint).toRead(/^opsctl kv replace-member n2/);
-    expect(alarm('0')).toMatchObject({ member: 'unknown' });
+    expect(alarm('0')?.hint).toRead(/^opsctl kv alarm disarm/);
     expect(alarm('0', 'CORRUPT', { listed: [] })).toMatchObject({ member: 'unknown' });
   });
   it('an alarm of a removed member only has to be disarmed', () => {
