@@ -147,7 +147,7 @@ const bodyText = ({ body, headers = {}, transport }: HttpRequest): string | null
   if (typeof body !== 'string') return null;
   const type = headers['content-type'] ?? '';
   // The rows of a bulk run are JSON that this program made.
-  const isOwn = transport === 'pooled' && type === 'application/json';
+  const isOwn = transport === 'bulk' && type === 'application/json';
   const text = isOwn ? redactedOwnJson(body) : redactedBody(body, type);
   return text === undefined ? null : cutText(text, maxBodyCharacters);
 };
@@ -314,7 +314,7 @@ export const auditSender = (
   };
   return (request: HttpRequest): Promise<HttpReply> => {
     if (!addressOf(request).canChange) return send(request);
-    return request.transport === 'pooled' ? sendRow(request) : sendGuarded(request);
+    return request.transport === 'bulk' ? sendRow(request) : sendGuarded(request);
   };
 };
 

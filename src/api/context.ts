@@ -60,7 +60,7 @@ type SendRequest = {
   readonly prover?: RequestProver;
 };
 export type CallOptions = {
-  readonly transport?: 'single' | 'pooled';
+  readonly transport?: 'bulk';
   /** Replaces the target's access token with one that was renewed in the meantime. */
   readonly bearer?: string;
 };

@@ -297,10 +297,13 @@ async function* resumeRows(
   onCut: (error: NetworkError) => void,
 ): RowBatches {
   let [given, mark] = [0, 0];
+  // The checksum of the last rows waits until more follow: most lists are short, and the checksum loads a module.
+  let last: readonly Bytes[] = [];
   try {
     for await (const batch of first) {
+      mark = crcOfRows(last, mark);
       given += batch.length;
-      mark = crcOfRows(batch, mark);
+      last = batch;
       yield batch;
     }
     return;
@@ -308,7 +311,7 @@ async function* resumeRows(
     if (!isCut(error)) throw error;
     onCut(error as NetworkError);
   }
-  yield* without(await open(), given, mark);
+  yield* without(await open(), given, crcOfRows(last, mark));
 }
 /**
  * A list that is requested again if the connection is lost in the middle of it, which is too late for the

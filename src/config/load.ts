@@ -222,7 +222,7 @@ const settingVariables: ReadonlySet<string> = new Set(
 const secretsInEnvironment = (env: Host['env']): string[] =>
   Object.entries(env).flatMap(([name, value = '']) => {
     if (proxyVariable.test(name)) return passwordOfProxy(value.includes('://') ? value : `http://${value}`);
-    return name.startsWith(VARIABLE_PREFIX) && isSecretName(name) && !settingVariables.has(name)
+    return name.startsWith(VARIABLE_PREFIX) && !settingVariables.has(name) && isSecretName(name)
       ? [value.trim()]
       : [];
   });

@@ -254,9 +254,9 @@ export const checkFields = (
 };
 
 /** Two keys that look the same would be two records. */
-const HIDDEN_IN_KEY = /^\s|\s$|[\p{Cc}\p{Cf}\u2028\u2029]/u;
+const isHiddenInKey = (key: string): boolean => /^\s|\s$|[\p{Cc}\p{Cf}\u2028\u2029]/u.test(key);
 /** No spreadsheet or editor writes these characters into a name. Tabs and line ends (LF, CRLF) come from pasted text. */
-const HIDDEN_IN_NAME = /(?![\t\n\u0080-\u009f]|\r\n)\p{Cc}/u;
+const isHiddenInName = (name: string): boolean => /(?![\t\n\u0080-\u009f]|\r\n)\p{Cc}/u.test(name);
 /**
  * Names and keys of records with characters that nobody sees, at any depth of a row or a file. The rule is the same
  * for each format, so that a file means the same after a conversion.
@@ -266,11 +266,11 @@ export const hiddenTextProblems = (value: unknown, path: string): Problem[] => {
   return Object.entries(value).flatMap(([key, member]) => {
     const at = Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
     if (typeof member !== 'string') return hiddenTextProblems(member, at);
-    if (key === 'external_id' && HIDDEN_IN_KEY.test(member)) {
+    if (key === 'external_id' && isHiddenInKey(member)) {
       const what = `has a space at an end or an invisible character; got ${showHidden(member)}`;
       return [problem(at, 'format', what, 'remove the character')];
     }
-    if (key !== 'name' || !HIDDEN_IN_NAME.test(member)) return [];
+    if (key !== 'name' || !isHiddenInName(member)) return [];
     const what = `has a control character; got ${showHidden(member)}`;
     return [problem(at, 'format', what, 'remove the character')];
   });

@@ -10,7 +10,8 @@ export type ExternalUrl = string & { readonly [externalUrlBrand]: true };
 /** Longer than any sign-in URL, and shorter than what an operating system accepts as one argument. */
 const LONGEST = 32_768;
 /** A parser drops tabs and line breaks and turns backslashes into slashes, and a reader does not see bidi marks: text with them is not an address. */
-const MISLEADING = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]/u;
+const isMisleading = (text: string): boolean =>
+  !/^[!-[\]-~]*$/.test(text) && /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\\]/u.test(text);
 const PRINTABLE = /^https?:\/\/[!-~]+$/;
 
 /**
@@ -26,7 +27,7 @@ export const parseUrl = (text: string, base?: string): URL | undefined => {
 };
 /** Parses text from a service, a file or the environment. Undefined for anything but an http or https URL without user information. */
 export const externalUrl = (text: unknown): ExternalUrl | undefined => {
-  if (typeof text !== 'string' || text.length > LONGEST || MISLEADING.test(text)) return undefined;
+  if (typeof text !== 'string' || text.length > LONGEST || isMisleading(text)) return undefined;
   if (!/^https?:\/\//i.test(text)) return undefined;
   const url = parseUrl(text);
   if (url === undefined) return undefined;

@@ -13,7 +13,7 @@ export type FileName = string & { readonly [fileNameBrand]: true };
 /** Device names. Windows opens the device even if the name has an extension. */
 const DEVICE = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)/i;
 /** Control characters, bidi marks, characters without a shape, and unpaired surrogates. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
+const withoutUnseen = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '_');
 /** Characters that Windows does not allow in a file name. The separators have already been removed. */
 const FORBIDDEN = /[<>:"|?*]/g;
 const LONGEST_EXTENSION_BYTES = 20;
@@ -64,7 +64,7 @@ const shortenName = (name: string): string => {
  */
 export const safeFileName = (text: string, otherwise: string): FileName => {
   const safe = withoutEnd(
-    lastPart(text).replace(UNSEEN, '_').replace(FORBIDDEN, '_'),
+    withoutUnseen(lastPart(text)).replace(FORBIDDEN, '_'),
     (letter) => letter === '.' || letter === ' ',
   ).replace(/^[.\s-]+/, (start) => '_'.repeat(start.length));
   const name = withoutEnd(

@@ -144,7 +144,7 @@ export const paramNames = (path: string): string[] =>
 const encodeSegment = (text: string): string => {
   if (/^\.\.?$/.test(text))
     throw usageError(`${JSON.stringify(text)} is not a name or an ID; no request was sent`);
-  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd')).replaceAll('%40', '@');
+  return encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, '\ufffd')).replaceAll('%40', '@');
 };
 
 /** The path with its parameters filled in and percent-encoded, for a template that is read once. A `labels/*` parameter keeps its slashes. */

@@ -113,11 +113,14 @@ const SHELL_LINE = new RegExp(
 );
 /** A longer line is data that no person copies. It is not wrapped, because UNBROKEN needs stack for each character. */
 const LONGEST_WRAPPED_LINE = 20_000;
-const wide =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu;
+const wideIn = (text: string): readonly string[] =>
+  text.match(
+    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu,
+  ) ?? [];
 const placesOf = (colored: string): number => {
   const text = colored.includes('\u001b') ? stripVTControlCharacters(colored) : colored;
-  return text.length + (text.match(wide)?.filter((one) => one.length === 1).length ?? 0);
+  if (/^[ -~]*$/.test(text)) return text.length;
+  return text.length + wideIn(text).filter((one) => one.length === 1).length;
 };
 /**
  * Wraps one line of a message for a person at `width` places between words. Additional lines start with `indent`.
@@ -604,7 +607,7 @@ export const nulFound = 'a NUL character is part of the text';
 export const nulRemedy =
   'remove it; if every second character is NUL, convert the file: iconv -f UTF-16LE -t UTF-8';
 /** UTF-8 cannot encode half of a surrogate pair. It would be stored as a question mark. */
-export const LONE_SURROGATE = /\p{Surrogate}/u;
+export const LONE_SURROGATE = /[\ud800-\udfff]/u;
 export const escapedNulRemedy = 'remove the escape: no service stores this character';
 /** The place of the first NUL character in the text of a file. Pure. */
 export const placeOfNul = (text: string): { readonly line: number; readonly column: number } | undefined => {

@@ -36,10 +36,10 @@ export type HttpRequest = {
   /** The body carries a secret, or the response decides what is trusted (keys, metadata): never sent over plain HTTP, except on loopback. */
   readonly needsTls?: true;
   /**
-   * `single`, the default, is node:http. `pooled` is lean and for thousands of requests (bulk). `http2` uses
-   * HTTP/2 with prior knowledge. A proxy replaces all of them.
+   * `http2` uses HTTP/2 with prior knowledge, everything else HTTP/1.1. `bulk` marks the rows of a bulk run, which
+   * this program made. A proxy replaces both.
    */
-  readonly transport?: 'single' | 'pooled' | 'http2';
+  readonly transport?: 'bulk' | 'http2';
 };
 export type HttpReply = {
   readonly status: number;

@@ -238,7 +238,7 @@ test('entries of one millisecond have the method, the address and the body of th
     { method: 'PUT', url: 'https://tracker.example/a', body: '{}' },
     { method: 'PUT', url: 'https://tracker.example/b' },
   ];
-  for (const one of sent) await request({ ...one, transport: 'pooled' });
+  for (const one of sent) await request({ ...one, transport: 'bulk' });
   const outcomes = [
     { outcome: 'done', status: 201 },
     { outcome: 'rejected', status: 409 },
@@ -261,7 +261,7 @@ describe('the response of a change', () => {
     const target = { baseUrl: 'https://tracker.example', headers: {}, isMock: false, origin: 'test' };
     const place = { service: 'tracker', target };
     const request = auditSender(log, host, { command: 'tracker bulk', profile: 'p' }, place, send);
-    const ask = async (transport?: 'pooled'): Promise<string> => {
+    const ask = async (transport?: 'bulk'): Promise<string> => {
       let state = 'waits';
       const asked = { method: 'POST', url: 'https://tracker.example/labels', body: '{}' };
       void request({ ...asked, ...(transport && { transport }) }).then(
@@ -279,9 +279,9 @@ describe('the response of a change', () => {
   };
   test('waits for its audit entry, unless it is a row of a bulk run after the first', async () => {
     const { ask, writeAll, waiting } = bed();
-    expect([await ask('pooled'), waiting()]).toEqual(['waits', 1]);
+    expect([await ask('bulk'), waiting()]).toEqual(['waits', 1]);
     await writeAll();
-    expect([await ask('pooled'), await ask(), waiting()]).toEqual(['responded', 'waits', 2]);
+    expect([await ask('bulk'), await ask(), waiting()]).toEqual(['responded', 'waits', 2]);
   });
   test('that fails waits for its audit entry, including in a bulk run', async () => {
     let isLost = false;
@@ -289,9 +289,9 @@ describe('the response of a change', () => {
       if (isLost) throw new Error('the connection was closed');
       return replyFrom({});
     });
-    await ask('pooled');
+    await ask('bulk');
     await writeAll();
     isLost = true;
-    expect(await ask('pooled')).toBe('waits');
+    expect(await ask('bulk')).toBe('waits');
   });
 });

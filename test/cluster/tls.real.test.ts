@@ -127,7 +127,7 @@ real('members that demand certificates', () => {
       const request: Host['network']['request'] = async (given) => {
         const reply = await host.network.request(given);
         seen.push(
-          `${given.transport ?? 'single'} ${new URL(given.url).protocol} ${reply.status} ${reply.headers['content-type']?.split(';')[0]}`,
+          `${given.transport ?? 'http1'} ${new URL(given.url).protocol} ${reply.status} ${reply.headers['content-type']?.split(';')[0]}`,
         );
         return reply;
       };

@@ -38,8 +38,8 @@ const failure = async (promise: Promise<unknown>): Promise<NetworkError> => {
 };
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
-describe.each(['single', 'pooled'] as const)('%s transport', (transport) => {
-  const ask = (host: Host, url: string, method = 'GET') => host.network.request({ method, url, transport });
+describe('the HTTP/1.1 transport', () => {
+  const ask = (host: Host, url: string, method = 'GET') => host.network.request({ method, url });
   const text = async (host: Host, url: string): Promise<string> => (await ask(host, url)).text();
 
   test('the transport returns the same response for every split of its bytes', async () => {
@@ -144,13 +144,12 @@ describe.each(['single', 'pooled'] as const)('%s transport', (transport) => {
   });
 });
 
-describe('connections of the pooled transport', () => {
+describe('connections of the HTTP/1.1 transport', () => {
   const ask = (host: Host, url: string, signal?: AbortSignal) =>
     host.network.request({
       method: 'POST',
       url,
       body: 'x',
-      transport: 'pooled',
       ...(signal ? { signal } : {}),
     });
 

@@ -16,7 +16,10 @@ import { makeIdentity } from '../../src/mock-server/local-authority.ts';
 import { type CertificateOptions, makeAuthority } from '../support/certificates.ts';
 import { covers } from '../support/covers.ts';
 
-const transports = ['single', 'pooled'] as const;
+/** A row of a bulk run uses the connections of every other request. */
+const transports = [undefined, 'bulk'] as const;
+type Via = Pick<HttpRequest, 'transport'>;
+const via = (transport: HttpRequest['transport']): Via => (transport === undefined ? {} : { transport });
 const identity = makeIdentity(Date.now(), (count) => randomBytes(count));
 const closers: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -69,9 +72,9 @@ const begun = async (ask: (timeoutMs: number) => Promise<HttpReply>): Promise<Ht
   }
 };
 
-describe.each(transports)('%s transport', (transport) => {
+describe('the HTTP/1.1 transport', () => {
   const ask = (host: Host, request: Partial<HttpRequest> & { url: string }) =>
-    host.network.request({ method: 'GET', ...request, transport });
+    host.network.request({ method: 'GET', ...request });
 
   test('never looks up a name below localhost, and sends it as the host', async () => {
     const host = makeHost();
@@ -566,7 +569,12 @@ test.each([...transports, 'http2'] as const)(
       transport === 'http2'
         ? `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
         : await serve(host, () => ({ status: 200, body: silent() }));
-    const reply = await host.network.request({ method: 'GET', url, signal: controller.signal, transport });
+    const reply = await host.network.request({
+      method: 'GET',
+      url,
+      signal: controller.signal,
+      ...via(transport),
+    });
     const uncaught: unknown[] = [];
     const note = (error: unknown): unknown => uncaught.push(error);
     process.on('uncaughtException', note);
@@ -649,17 +657,17 @@ describe('whose certificate is the trouble', () => {
       expect([200, 'failed']).toContain((await asked) instanceof NetworkError ? 'failed' : await asked);
     }
   });
-  test.each(['single', 'pooled', 'http2'] as const)('%s', async (transport) => {
+  test.each([...transports, 'http2'] as const)('%s', async (transport) => {
     const host = makeHost();
     const troubleWith = async (url: string, tls: HttpRequest['tls']) =>
       (
         await failure(
-          host.network.request({ method: 'GET', url, tls, transport }).then((reply) => reply.bytes()),
+          host.network.request({ method: 'GET', url, tls, ...via(transport) }).then((reply) => reply.bytes()),
         )
       ).trouble;
     const good = await secure(issue());
     expect(
-      await (await host.network.request({ method: 'GET', url: good, tls: mine, transport })).text(),
+      await (await host.network.request({ method: 'GET', url: good, tls: mine, ...via(transport) })).text(),
     ).toBe('x');
     // As with curl and etcdctl, the file may contain only the certificate of the server.
     const leaf = issue();
@@ -687,7 +695,7 @@ describe('whose certificate is the trouble', () => {
           method: 'GET',
           url: other,
           tls: { ...mine, serverName: 'kv.example' },
-          transport,
+          ...via(transport),
         })
       ).text(),
     ).toBe('x');
@@ -699,7 +707,7 @@ test('a slow connection causes CONNECT_TIMEOUT, and no request is sent', async (
   const url = (await rawServer(() => {})).replace('http:', 'https:');
   for (const transport of transports) {
     const error = await failure(
-      makeHost().network.request({ method: 'GET', url, connectTimeoutMs: 80, transport }),
+      makeHost().network.request({ method: 'GET', url, connectTimeoutMs: 80, ...via(transport) }),
     );
     expect(error).toMatchObject({ code: 'CONNECT_TIMEOUT', sent: false });
   }

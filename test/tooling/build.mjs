@@ -40,8 +40,7 @@ const seconds = releaseSeconds(root, version);
  * automatic splitting of the bundler would make a small chunk of almost every file.
  */
 const HOT = {
-  core: ['src/main.ts', 'src/cli/parse.ts', 'src/commands/tracker/lazy-resource.ts'],
-  output: ['src/output/render.ts'],
+  core: ['src/main.ts', 'src/cli/parse.ts', 'src/commands/tracker/lazy-resource.ts', 'src/output/render.ts'],
   request: [
     'src/cli/execute.ts',
     'src/api/list-rows.ts',
@@ -149,7 +148,9 @@ const { output } = await bundle.generate({
       ...Object.keys(HOT).map((name) => ({
         name,
         /** @param {string} id */
-        test: (id) => hot.get(within(id)) === name && within(id) !== 'src/main.ts',
+        test: (id) =>
+          (hot.get(within(id)) === name && within(id) !== 'src/main.ts') ||
+          (name === 'core' && id.includes('rolldown/runtime')),
         minSize: 0,
       })),
     ],

@@ -397,11 +397,12 @@ const isWritable = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
-/** Every command inspects directories. A read-only command starts without loading fs.promises. */
-const lstat = (path: string): Promise<fs.Stats> =>
-  new Promise((resolve, reject) => {
-    fs.lstat(path, (error, stats) => (error === null ? resolve(stats) : reject(error)));
-  });
+/**
+ * Reads synchronously: every command inspects directories, and the threads of the pool, which it would start for them, take longer
+ * than all of its calls.
+ */
+const lstat = async (path: string): Promise<fs.Stats | undefined> =>
+  fs.lstatSync(path, { throwIfNoEntry: false });
 /**
  * Reads synchronously: a thread of the pool is late on a busy machine, and the time between stop and start is
  * downtime.

@@ -3,7 +3,8 @@ import { AppError, problem } from '../../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { exchanges } from './exchange.ts';
-import { type TransportTarget, singleTransport, type Transport } from './transport.ts';
+import { http1Transport } from './http1.ts';
+import type { TransportTarget, Transport } from './transport.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 const pick = (env: Env, name: string): string | undefined =>
@@ -77,7 +78,6 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
   };
 };
 const makers = {
-  pooled: async () => (await import('./http1.ts')).http1Transport(),
   proxied: async () => (await import('./proxy-transport.ts')).proxiedTransport(),
   http2: async () => (await import('./http2.ts')).http2Transport(),
 } as const;
@@ -85,7 +85,7 @@ const makers = {
 export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
   const placeOf = places(env);
   const exchange = exchanges();
-  const single = singleTransport();
+  const http1 = http1Transport();
   const made = new Map<keyof typeof makers, Promise<Transport>>();
   const loaded = new Map<keyof typeof makers, Transport>();
   const load = async (name: keyof typeof makers): Promise<Transport> => {
@@ -101,13 +101,12 @@ export const outgoing = (env: Readonly<Record<string, string | undefined>>) => {
       const to = placeOf(request.url);
       const prepared = permitRequest({ to, request }, env);
       if (typeof prepared === 'string') throw new NetworkError('PLAIN_HTTP', prepared, false);
-      const name = to.proxy === undefined ? request.transport : 'proxied';
-      const transport =
-        name === undefined || name === 'single' ? single : (loaded.get(name) ?? (await load(name)));
+      const other = to.proxy !== undefined ? 'proxied' : request.transport === 'http2' ? 'http2' : undefined;
+      const transport = other === undefined ? http1 : (loaded.get(other) ?? (await load(other)));
       return exchange(transport, prepared);
     },
     async close(): Promise<void> {
-      await single.close();
+      await http1.close();
       const transports = [...made.values()];
       made.clear();
       loaded.clear();

@@ -128,7 +128,7 @@ const TABLE: Table = tracker.table;
 const callerFor = ({ context, callers }: Run, operation: Operation): ReturnType<EngineContext['caller']> => {
   const known = callers.get(operation);
   if (known !== undefined) return known;
-  const caller = context.caller(tracker, operation, { transport: 'pooled' });
+  const caller = context.caller(tracker, operation, { transport: 'bulk' });
   callers.set(operation, caller);
   return caller;
 };

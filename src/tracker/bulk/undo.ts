@@ -77,7 +77,7 @@ const callerFor = (
   { context, callers }: Undoing,
   operation: Operation,
 ): ReturnType<EngineContext['caller']> => {
-  const caller = callers.get(operation) ?? context.caller(tracker, operation, { transport: 'pooled' });
+  const caller = callers.get(operation) ?? context.caller(tracker, operation, { transport: 'bulk' });
   callers.set(operation, caller);
   return caller;
 };
