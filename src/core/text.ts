@@ -653,22 +653,25 @@ const markdownSigns: Readonly<Record<string, string>> = {
 /** An empty space between the sign and the name. An entity for the sign does not help: services look for names after they resolve entities. */
 const GAP = '&#8203;';
 /**
- * What GitHub and GitLab turn into a mention or a reference: a mention notifies a person or a team, and a reference writes
+ * Puts a gap into what GitHub and GitLab turn into a mention or a reference: a mention notifies a person or a team, and a reference writes
  * into the issue, the change or the commit that it names. Addresses are not changed, except addresses of such records.
  */
-const REFERENCE =
-  /@(?=[\p{L}\p{N}_-])|[#!$&](?=["\d])|\bgh-(?=\d)|\/(?:issues|pulls?|discussions|merge_requests|work_items|epics|commit)\/(?=[\da-f])|&(?=[#\w])/giu;
+const withGaps = (text: string): string =>
+  text.replace(
+    /@(?=[\p{L}\p{N}_-])|[#!$&](?=["\d])|\bgh-(?=\d)|\/(?:issues|pulls?|discussions|merge_requests|work_items|epics|commit)\/(?=[\da-f])|&(?=[#\w])/giu,
+    (sign, at: number, all: string) =>
+      // An ampersand of the text must not start an entity, which would become such a sign.
+      sign !== '&' ? sign + GAP : /["\d]/.test(all.charAt(at + 1)) ? `&amp;${GAP}` : '&amp;',
+  );
 /**
  * One line of text for Markdown, such as a cell of a table: without HTML, links, images, mentions and references, because
  * a comment on a pull request would load an image of a stranger, show a link under another text, or notify people.
  */
 export const escapeMarkdown = (text: string): string =>
-  printable(text.replaceAll(/[\r\n\t]+/g, ' '))
-    // An ampersand of the text must not start an entity, which would become such a sign.
-    .replace(REFERENCE, (sign, at: number, all: string) =>
-      sign !== '&' ? sign + GAP : /["\d]/.test(all.charAt(at + 1)) ? `&amp;${GAP}` : '&amp;',
-    )
-    .replaceAll(/[|\\<`[\]]/g, (sign) => markdownSigns[sign] ?? sign);
+  withGaps(printable(text.replaceAll(/[\r\n\t]+/g, ' '))).replaceAll(
+    /[|\\<`[\]]/g,
+    (sign) => markdownSigns[sign] ?? sign,
+  );
 /** More backticks than the texts have in a row, and at least the given number. */
 const fenceAround = (texts: readonly string[], least: number): string => {
   const runs = texts.flatMap((text) => [...text.matchAll(/`+/g)].map(([run]) => run.length));
