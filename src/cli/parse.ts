@@ -195,14 +195,19 @@ export const equalOutput = (text: string): string | undefined => {
   return kind === undefined ? undefined : `-o json --jq ${shellWord(program.join(', ') || '.[].name')}`;
 };
 const isJson = (field: Field): boolean => ['object', 'map', 'any'].includes(field.type);
-const json = (text: string, path: string, problems: Problem[]): unknown => {
+const json = (
+  text: string,
+  path: string,
+  problems: Problem[],
+  quote = 'put the whole text in single quotes',
+): unknown => {
   try {
     return readJsonText(text, ({ what, line, column, hint, isJson }) => {
       const place = `${line === 1 ? '' : `line ${line}, `}column ${column}`;
       problems.push(
         isJson
           ? problem(path, 'type', `cannot be used: ${place}: ${what}`, hint)
-          : problem(path, 'type', `must be JSON: ${place}: ${what}`, 'put the whole text in single quotes'),
+          : problem(path, 'type', `must be JSON: ${place}: ${what}`, quote),
       );
       return new Error(what);
     });
@@ -231,7 +236,10 @@ const one = (field: Field, text: string, path: string, problems: Problem[]): unk
       return isJson(inner) ? json(text, path, problems) : text;
   }
 };
-/** `--owner-ids a,b --owner-ids c` and `--labels '[{"name":"x"}]'` both give one list; `''` alone is the empty list. */
+/**
+ * `--owner-ids a,b --owner-ids c` and `--labels '[{"name":"x"}]'` both give one list; `''` alone is the empty list. Spaces
+ * next to a comma belong to neither value; a free text is used as it is.
+ */
 const many = (field: Field, texts: readonly string[], path: string, problems: Problem[]): unknown => {
   const inner = bare(field);
   if (inner.type !== 'array') return undefined;
@@ -245,14 +253,18 @@ const many = (field: Field, texts: readonly string[], path: string, problems: Pr
     items.enum !== undefined ||
     field.summary?.includes('comma') === true;
   return texts.flatMap((text) => {
-    if (text.startsWith('[')) {
-      const whole = json(text, path, problems);
+    if (splits ? text.startsWith('[') : /^\[.*\]\s*$/s.test(text)) {
+      const whole = json(text, path, problems, splits ? undefined : bracketHint(text));
       return Array.isArray(whole) ? whole : [];
     }
     if (isJson(items)) return [json(text, path, problems)];
-    return (splits ? text.split(',') : [text]).map((part) => one(inner.items, part.trim(), path, problems));
+    if (!splits) return [one(inner.items, text, path, problems)];
+    return text.split(',').map((part) => one(inner.items, part.trim(), path, problems));
   });
 };
+/** Free text in brackets may be a list or a text. */
+const bracketHint = (text: string): string =>
+  `it is read as a list because it is in brackets; for the text itself, write ${JSON.stringify([text])}`;
 /** The texts given for one flag or argument as its field's value; problems name the flag. */
 export const parseValue = (
   field: Field,

@@ -8,7 +8,7 @@ import {
   type StringField,
   bare,
 } from './field.ts';
-import { formatFault, formats } from './format.ts';
+import { formatFault, formats, momentOf } from './format.ts';
 import { LONE_SURROGATE, nearest, showHidden } from './text.ts';
 import { cutText, type Problem, problem } from './problem.ts';
 
@@ -275,3 +275,25 @@ export const hiddenTextProblems = (value: unknown, path: string): Problem[] => {
     return [problem(at, 'format', what, 'remove the character')];
   });
 };
+
+/** Reads a value at any depth: `toMoment` reads a text that is a time. */
+const readMoment = (field: Field, value: unknown, toMoment: (text: string) => string): unknown => {
+  const inner = bare(field);
+  if (inner.type === 'array' && Array.isArray(value))
+    return value.map((item) => readMoment(inner.items, item, toMoment));
+  if (inner.type === 'object' && isObject(value)) return readMoments(inner.fields, value, toMoment);
+  const isMoment = inner.type === 'string' && inner.format === 'datetime' && typeof value === 'string';
+  return isMoment ? toMoment(value) : value;
+};
+/** A body with its times in the form of the service. Other values and unknown fields stay as they are. */
+export const readMoments = (
+  fields: Fields,
+  body: Readonly<Record<string, unknown>>,
+  toMoment = momentOf,
+): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(body).map(([name, value]) => {
+      const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+      return [name, field === undefined ? value : readMoment(field, value, toMoment)];
+    }),
+  );

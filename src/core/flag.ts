@@ -1,4 +1,4 @@
-import { hiddenTextProblems } from './check.ts';
+import { hiddenTextProblems, readMoments } from './check.ts';
 import { type Field, type Value, bare, type Fields, list, oneOf, str } from './field.ts';
 import type { LooseInput, Operation } from './operation.ts';
 import { invalidArguments, problem, type Problem, usageError } from './problem.ts';
@@ -221,7 +221,7 @@ const paramValues = (operation: Operation, values: Values): Record<string, unkno
   Object.fromEntries(Object.keys(operation.params ?? {}).map((name) => [name, values[argumentName(name)]]));
 /** The input of a row from the values of its derived flags and arguments. */
 export const inputFrom = (operation: Operation, values: Values): LooseInput => {
-  const body = operation.body && valuesOf(operation.body, values, 'body');
+  const body = operation.body && readMoments(operation.body, valuesOf(operation.body, values, 'body'));
   const hidden = hiddenTextProblems(body, '');
   if (hidden.length > 0) throw invalidArguments(hidden);
   return {

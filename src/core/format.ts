@@ -116,12 +116,15 @@ export const formats: Readonly<Record<Format, Rule>> = {
 };
 const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/;
 /**
- * The moment that a person means: a day is its first moment in UTC (`--deadline 2026-12-31`), and a time without a zone is
- * in UTC. One rule for flags, rows and files; other text is returned unchanged.
+ * The moment that a person means: a day is its first moment in UTC (`--deadline 2026-12-31`), a time without a zone is in
+ * UTC, and a space may separate the day from the time. One rule for flags, bodies, rows and files; other text is returned
+ * unchanged.
  */
 export const momentOf = (text: string): string => {
   if (formats.date.holds(text)) return `${text}T00:00:00Z`;
-  return WITHOUT_ZONE.test(text) && formats.datetime.holds(`${text}Z`) ? `${text}Z` : text;
+  const joined = text.replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, '$1T');
+  const iso = WITHOUT_ZONE.test(joined) ? `${joined}Z` : joined;
+  return formats.datetime.holds(iso) ? iso : text;
 };
 const DAY_SHAPE = /^(\d{4}-\d{2}-\d{2})(?:$|T)/;
 /** Why a text does not have a format. A day that does not exist is named, because its form is valid. */

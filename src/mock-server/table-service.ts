@@ -1,4 +1,4 @@
-import { checkFields } from '../core/check.ts';
+import { checkFields, readMoments } from '../core/check.ts';
 import { bare, type Field, type Fields } from '../core/field.ts';
 import { formats, momentOf } from '../core/format.ts';
 import { jsonOfAnyDepth } from '../core/json.ts';
@@ -228,21 +228,7 @@ const jsonBody = (request: MockRequest): Record<string, unknown> => {
   return value as Record<string, unknown>;
 };
 /** spec/tracker#values: ISO 8601 has times without a zone; the service reads them as UTC, as its importer relies on. */
-const withZone = (field: Field, value: unknown): unknown => {
-  const inner = bare(field);
-  if (inner.type === 'array' && Array.isArray(value)) return value.map((item) => withZone(inner.items, item));
-  if (inner.type === 'object' && typeof value === 'object' && value !== null && !Array.isArray(value))
-    return withZones(inner.fields, value as Record<string, unknown>);
-  const isMoment = inner.type === 'string' && inner.format === 'datetime' && typeof value === 'string';
-  return isMoment && !formats.date.holds(value) ? momentOf(value) : value;
-};
-const withZones = (fields: Fields, body: Record<string, unknown>): Record<string, unknown> => {
-  const entries = Object.entries(body).map(([name, value]) => {
-    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    return [name, field === undefined ? value : withZone(field, value)] as const;
-  });
-  return Object.fromEntries(entries);
-};
+const withZone = (text: string): string => (/^.{10}T/.test(text) ? momentOf(text) : text);
 /** The values of these fields that have this format, with their paths. */
 const valuesOfFormat = (
   fields: Fields,
@@ -298,7 +284,7 @@ const inputOf = (
   const values = {
     params: operation.params ? pathValues(operation.params, params) : (empty as Record<string, unknown>),
     query: queryValues(operation.query ?? empty, request.query),
-    body: operation.body ? withZones(operation.body, body) : {},
+    body: operation.body ? readMoments(operation.body, body, withZone) : {},
   };
   if (operation.body === undefined) Object.assign(values.query, { ...body, ...values.query });
   if (request.query !== '') for (const name of common) delete values.query[name];

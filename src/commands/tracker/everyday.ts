@@ -9,7 +9,7 @@ import type { Argument, Flags, Values } from '../../core/flag.ts';
 import { countText, parseDuration } from '../../core/format.ts';
 import { next } from '../../core/next.ts';
 import { parseLookupRow } from '../../api/response.ts';
-import { hiddenTextProblems } from '../../core/check.ts';
+import { hiddenTextProblems, readMoments } from '../../core/check.ts';
 import { AppError, invalidArguments, messageOf, problem, reword } from '../../core/problem.ts';
 import { nothing, recordResult, type Result } from '../../core/result.ts';
 import { yamlText } from '../../output/formats.ts';
@@ -203,7 +203,8 @@ const applyEdit = async (
   edited: Record<string, unknown>,
 ): Promise<Result> => {
   assertEditable(edited);
-  const changes: readonly Change[] = listChanges(before, { ...before, ...edited }, editableFields);
+  const read = readMoments(tracker.table.stories.update.body, edited);
+  const changes: readonly Change[] = listChanges(before, { ...before, ...read }, editableFields);
   if (changes.length === 0) return nothing('the text was not edited; no changes were made');
   const body = Object.fromEntries(changes.map(({ field, to }) => [field, to]));
   const hidden = hiddenTextProblems(body, '');

@@ -233,7 +233,7 @@ export const readMoment = (text: string, order?: DateOrder): string => {
     (_, year: string, month: string, day: string) =>
       [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-'),
   );
-  const iso = momentOf(dashed.replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, '$1T').replace(/ ?(UTC|GMT)$/, 'Z'));
+  const iso = momentOf(dashed.replace(/ ?(UTC|GMT)$/, 'Z'));
   if (formats.datetime?.holds(iso) === true) return iso;
   const script = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d{2} \d{4} \d{2}:\d{2}:\d{2} GMT[+-]\d{4}/.exec(text)?.[0];
   if (script !== undefined && !Number.isNaN(Date.parse(script))) return new Date(script).toISOString();
