@@ -12,6 +12,7 @@ import fs, {
   readFileSync,
   readdirSync,
   realpathSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -65,6 +66,7 @@ describe('links of other users', () => {
     ['replaceStream', (path) => nodeFiles.replaceStream(path, nodeFiles.stream(join(directory, 'file')))],
     ['append', async (path) => nodeFiles.append(path).write('x')],
     ['truncate', (path) => nodeFiles.truncate(path, 0)],
+    ['create', (path) => nodeFiles.create(path, 'x')],
     ['start', (path) => start(...call`true`, { logFile: path, detached: true, env: {} })],
   ];
   /** Every way in which the program reads a file. */
@@ -94,6 +96,38 @@ describe('links of other users', () => {
         }
         expect(readFileSync(`${at}-victim`, 'utf8')).toBe('keep');
         expect(readdirSync(`${at}-private`)).toEqual([]);
+      }
+    },
+  );
+  it.runIf(process.platform === 'linux').each([...writers, ...readers])(
+    '%s uses no directory that another user replaces by a link after the check',
+    async (_, act) => {
+      for (const name of ['way/old', 'way/deep/old', 'way/new', 'way/deep/new']) {
+        const at = publicDirectory(0o777);
+        const [way, foreign] = [join(at, 'way'), `${at}-private`];
+        for (const path of [way, foreign]) {
+          mkdirSync(join(path, 'deep'), { recursive: true });
+          for (const file of ['old', 'deep/old']) writeFileSync(join(path, file), path);
+        }
+        const swap = (): void => {
+          renameSync(way, `${at}-checked`);
+          symlinkSync(foreign, way);
+        };
+        // The last check of this path is the one of the file itself.
+        const spy = vi.spyOn(fs, 'lstatSync').mockImplementation(((path: string, options?: object) => {
+          const stats = lstatSync(path, options);
+          if (path === join(at, name) && lstatSync(way).isDirectory()) swap();
+          return stats;
+        }) as typeof fs.lstatSync);
+        const got = await (async () => act(`${at}/${name}`))().catch((error: Error) => error);
+        spy.mockRestore();
+        expect(JSON.stringify(got) ?? '').not.toContain(foreign);
+        expect(readFileSync(join(foreign, 'old'), 'utf8')).toBe(foreign);
+        expect(readFileSync(join(foreign, 'deep/old'), 'utf8')).toBe(foreign);
+        expect([readdirSync(foreign), readdirSync(join(foreign, 'deep'))]).toEqual([
+          ['deep', 'old'],
+          ['old'],
+        ]);
       }
     },
   );

@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
+import { promisify } from 'node:util';
+import { fileNameKey } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
-import { writeFailure } from '../../core/problem.ts';
+import { messageOf, writeFailure } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
 import type { AppendFile, Bytes, FileInfo, FileParts, Files } from '../host.ts';
 import { builtin, randomBytes } from './builtin.ts';
@@ -14,6 +16,20 @@ const aboutFile = (thrown: unknown, path: string): unknown => {
   return Object.assign(thrown, { path });
 };
 
+/** Linux reports the path of an open file. */
+const pathOfOpen = (file: number): string | undefined => {
+  try {
+    return process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${file}`) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+/** Returns the same error for the requested file, because users do not know the temporary file. */
+const about = (thrown: unknown, temporary: string, path: string): unknown => {
+  if (!(thrown instanceof Error) || !thrown.message.includes(temporary)) return aboutFile(thrown, path);
+  thrown.message = thrown.message.replaceAll(temporary, path);
+  return Object.assign(thrown, { path });
+};
 /** How a shell names a pipe that it made for a command: `-f <(…)`. */
 const PIPE_OF_A_SHELL = /^\/(dev|proc\/self)\/(fd\/\d+|stdin)$/;
 /** The target receives bytes but is not replaced by a file: `--out /dev/stdout`. */
@@ -55,18 +71,22 @@ const wholePath = (path: string): string => (isAbsolute(path) ? path : `${proces
  */
 const isLinkOfStranger = (link: fs.Stats, directory: fs.Stats, user: number): boolean =>
   ![user, 0, directory.uid].includes(link.uid) && (directory.mode & OTHERS_MAY_WRITE) !== 0;
+const isOpenToOthers = (mode: number | undefined): boolean => ((mode ?? 0) & OTHERS_MAY_WRITE) !== 0;
+/** A path without links, and whether other users can write to a directory on it. */
+type Resolved = { readonly real: string; readonly isShared: boolean };
 /** The kernel follows at most this many links in one path. */
 const MOST_LINKS = 40;
 /**
  * In a directory that other users can write to, such as /tmp, a link of another user may lead to any file of this user.
  * Linux refuses to follow it (fs.protected_symlinks), but not on every machine, and not for a path that is resolved first.
  */
-const refuseLinkOfOther = (path: string): void => {
+const refuseLinkOfOther = (path: string): Resolved | undefined => {
   const user = process.geteuid?.();
-  if (user === undefined) return;
+  if (user === undefined) return undefined;
   const whole = wholePath(path);
   const isKnown = directories.has(dirname(whole));
   let at: string = isKnown ? dirname(whole) : sep;
+  let isShared = isKnown && isOpenToOthers(directories.get(at));
   let links = 0;
   for (let rest = isKnown ? [basename(whole)] : whole.split(sep); rest.length > 0; ) {
     const [part = '', ...others] = rest;
@@ -75,31 +95,75 @@ const refuseLinkOfOther = (path: string): void => {
     const stats = statsAt(next);
     if (stats?.isSymbolicLink() !== true) {
       noteDirectory(next, stats, at);
+      isShared ||= rest.length > 0 && isOpenToOthers(stats?.mode);
       at = next;
       continue;
     }
     links += 1;
-    if (links > MOST_LINKS) return;
+    if (links > MOST_LINKS) return undefined;
     if (isLinkOfStranger(stats, fs.statSync(at), user))
       throw systemError('ELINKOWNER', `the link ${next} belongs to user ${stats.uid}`, path);
     const to = fs.readlinkSync(next);
     if (isAbsolute(to)) at = sep;
     rest = [...to.split(sep), ...rest];
   }
+  return { real: at, isShared };
+};
+/** Opens a directory without the right to read it. Only Linux has it, and Node does not name it. */
+const O_PATH = 0o10000000;
+type Pinned = { readonly path: string; readonly flags: number; close(): void };
+/**
+ * The file below its open directory, as openat(2) names it. In a shared directory, another user can replace a directory
+ * on the path by a link after the check. The open directory stays the same, and its own path proves which one it is.
+ */
+const pin = (path: string, resolved: Resolved | undefined): Pinned => {
+  const unpinned = { path, flags: 0, close: () => undefined };
+  if (resolved?.isShared !== true || process.platform !== 'linux') return unpinned;
+  const directory = dirname(resolved.real);
+  let file: number;
+  try {
+    file = fs.openSync(directory, O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW);
+  } catch (error) {
+    const { code = 'EIO' } = error as { code?: string };
+    throw systemError(code, code === 'ENOENT' ? 'no such file or directory' : messageOf(error), path);
+  }
+  const close = (): void => fs.closeSync(file);
+  const found = pathOfOpen(file);
+  if (found === undefined) return { ...unpinned, close };
+  // A file system that ignores case reports the names as they are stored.
+  if (fileNameKey(found) !== fileNameKey(directory)) {
+    close();
+    throw systemError('ELINKOWNER', 'another user replaced a directory on its path', path);
+  }
+  const below = join(`/proc/self/fd/${file}`, basename(resolved.real));
+  return { path: below, flags: fs.constants.O_NOFOLLOW, close };
+};
+const openPinned = (path: string, resolved: Resolved | undefined, flags: number, mode?: number): number => {
+  const pinned = pin(path, resolved);
+  try {
+    return fs.openSync(pinned.path, flags | pinned.flags, mode);
+  } catch (error) {
+    throw about(error, pinned.path, path);
+  } finally {
+    pinned.close();
+  }
 };
 /** Applies the same rule to a path. The file may be missing, because it is about to be created. */
 const refuseOtherThanFileNow = (
   path: string,
   isAllowed: (stats: fs.Stats) => boolean = () => false,
-): void => {
-  if (isPlaceToWrite(path)) return;
-  refuseLinkOfOther(path);
+): Resolved | undefined => {
+  if (isPlaceToWrite(path)) return undefined;
+  const resolved = refuseLinkOfOther(path);
   const stats = fs.statSync(path, { throwIfNoEntry: false });
   if (stats !== undefined && !isAllowed(stats)) refuseOtherThanFile(stats, path);
+  return resolved;
 };
 /** Output may be appended to a device, which does not block and is not replaced. */
-export const refuseToAppend = (path: string): void => {
-  refuseOtherThanFileNow(path, (stats) => stats.isCharacterDevice());
+export const openToAppend = (path: string, mode: number): number => {
+  const { O_APPEND, O_CREAT, O_WRONLY } = fs.constants;
+  const resolved = refuseOtherThanFileNow(path, (stats) => stats.isCharacterDevice());
+  return openPinned(path, resolved, O_APPEND | O_CREAT | O_WRONLY, mode);
 };
 const refuseUnreadable = (stats: fs.Stats, path: string): void => {
   refuseOtherThanFile(stats, path);
@@ -109,24 +173,54 @@ const refuseUnreadable = (stats: fs.Stats, path: string): void => {
 /** Links below /proc come from the kernel. */
 const isOfKernel = (path: string): boolean => /^\/proc\//.test(path);
 /** The content may be sent to a service or shown, so that another user must not choose the file either. */
-const refuseToRead = (path: string): void => {
-  if (!isOfKernel(path)) refuseLinkOfOther(path);
+const refuseToRead = (path: string): Resolved | undefined =>
+  isOfKernel(path) ? undefined : refuseLinkOfOther(path);
+/** Opening a pipe waits for its writer. */
+const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
+/** A file in a shared directory is checked after it was opened, because its name may stand for another file then. */
+const openShared = (path: string, resolved: Resolved, refuse: typeof refuseUnreadable): number => {
+  const file = openPinned(path, resolved, WITHOUT_WAITING);
+  try {
+    refuse(fs.fstatSync(file), path);
+    return file;
+  } catch (error) {
+    fs.closeSync(file);
+    throw error;
+  }
 };
+const readWhole = promisify(fs.readFile);
 /** The whole of a file. Rejects with EISDIR, ENOTFILE or EFBIG for what cannot be read whole. */
 const readFile = async (path: string): Promise<Buffer> => {
-  refuseToRead(path);
+  const resolved = refuseToRead(path);
+  if (resolved?.isShared === true) {
+    const file = openShared(path, resolved, refuseUnreadable);
+    return readWhole(file).finally(() => fs.closeSync(file));
+  }
   if (!PIPE_OF_A_SHELL.test(path)) refuseUnreadable(await fs.promises.stat(path), path);
   return fs.promises.readFile(path);
 };
 /** The synchronous variant, for small files that every command reads. */
 export const readFileNow = (path: string): string => {
-  refuseToRead(path);
+  const resolved = refuseToRead(path);
+  if (resolved?.isShared === true) {
+    const file = openShared(path, resolved, refuseUnreadable);
+    try {
+      return decodeUtf8(fs.readFileSync(file), path);
+    } finally {
+      fs.closeSync(file);
+    }
+  }
   refuseUnreadable(fs.statSync(path), path);
   return decodeUtf8(fs.readFileSync(path), path);
 };
 /** The bytes of a file of any size. */
 async function* streamFile(path: string): AsyncGenerator<Buffer> {
-  refuseToRead(path);
+  const resolved = refuseToRead(path);
+  if (resolved?.isShared === true) {
+    const fd = openShared(path, resolved, refuseOtherThanFile);
+    yield* fs.createReadStream(path, { fd }) as AsyncIterable<Buffer>;
+    return;
+  }
   if (!PIPE_OF_A_SHELL.test(path)) refuseOtherThanFile(await fs.promises.stat(path), path);
   yield* fs.createReadStream(path) as AsyncIterable<Buffer>;
 }
@@ -151,21 +245,12 @@ const sync = (file: number): void => {
     if ((error as { code?: string }).code !== 'EINVAL') throw error;
   }
 };
-/** Linux reports the path of an open file. */
-const pathOfOpen = (file: number): string | undefined => {
-  try {
-    return process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${file}`) : undefined;
-  } catch {
-    return undefined;
-  }
-};
 /**
  * See `Files.append`. Synchronous on purpose: the operating system has an acknowledged write before the
  * response is sent.
  */
 export const openAppend = (path: string, mode = 0o666): AppendFile => {
-  refuseToAppend(path);
-  const file = fs.openSync(path, 'a', mode);
+  const file = openToAppend(path, mode);
   let size = fs.fstatSync(file).size;
   return {
     write(data) {
@@ -247,12 +332,6 @@ const fill = async (
     await file.close();
   }
 };
-/** Returns the same error for the requested file, because users do not know the temporary file. */
-const about = (thrown: unknown, temporary: string, path: string): unknown => {
-  if (!(thrown instanceof Error) || !thrown.message.includes(temporary)) return aboutFile(thrown, path);
-  thrown.message = thrown.message.replaceAll(temporary, path);
-  return Object.assign(thrown, { path });
-};
 /**
  * A path that stands for a stream of this process or for a null device. Bytes go to it, as with a shell's
  * `>`.
@@ -278,8 +357,9 @@ const replaceWith = async (
   if (isPlaceToWrite(path)) return passThrough(path, write);
   // A file must not replace a device, which root could do: every program of the machine would lose the
   // device.
-  refuseOtherThanFileNow(path);
-  const real = await target(path);
+  const resolved = refuseOtherThanFileNow(path);
+  const pinned = pin(path, resolved);
+  const real = pinned.flags === 0 ? await target(path) : pinned.path;
   const directory = dirname(real);
   const temporary = join(
     directory,
@@ -288,11 +368,13 @@ const replaceWith = async (
   try {
     await fill(temporary, await modeFor(real, mode), write);
     await fs.promises.rename(temporary, real);
+    await syncDirectory(directory);
   } catch (error) {
     await fs.promises.rm(temporary, { force: true });
     throw about(error, temporary, path);
+  } finally {
+    pinned.close();
   }
-  await syncDirectory(directory);
 };
 /** See `Files.replace`. */
 const replace = (path: string, data: string | Bytes, mode?: number): Promise<void> =>
@@ -347,14 +429,15 @@ const copy = async (from: string, to: string): Promise<void> => {
   if ((await fs.promises.lstat(from)).isDirectory()) await copyDirectoryTimes(from, to);
 };
 const create = async (path: string, data: string, mode = 0o666, passing = false): Promise<boolean> => {
+  const pinned = pin(path, refuseLinkOfOther(path));
   try {
-    const file = await fs.promises.open(path, 'wx', mode);
+    const file = await fs.promises.open(pinned.path, 'wx', mode);
     try {
       await file.writeFile(data);
       if (!passing) await file.sync();
     } catch (error) {
       // A full disk must not leave an empty file that looks valid.
-      await fs.promises.rm(path, { force: true });
+      await fs.promises.rm(pinned.path, { force: true });
       throw aboutFile(error, path);
     } finally {
       await file.close();
@@ -362,17 +445,18 @@ const create = async (path: string, data: string, mode = 0o666, passing = false)
     return true;
   } catch (error) {
     if ((error as { code?: string }).code === 'EEXIST') return false;
-    throw error;
+    throw about(error, pinned.path, path);
+  } finally {
+    pinned.close();
   }
 };
 const truncate = async (path: string, sizeBytes: number): Promise<void> => {
-  refuseOtherThanFileNow(path);
-  const file = await fs.promises.open(path, 'r+');
+  const file = openPinned(path, refuseOtherThanFileNow(path), fs.constants.O_RDWR);
   try {
-    await file.truncate(sizeBytes);
-    await file.sync();
+    fs.ftruncateSync(file, sizeBytes);
+    fs.fsyncSync(file);
   } finally {
-    await file.close();
+    fs.closeSync(file);
   }
 };
 const readNow = (path: string): string | undefined => {
@@ -409,13 +493,10 @@ const lstat = async (path: string): Promise<fs.Stats | undefined> =>
  */
 const realPath = (path: string): Promise<string | undefined> =>
   orMissing(Promise.resolve(path).then((named) => fs.realpathSync.native(named)));
-/** Opening a pipe waits for its writer. */
-const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
 const openParts = (path: string): FileParts | undefined => {
-  refuseToRead(path);
   let file: number;
   try {
-    file = fs.openSync(path, WITHOUT_WAITING);
+    file = openPinned(path, refuseToRead(path), WITHOUT_WAITING);
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -3,7 +3,7 @@ import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import fs from 'node:fs';
 import type { Exit, Processes, ProcessScope, Started } from '../host.ts';
 import { builtin } from './builtin.ts';
-import { refuseToAppend } from './files.ts';
+import { openToAppend } from './files.ts';
 
 type Options = NonNullable<Parameters<Processes['start']>[2]>;
 /** Early lines are kept up to this number, so that an unread child does not fill the memory. */
@@ -48,8 +48,7 @@ const awaitSpawn = (child: ChildProcess): Promise<void> =>
 /** See `Processes.start`. Rejects with the system's `code` when the command cannot be started. */
 export const start = async (command: string, args: readonly string[], options: Options): Promise<Started> => {
   assertProgramCall(command, args);
-  if (options.logFile !== undefined) refuseToAppend(options.logFile);
-  const log = options.logFile === undefined ? undefined : fs.openSync(options.logFile, 'a', 0o600);
+  const log = options.logFile === undefined ? undefined : openToAppend(options.logFile, 0o600);
   try {
     const output = log ?? (options.detached ? 'ignore' : 'pipe');
     const settings: SpawnOptions = {
