@@ -83,8 +83,8 @@ export const clusterFile = (size = 3, patch: Partial<ClusterFile> = {}): Cluster
       data_dir: `/data/${name}`,
       pid_file: `/run/${name}.pid`,
       log_file: `/log/${name}`,
-      old_command: ['old', '--name', name],
-      new_command: ['new', '--name', name],
+      old_command: ['/old/etcd', '--name', name],
+      new_command: ['/new/etcd', '--name', name],
     };
   }),
   ...patch,

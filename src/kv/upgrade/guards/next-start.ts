@@ -334,30 +334,45 @@ export const readNextStart = (one: StartCase): (StartSettings & Pick<Start, 'isS
 };
 
 const FORCE = 'force-new-cluster';
-/**
- * The starts of a member that remove every other member from its member list. The server reads this setting at each
- * start, although it is meant for a single one (seen on 3.3, 3.4 and 3.5). A rollback starts old_command. Pure.
- */
-export const listForcedStarts = (one: StartCase): ('next' | 'old')[] => {
-  const { member, host, isLocal } = one;
-  const { new_command: _, ...others } = member;
-  const named = argvOf(member.old_command, member.old_binary);
-  const old = { ...others, ...(named === undefined ? {} : { new_command: named }) };
-  const stopped = startOf(one) === undefined ? host?.stopped_start : undefined;
-  if (stopped !== undefined && 'is_forced' in stopped) return stopped.is_forced ? ['next'] : [];
-  const isForced = (start: StartCase): boolean => isOn(readNextStart(start)?.read(FORCE));
-  return [
-    ...(isForced(one) ? (['next'] as const) : []),
-    ...(isLocal && named !== undefined && isForced({ ...one, member: old }) ? (['old'] as const) : []),
-  ];
+/** The starts of a member that opsctl performs: the next one, and with old_command that of a rollback. */
+const startsOf = (one: StartCase): (readonly ['next' | 'old', StartCase])[] => {
+  const { new_command: _, new_binary: __, ...others } = one.member;
+  const { old_command, old_binary } = others;
+  const named = argvOf(old_command, old_binary);
+  const member = { ...others, ...(old_binary === undefined ? {} : { new_binary: old_binary }) };
+  const old = named === undefined ? [] : [{ ...one, member: { ...member, new_command: named } }];
+  return [['next', one], ...(one.isLocal ? old : []).map((start) => ['old', start] as const)];
 };
 /**
- * Returns why it is unknown whether the next start removes the other members: neither a process nor the definition of
- * its service was read. Pure.
+ * The starts of a member that remove every other member from its member list. The server reads this setting at each
+ * start, although it is meant for a single one (seen on 3.3, 3.4 and 3.5). Pure.
+ */
+export const listForcedStarts = (one: StartCase): ('next' | 'old')[] => {
+  const stopped = startOf(one) === undefined ? one.host?.stopped_start : undefined;
+  if (stopped !== undefined && 'is_forced' in stopped) return stopped.is_forced ? ['next'] : [];
+  return startsOf(one).flatMap(([which, start]) => (isOn(readNextStart(start)?.read(FORCE)) ? [which] : []));
+};
+/** Why a start may set force-new-cluster in a part that opsctl did not read. */
+const unreadPart = (one: StartCase): string | undefined => {
+  const [start, next] = [inheritingStart(one), readNextStart(one)];
+  const path = start === undefined ? undefined : fileOfStart({ ...start, minor: one.to });
+  if (path !== undefined && next?.isFile !== true) return `its configuration file ${path} was not read`;
+  if (start === undefined || (next === undefined ? !start.isScript : next.isKnown(FORCE))) return undefined;
+  return start.isScript
+    ? `${start.words[0]} is not the server and may add settings`
+    : `a part of its command is unknown before it runs (${start.unread[0] ?? 'the image of its container'})`;
+};
+/**
+ * Returns why it is unknown whether a start removes the other members: a file or a script was not read, or neither a
+ * process nor the definition of its service. Pure.
  */
 export const unreadStart = (one: StartCase): string | undefined => {
   const { stopped_start: stopped, command_error } = one.host ?? {};
-  if (startOf(one) !== undefined || (stopped !== undefined && 'is_forced' in stopped)) return undefined;
+  if (startOf(one) !== undefined)
+    return startsOf(one)
+      .map(([, start]) => unreadPart(start))
+      .find((why) => why !== undefined);
+  if (stopped !== undefined && 'is_forced' in stopped) return undefined;
   return stopped?.problem ?? command_error ?? 'this driver does not show its command line';
 };
 /** Returns whether the driver of the cluster can read the start of a stopped member. A hook has no definition. */

@@ -38,10 +38,10 @@ test('a restart compares who may connect with the file that the new file replace
     text: string,
     patch: HostFacts = {},
   ) => {
-    const spec = { config_file: '/etc/n1.yaml', new_config_file: '/n.yaml' };
+    const command = ['etcd', '--config-file=/etc/n1.yaml'];
+    const spec = { config_file: '/etc/n1.yaml', new_config_file: '/n.yaml', new_command: command };
     const members = made.members.map((one) => (one.name === 'n1' ? { ...one, ...spec } : one));
     const cluster = { ...made, members };
-    const command = ['etcd', '--config-file=/etc/n1.yaml'];
     const config = running === undefined ? { config_error: 'broken' } : { config: running };
     const host = { is_running: true, command, environment: {}, ...config, ...patch };
     const before = observed([seen('n1', { host }), seen('n2'), seen('n3')]);

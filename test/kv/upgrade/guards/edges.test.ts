@@ -312,7 +312,7 @@ describe('members', () => {
       }),
     ).toEqual([...['fail n1', 'fail n2']]);
     const cluster = clusterFile();
-    const commands = (new_command: string[], old_command = ['old', '--name', 'n1']) => ({
+    const commands = (new_command: string[], old_command = ['/old/etcd', '--name', 'n1']) => ({
       cluster: {
         ...cluster,
         members: cluster.members.map((spec) =>
@@ -320,10 +320,12 @@ describe('members', () => {
         ),
       },
     });
-    expect(said(oneCluster, commands(['new', '--name', 'n2']))).toEqual(['fail n1']);
-    expect(said(oneCluster, commands(['new', '--name', 'n1'], ['old', '--name', 'n3']))).toEqual(['fail n1']);
-    expect(said(oneCluster, commands(['new', '--name', 'elsewhere']))).toEqual(['pass']);
-    expect(said(oneCluster, commands(['new']))).toEqual(['pass']);
+    expect(said(oneCluster, commands(['/new/etcd', '--name', 'n2']))).toEqual(['fail n1']);
+    expect(said(oneCluster, commands(['/new/etcd', '--name', 'n1'], ['/old/etcd', '--name', 'n3']))).toEqual([
+      'fail n1',
+    ]);
+    expect(said(oneCluster, commands(['/new/etcd', '--name', 'elsewhere']))).toEqual(['pass']);
+    expect(said(oneCluster, commands(['/new/etcd']))).toEqual(['pass']);
   });
   it('can be stopped one at a time', () => {
     expect(said(quorumSurvives)).toEqual(['pass']);

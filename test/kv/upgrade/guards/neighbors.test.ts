@@ -8,7 +8,13 @@ import { findingsOf } from '../../../../src/kv/upgrade/guards/all.ts';
 import { countsOf, reportable } from '../../../../src/kv/upgrade/guards/guard.ts';
 import { isGood, laggingFollowers, stopFinding } from '../../../../src/kv/upgrade/guards/membership.ts';
 import { alarmMessages, v2BytesOf } from '../../../../src/kv/upgrade/guards/store.ts';
-import type { Finding, HostFacts, MemberStatus, Observation } from '../../../../src/kv/engine/model.ts';
+import type {
+  Finding,
+  HostFacts,
+  MemberSpec,
+  MemberStatus,
+  Observation,
+} from '../../../../src/kv/engine/model.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { hints, said, second } from './said.ts';
 import { naming } from '../../../support/facts.ts';
@@ -219,6 +225,37 @@ describe('members of one cluster', () => {
       }).map((one) => one.slice(0, 16)),
     ).toEqual(['fail n2: n2 resp', 'fail n1: n1 resp']);
   });
+  it.each<[string, Partial<MemberSpec>, Partial<HostFacts>]>([
+    ['a script', { new_command: ['/opt/start.sh', '--name', 'n2'] }, {}],
+    ['a script of a rollback', { old_command: ['/opt/start.sh'] }, {}],
+    ['a file', { new_command: ['etcd', '--config-file=/etc/n2.yml'] }, {}],
+    [
+      'another file',
+      { new_command: ['etcd', '--config-file=/b'], config_file: '/a' },
+      { config: { name: 'n2' } },
+    ],
+    ['a file of a variable', { env: { ETCD_CONFIG_FILE: '/etc/n2.yml' } }, {}],
+  ])('%s that was not read may form a new cluster', (_, spec, host) => {
+    const file = clusterFile();
+    const cluster = {
+      ...file,
+      members: file.members.map((one) => (one.name === 'n2' ? { ...one, ...spec } : one)),
+    };
+    expect(said('one-cluster', { cluster, members: onHost(host) })).toEqual([
+      expect.stringMatching(/^unknown n2: .*force-new-cluster.*(start\.sh|\/etc\/n2\.yml|\/b)/),
+    ]);
+  });
+  it('a renamed server is not a script', () => {
+    const file = clusterFile();
+    const renamed = {
+      old_binary: '/opt/a',
+      old_command: ['/opt/a'],
+      new_binary: '/opt/b',
+      new_command: ['/opt/b'],
+    };
+    const cluster = { ...file, members: file.members.map((one) => ({ ...one, ...renamed })) };
+    expect(said('one-cluster', { cluster })[0]).toMatch(/^pass/);
+  });
   it('a command without a name, or with an unknown name, belongs to no other member', () => {
     const cluster = (old_command: string[]) => {
       const file = clusterFile();
@@ -227,9 +264,9 @@ describe('members of one cluster', () => {
         members: file.members.map((one) => (one.name === 'n1' ? { ...one, old_command } : one)),
       };
     };
-    for (const words of [['old'], ['old', '--name', 'n7'], ['old', '--name', 'n1']])
+    for (const words of [['/old/etcd'], ['/old/etcd', '--name', 'n7'], ['/old/etcd', '--name', 'n1']])
       expect(said('one-cluster', { cluster: cluster(words) })[0]).toMatch(/^pass/);
-    expect(said('one-cluster', { cluster: cluster(['old', '--name', 'n2']) })).toEqual([
+    expect(said('one-cluster', { cluster: cluster(['/old/etcd', '--name', 'n2']) })).toEqual([
       'fail n1: old_command of n1 starts member n2, but its client_url belongs to n1',
     ]);
   });
