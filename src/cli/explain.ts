@@ -1,4 +1,4 @@
-import { acceptable, acceptableOffline } from '../kv/upgrade/guards/guard.ts';
+import { acceptable, operationsOf } from '../kv/upgrade/guards/guard.ts';
 import { type Key, keys } from '../config/settings.ts';
 import { environmentRows } from '../config/load.ts';
 import {
@@ -52,8 +52,10 @@ const errorPage = (code: string, row: ErrorExplanation): Page =>
 const acceptText = (id: string): string =>
   acceptable.includes(id)
     ? `This check can be accepted: \`--accept ${id}\` turns its refusal into a warning.`
-    : acceptableOffline.includes(id)
-      ? `Only kv upgrade --offline accepts this check, and only if its result is unknown: \`--accept ${id}\`.`
+    : operationsOf(id).length > 0
+      ? `Only ${operationsOf(id)
+          .map((name) => `kv ${name}`)
+          .join(' and ')} can accept this check, and only if its result is unknown: \`--accept ${id}\`.`
       : 'This check cannot be accepted with --accept.';
 const guardPage = (id: string, row: GuardExplanation): Page =>
   page(

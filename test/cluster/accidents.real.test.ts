@@ -111,6 +111,29 @@ describe.runIf(hasBinaries('3.4', '3.5'))('accidents on real servers', () => {
     expect(pids()).toEqual(before);
   });
 
+  it('a restore starts members whose start was not read only if the operator accepts it', async () => {
+    cluster = await start(3);
+    const snapshot = join(cluster.directory, 'whole.db');
+    expect((await kv(`snapshot save ${snapshot}`)).code).toBe(0);
+    const members = cluster.members.map((member) => {
+      const script = join(cluster.directory, `${member.name}.sh`);
+      writeFileSync(script, `#!/bin/sh\nexec ${member.old_command.join(' ')}\n`, { mode: 0o755 });
+      return { ...member, old_command: [script] };
+    });
+    cluster.write({ ctl_binary: (binariesOf('3.4') as Binaries).ctl }, members);
+    const restore = `restore --snapshot ${snapshot} --to 3.4`;
+    const before = pids();
+    const refused = await kv(restore, ...consent('restore'));
+    expect([refused.code, refused.stderr]).toEqual([
+      10,
+      naming('force-new-cluster', 'n1.sh', '--accept one-cluster'),
+    ]);
+    expect((await kv(restore, ...consent('restore'), '--accept', 'quota')).code).toBe(2);
+    expect(pids()).toEqual(before);
+    const done = await kv(restore, ...consent('restore'), '--accept', 'one-cluster');
+    expect([done.code, done.code === 0 ? '' : done.stderr]).toEqual([0, '']);
+  });
+
   it('a copied, a cut and a compressed database are identified, and only the name accepts the copy', async () => {
     cluster = await start(1);
     await gatewayPut(cluster.urls[0] as string, 'before', 'kept', '/v3');

@@ -208,10 +208,10 @@ export const optionsOf = async (
   context: Context,
   { cluster }: Opened,
   values: PlanValues,
-  alsoAcceptable: readonly string[] = [],
+  allowed?: readonly string[],
 ): Promise<PlanOptions> => {
   const { acceptedGuards, planOptions } = await import('../../kv/upgrade/plan.ts');
-  const accept = acceptedGuards(values.accept, alsoAcceptable);
+  const accept = acceptedGuards(values.accept, allowed);
   return planOptions({ ...values, accept }, cluster, await givenVersions(context, values['versions-file']));
 };
 /** Whether a restore could lead back, which only matters for an upgrade: everything else has no point of no return. */

@@ -3,7 +3,7 @@ import { next } from '../../core/next.ts';
 import { basename } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { bool, int, str } from '../../core/field.ts';
+import { bool, int, list, str } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
@@ -19,7 +19,7 @@ import {
   prepare,
   type PreparedCommand,
 } from './prepare.ts';
-import { confirmStart } from './run.ts';
+import { confirmStart, hasTyped } from './run.ts';
 import { bucketFlags, bucketOptions } from './snapshot.ts';
 
 /** Revisions are 64-bit numbers. This leaves space for a thousand restores of a busy cluster. */
@@ -47,6 +47,14 @@ const restoreFlags = {
     field: str(255, { min: 1 }),
     summary: 'With --skip-hash-check: the name of the file, instead of typing it at the prompt',
     value: 'name-of-file',
+  },
+  accept: {
+    effects: [],
+    field: list(str()),
+    repeat: true,
+    summary: 'Continue although this check is unknown; use the name that the refusal prints',
+    value: 'guard',
+    suggest: ['one-cluster'],
   },
   'bump-revision': {
     effects: [],
@@ -78,34 +86,47 @@ const confirmUnverified = async (
   { snapshot }: RestorePlan,
   accepted: string | undefined,
 ): Promise<void> => {
-  const name = basename(snapshot.path);
+  const { path } = snapshot;
+  const name = basename(path);
   if (snapshot.has_no_checksum !== true) return;
   if (accepted !== undefined && accepted !== name)
     throw invalidArguments([problem('--accept-unverified', 'enum', `must be ${name}, the name of the file`)]);
   if (accepted === name) return;
-  const refusal = new AppError(
+  const question = `${name} has no checksum: damage in it cannot be found, and the cluster would serve it.\n  Type the name of the file (${name}) to accept it:`;
+  if (await hasTyped(context, name, question)) return;
+  const words = ['--snapshot', path, '--skip-hash-check', '--accept-unverified', name];
+  throw new AppError(
     'unsafe',
     `${name} has no checksum, so that damage in it cannot be found; no changes were made`,
     {
       code: 'UNVERIFIED_SNAPSHOT',
       tryThis: [
-        next([
-          'kv',
-          'restore',
-          '--snapshot',
-          `${snapshot.path}`,
-          '--skip-hash-check',
-          '--accept-unverified',
-          `${name}`,
-        ]),
+        next(['kv', 'restore', ...words]),
         next(['kv', 'snapshot', 'list'], 'shows verified snapshots'),
       ],
     },
   );
-  if (!context.isInteractive) throw refusal;
-  const { terminal } = context.host;
-  const question = `${name} has no checksum: damage in it cannot be found, and the cluster would serve it.\n  Type the name of the file (${name}) to accept it:`;
-  if ((await terminal.prompts.text(question, { signal: context.signal })).trim() !== name) throw refusal;
+};
+/** All members start together: a start that opsctl did not read may remove the others, so --yes does not accept it. */
+const acceptUnread = async (
+  context: Context,
+  plan: RestorePlan,
+  accepted: readonly string[],
+): Promise<RestorePlan> => {
+  const [{ consentHint }, { unreadText }] = await Promise.all([
+    import('../../kv/upgrade/guards/guard.ts'),
+    import('../../kv/upgrade/restore/plan.ts'),
+  ]);
+  if (plan.unread_starts === undefined) return plan;
+  const word = 'one-cluster';
+  const missing = unreadText(plan.unread_starts);
+  const question = `${missing}: a start with it removes all other members.\n  Type the name of the check (${word}) to accept it:`;
+  if (!accepted.includes(word) && !(await hasTyped(context, word, question)))
+    throw new AppError('unsafe', `${missing}; no changes were made`, {
+      code: 'FORCE_NEW_CLUSTER',
+      tryThis: [consentHint(word)],
+    });
+  return { ...plan, accepted: [word] };
 };
 /** A restore changes the version and the data of the cluster. A cluster without healthy members is not asked. */
 const heldCluster = (hold: ClusterHold): AppError =>
@@ -160,9 +181,11 @@ const rebuilt = async (
   source: RestoreSource,
   values: RestoreValues,
 ): Promise<Result> => {
-  const [{ restoreText }, { runLockedRestore }] = await Promise.all([
+  const [{ restoreText }, { runLockedRestore }, { acceptedGuards }, { consentsOf }] = await Promise.all([
     import('../../kv/upgrade/restore/plan.ts'),
     import('../../kv/upgrade/restore/execute.ts'),
+    import('../../kv/upgrade/plan.ts'),
+    import('../../kv/upgrade/guards/guard.ts'),
   ]);
   const { host, settings, log, signal } = context;
   const { cluster, access } = opened;
@@ -170,10 +193,11 @@ const rebuilt = async (
   if (context.isDryRun) return recordResult(plan, { text: restoreText(plan), isProse: true });
   log.info(restoreText(plan));
   await confirmUnverified(context, plan, values['accept-unverified']);
+  const accepted = await acceptUnread(context, plan, acceptedGuards(values.accept, consentsOf('restore')));
   await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
   const { revision, kept } = await runLockedRestore(
     { host, directories: settings.directories, log, signal },
-    { cluster, access, plan, driver },
+    { cluster, access, plan: accepted, driver },
   );
   const message = `${cluster.name} runs ${plan.to} again, at revision ${revision}`;
   const clients = clientNotes(plan);
@@ -237,7 +261,7 @@ export const restore = defineCommand({
           : problem('--at', 'required', 'is required with --prefix'),
       ];
     const whole = (
-      ['snapshot', 'to', 'skip-hash-check', 'accept-unverified', 'bump-revision'] as const
+      ['snapshot', 'to', 'skip-hash-check', 'accept-unverified', 'accept', 'bump-revision'] as const
     ).filter((name) => prefix !== undefined && values[name] !== undefined && values[name] !== false);
     return whole.map((name) => problem(`--${name}`, 'exclusive', 'cannot be combined with --prefix'));
   },

@@ -349,6 +349,13 @@ const typedName = async (context: Context, cluster: string, question: string): P
     ).trim() === cluster
   );
 };
+/** The user types a word that names the risk. Without a terminal only a flag accepts it, and --yes does not. */
+export const hasTyped = async (
+  { host, isInteractive, signal }: Context,
+  word: string,
+  question: string,
+): Promise<boolean> =>
+  isInteractive && (await host.terminal.prompts.text(question, { signal })).trim() === word;
 export const confirmStart = async (
   context: Context,
   cluster: string,

@@ -7,7 +7,8 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { recordResult, type Result } from '../../core/result.ts';
 import type { PlanKind } from '../../kv/engine/model.ts';
-import { acceptableOffline } from '../../kv/upgrade/guards/guard.ts';
+import type { OperationPlan, OperationRefusal } from '../../kv/operations/journal.ts';
+import { acceptable, consentsOf } from '../../kv/upgrade/guards/guard.ts';
 import { downgradeLimits } from '../../kv/upgrade/plan-kind.ts';
 import { crossingFlags, planFlags, runFlags, type RunValues } from './flags.ts';
 import {
@@ -22,7 +23,7 @@ import {
   plannedResult,
   prepare,
 } from './prepare.ts';
-import { runUpgrade, confirmStart } from './run.ts';
+import { confirmStart, hasTyped, runUpgrade } from './run.ts';
 import { runOperation } from './space.ts';
 
 const { to: _, 'hold-last': __, 'stable-before-last': ___, ...switchFlags } = planFlags;
@@ -150,6 +151,20 @@ const interruptedOffline = async (context: Context, written: Opened, to: string 
   const plan = await offlineToContinue({ host, cluster, access, driver }, found, to);
   return plan === undefined ? undefined : { id: plan.id, opened };
 };
+/** At a terminal, the user types the name of each check that opsctl could not perform. Otherwise the plan is refused. */
+const acceptMissing = async (
+  context: Context,
+  made: OperationPlan | OperationRefusal,
+  missing: readonly string[],
+): Promise<readonly string[]> => {
+  if (!('refused' in made) || !context.isInteractive || context.isDryRun) return [];
+  for (const word of missing) {
+    const said = made.refused.filter(({ guard }) => guard === word).map(({ message }) => message);
+    const question = `${said.join('\n')}\n  Type the name of the check (${word}) to accept it:`;
+    if (!(await hasTyped(context, word, question))) return [];
+  }
+  return missing;
+};
 const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags>): Promise<Result> => {
   const { host, settings, signal } = context;
   const state = settings.directories.clusters;
@@ -161,7 +176,7 @@ const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
     import('../../kv/engine/journal.ts'),
     import('../../kv/operations/offline-plan.ts'),
     driverFor(context, cluster),
-    optionsOf(context, opened, values, acceptableOffline),
+    optionsOf(context, opened, values, [...acceptable, ...consentsOf('upgrade --offline')]),
   ]);
   const input = { host, cluster, access, driver, options, signal };
   const { name } = cluster;
@@ -169,7 +184,12 @@ const offlineRun = async (context: Context, values: ValuesOf<typeof upgradeFlags
     operation: 'upgrade-offline',
     observe: (id) => offline.observeStopped(input, runDirectory(state, name, id)),
     continues: async ({ id }) => id === left?.id,
-    plan: (observation, id) => offline.offlinePlan(input, id, observation),
+    plan: async (observation, id) => {
+      const made = await offline.offlinePlan(input, id, observation);
+      const accept = await acceptMissing(context, made, offline.missingConsents(made));
+      const more = { ...input, options: { ...options, accept: [...options.accept, ...accept] } };
+      return accept.length === 0 ? made : offline.offlinePlan(more, id, observation);
+    },
     acts: async () => (await import('../../kv/operations/offline.ts')).makeOfflineActs(),
     question: ({ values: { from, to } }) =>
       `Start every member of ${name} with ${to}? Afterwards you can return to ${from} only with the copies of the data.`,

@@ -1,4 +1,4 @@
-import { after, next, nextFromLine } from '../../core/next.ts';
+import { adviceText, after, next, nextFromLine } from '../../core/next.ts';
 import { join } from 'node:path';
 import { type Minor, minorOf, nextMinor } from '../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../core/problem.ts';
@@ -24,9 +24,8 @@ import {
   dbFilePresent,
 } from '../upgrade/guards/hosts.ts';
 import { diskSpace } from '../upgrade/guards/disk-space.ts';
-import { acceptable, type Guard, type GuardInput } from '../upgrade/guards/guard.ts';
+import { acceptable, consentHint, type Guard, type GuardInput, toConsent } from '../upgrade/guards/guard.ts';
 import { clusterHold, noForcedStart } from '../upgrade/guards/membership.ts';
-import { readsDefinitions } from '../upgrade/guards/next-start.ts';
 import { checksV2, noV2Data } from '../upgrade/guards/store.ts';
 import { knownVersions, leastVersions, versionPath } from '../upgrade/guards/versions.ts';
 import { observe } from '../upgrade/observe/observe.ts';
@@ -183,18 +182,11 @@ const settingsFindings = async ({ cluster, driver }: OfflineInput): Promise<Find
     },
   ];
 };
-/** A hold that opsctl cannot read counts as a hold, as in an upgrade of a running cluster. */
-const unreadHold = (one: Finding, isAccepted: boolean): Finding => ({
-  ...one,
-  level: isAccepted ? 'warn' : 'fail',
-  message: `${one.message}${isAccepted ? ' (accepted)' : '; the cluster counts as held'}`,
-  hint: 'make sure that the cluster is not held, then add --accept cluster-hold',
-});
 /** Every member starts with the new version, so there is no last member before which the upgrade could hold. */
 const holdFindings = (asked: GuardInput): Finding[] =>
   clusterHold.findings(asked).map((one) => {
-    if (one.level === 'unknown') return unreadHold(one, asked.options.accept.includes(one.guard));
-    if (one.level !== 'warn') return one;
+    // A hold that opsctl cannot read counts as a hold, as in an upgrade of a running cluster.
+    if (one.level !== 'warn') return toConsent(one, asked.options.accept, '; the cluster counts as held');
     return {
       ...one,
       level: 'fail',
@@ -221,13 +213,6 @@ const versionFindings = ({ observation, from }: GuardInput): Finding[] => {
     return minorOf(server_version) === from ? [] : [{ guard, level: 'fail', member: name, message, hint }];
   });
 };
-/** All members start together, so a start that was not read is a reason to refuse, if the driver can read it. */
-const forcedFindings = (asked: GuardInput): readonly Finding[] =>
-  noForcedStart
-    .findings(asked)
-    .map((one) =>
-      one.level === 'unknown' && readsDefinitions(asked.cluster) ? { ...one, level: 'fail' } : one,
-    );
 const findingsOf = async (input: OfflineInput, asked: GuardInput): Promise<Finding[]> => {
   const { observation } = asked;
   // The old program shows the version, so the guards of the versions need no response.
@@ -237,7 +222,7 @@ const findingsOf = async (input: OfflineInput, asked: GuardInput): Promise<Findi
   if (running.length > 0) return running;
   return [
     ...versionFindings(asked),
-    ...forcedFindings(asked),
+    ...noForcedStart.findings(asked).map((one) => toConsent(one, asked.options.accept)),
     ...versionGuards.flatMap((guard) => guard.findings(known)),
     ...hostGuards.flatMap((guard) => guard.findings(asked)),
     ...(await v2Findings(input, known)),
@@ -283,6 +268,13 @@ const stepsOf = (cluster: ClusterFile, observation: Observation, from: Minor, to
     { id: 'verify-version', kind: 'verify-version', title: `wait until every member reports cluster ${to}` },
   ];
 };
+/** Returns the guards whose acceptance is the only thing that a refused plan lacks. */
+export const missingConsents = (made: OperationPlan | OperationRefusal): string[] => {
+  const refused = 'refused' in made ? made.refused : [];
+  return refused.every(({ guard, hint }) => hint === consentHint(guard))
+    ? [...new Set(refused.map(({ guard }) => guard))]
+    : [];
+};
 /** Plans the upgrade of a stopped cluster from its observation. Makes no changes. */
 export const offlinePlan = async (
   input: OfflineInput,
@@ -305,7 +297,12 @@ export const offlinePlan = async (
   return buildPlan({
     id,
     operation: 'upgrade-offline',
-    command: `opsctl kv upgrade --offline --to ${to}`,
+    command: adviceText(
+      next([
+        ...['kv', 'upgrade', '--offline', '--to', to],
+        ...options.accept.flatMap((name) => ['--accept', name]),
+      ]),
+    ),
     steps: stepsOf(cluster, observation, from, to),
     notes: [`From ${from} to ${to}. No client has access until the last step.`],
     findings,

@@ -338,14 +338,17 @@ type Given = {
   readonly 'stable-before-last'?: number | undefined;
 };
 /** Returns the current names of guards. Rejects a guard that cannot be accepted as a warning. */
-export const acceptedGuards = (names: readonly string[] = [], also: readonly string[] = []): string[] => {
+export const acceptedGuards = (
+  names: readonly string[] = [],
+  allowed: readonly string[] = acceptable,
+): string[] => {
   const accept = names.map(currentGuard);
   for (const name of accept) {
-    if (acceptable.includes(name) || also.includes(name)) continue;
+    if (allowed.includes(name)) continue;
     const why = guards.some(({ id }) => id === name)
       ? `${name} cannot be accepted: the upgrade would damage the cluster`
       : `${name} is not a guard`;
-    throw invalidArguments([problem('--accept', 'enum', why, `one of ${acceptable.join(', ')}`)]);
+    throw invalidArguments([problem('--accept', 'enum', why, `one of ${allowed.join(', ')}`)]);
   }
   return accept;
 };

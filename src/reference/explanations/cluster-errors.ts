@@ -719,9 +719,12 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   FORCE_NEW_CLUSTER: {
     category: 'unsafe',
     meaning:
-      'A member would start with force-new-cluster, which removes all other members. No changes were made.',
-    causes: ['The setting was left in a command, a variable or a configuration file after a recovery.'],
-    fix: 'Remove force-new-cluster from the starts of all members.',
+      'A member would start with force-new-cluster, which removes all other members, or its start was not read. No changes were made.',
+    causes: [
+      'The setting was left in a command, a variable or a configuration file after a recovery.',
+      'The start of a stopped member is a script, a hook or a file that opsctl cannot read.',
+    ],
+    fix: 'Remove force-new-cluster from the starts of all members. If a start cannot be read, check it and add --accept one-cluster.',
     example: 'opsctl kv check',
   },
   SNAPSHOT_DAMAGED: {

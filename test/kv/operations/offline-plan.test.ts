@@ -3,6 +3,7 @@ import { planNow } from '../../../src/kv/operations/plan.ts';
 import {
   continuesOffline,
   observeStopped,
+  missingConsents,
   offlinePlan,
   offlineToContinue,
   refuseStarted,
@@ -117,6 +118,28 @@ describe('the plan of an upgrade of a stopped cluster', () => {
       },
     });
     expect(made.filter((one) => one.startsWith('one-cluster'))).toHaveLength(count);
+  });
+  it('starts members whose start was not read only if the operator accepts it, and keeps the flag', async () => {
+    const members = clusterFile(3).members.map((spec) => ({ ...spec, new_command: ['/opt/start.sh'] }));
+    const given = { cluster: { ...withUtl, members }, utl: () => clean };
+    const refused = await planned(given);
+    expect(missingConsents(refused)).toEqual(['one-cluster']);
+    const made = await planned({ ...given, accept: ['one-cluster'] });
+    if ('refused' in made) throw new Error(made.refused.map(({ message }) => message).join());
+    expect(made.command).toContain('--accept one-cluster');
+    expect(made.findings.filter(({ guard }) => guard === 'one-cluster').map(({ level }) => level)).toEqual(
+      Array(3).fill('warn'),
+    );
+    expect(missingConsents(made)).toEqual([]);
+  });
+  it('does not accept a start that removes the other members', async () => {
+    const members = clusterFile(3).members.map((spec) => ({
+      ...spec,
+      new_command: ['etcd', '--force-new-cluster'],
+    }));
+    const given = { cluster: { ...withUtl, members }, utl: () => clean, accept: ['one-cluster'] };
+    expect(await refusals(given)).toContainEqual(expect.stringMatching(/^one-cluster: n3\b/));
+    expect(missingConsents(await planned(given))).toEqual([]);
   });
   it('rewrites a configuration file that the new version rejects, after its copy and before the start', async () => {
     const members = clusterFile(3).members.map((spec) => ({ ...spec, config_file: `/etc/${spec.name}.yml` }));

@@ -107,8 +107,32 @@ export const acceptable: readonly string[] = [
   'no-v2-data',
   'v2-backup',
 ];
-/** Guards that only an upgrade of a stopped cluster can accept, and only if their finding is unknown. */
-export const acceptableOffline: readonly string[] = ['cluster-hold'];
+/** An operation in which all members start together: no healthy member is left to keep the data. */
+export type JointStart = 'upgrade --offline' | 'restore';
+/**
+ * Unknown findings that refuse a joint start unless the operator accepts them, and what the operator checks instead. A
+ * start of one member after the other reports them and continues.
+ */
+const consents: Readonly<Record<string, { readonly check: string; readonly of: readonly JointStart[] }>> = {
+  'cluster-hold': { check: 'the cluster is not held', of: ['upgrade --offline'] },
+  'one-cluster': {
+    check: 'no start contains force-new-cluster, which removes all other members',
+    of: ['upgrade --offline', 'restore'],
+  },
+};
+export const consentsOf = (operation: JointStart): string[] =>
+  Object.keys(consents).filter((id) => consents[id]?.of.includes(operation));
+/** The operations that accept a guard only if its finding is unknown. */
+export const operationsOf = (id: string): readonly JointStart[] => consents[id]?.of ?? [];
+export const consentHint = (id: string): string =>
+  `make sure that ${consents[id]?.check}, then add --accept ${id}`;
+/** Returns a refusal for an unknown finding, or a warning if the operator accepted it. */
+export const toConsent = (one: Finding, accept: readonly string[], refused = ''): Finding => {
+  if (one.level !== 'unknown' || consents[one.guard] === undefined) return one;
+  return accept.includes(one.guard)
+    ? { ...one, level: 'warn', message: `${one.message} (accepted)` }
+    : { ...one, level: 'fail', message: `${one.message}${refused}`, hint: consentHint(one.guard) };
+};
 
 export const countsOf = (findings: readonly Finding[]) => {
   const count = (level: string): number => findings.filter((finding) => finding.level === level).length;

@@ -375,6 +375,3 @@ export const unreadStart = (one: StartCase): string | undefined => {
   if (stopped !== undefined && 'is_forced' in stopped) return undefined;
   return stopped?.problem ?? command_error ?? 'this driver does not show its command line';
 };
-/** Returns whether the driver of the cluster can read the start of a stopped member. A hook has no definition. */
-export const readsDefinitions = ({ driver, ssh }: ClusterFile): boolean =>
-  ['systemd', 'docker', 'podman', 'static-pod'].includes((driver === 'ssh' ? ssh?.then : driver) ?? 'local');

@@ -41,12 +41,20 @@ type RestoreWords = {
   readonly to: string;
   readonly has_no_checksum?: boolean | undefined;
   readonly bump_revision?: number | undefined;
+  readonly accepted?: readonly string[] | undefined;
 };
 /** The command that repeats a restore. A file without a checksum is accepted again only by its name. */
-const restoreCommand = ({ snapshot, to, has_no_checksum, bump_revision }: RestoreWords): string[] => [
+const restoreCommand = ({
+  snapshot,
+  to,
+  has_no_checksum,
+  bump_revision,
+  accepted = [],
+}: RestoreWords): string[] => [
   ...['kv', 'restore', '--snapshot', snapshot, '--to', to],
   ...(has_no_checksum === true ? ['--skip-hash-check', '--accept-unverified', basename(snapshot)] : []),
   ...(bump_revision === undefined ? [] : ['--bump-revision', String(bump_revision)]),
+  ...accepted.flatMap((name) => ['--accept', name]),
 ];
 /** Members that are built with different values have different revisions forever. */
 const bumpOf = ({ bump_revision = 0 }: Pick<RestorePlan, 'bump_revision'>): number => bump_revision;
@@ -55,6 +63,7 @@ const wordsOf = (plan: RestorePlan): RestoreWords => ({
   to: plan.to,
   bump_revision: bumpOf(plan),
   ...(plan.snapshot.has_no_checksum === true ? { has_no_checksum: true } : {}),
+  ...(plan.accepted === undefined ? {} : { accepted: plan.accepted }),
 });
 const commandOf = (plan: RestorePlan): string[] => restoreCommand(wordsOf(plan));
 /** While every member still runs, no step has to be finished. */
@@ -262,6 +271,9 @@ export type RestoreEntry =
       readonly bump_revision?: number;
       /** The snapshot was accepted without a checksum. */
       readonly has_no_checksum?: boolean;
+      /** Guards whose unknown finding the operator accepted, and the starts that opsctl did not read. */
+      readonly accepted?: readonly string[];
+      readonly unread_starts?: readonly string[];
       readonly members: readonly string[];
     }
   | { readonly kind: 'built'; readonly at: string; readonly member: string }
@@ -361,6 +373,7 @@ export const openRestore = async (host: Host, state: string, plan: RestorePlan):
       kind: 'opened',
       ...wordsOf(plan),
       file_sha256: plan.snapshot.file_sha256,
+      ...(plan.unread_starts === undefined ? {} : { unread_starts: plan.unread_starts }),
       members: plan.members.map(({ name }) => name),
     });
   return {

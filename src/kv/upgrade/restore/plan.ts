@@ -17,7 +17,7 @@ import { type Shell, versionInText, failureReason } from '../supervisors/driver.
 import { placeFunctions } from '../supervisors/driver.ts';
 import { isTrustRefusal, trustFunctions } from '../supervisors/member-process.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
-import { isStartedHere, listForcedStarts, readsDefinitions, unreadStart } from '../guards/next-start.ts';
+import { isStartedHere, listForcedStarts, unreadStart } from '../guards/next-start.ts';
 
 /** How a restore rebuilds a cluster on its old version from one verified snapshot. */
 export type RestorePlan = {
@@ -37,8 +37,10 @@ export type RestorePlan = {
    */
   readonly bump_revision?: number;
   readonly members: readonly RestoreStep[];
-  /** Members whose start was not read, because the driver cannot read it: it may contain force-new-cluster. */
+  /** Members whose start was not read, with the reason: it may contain force-new-cluster. */
   readonly unread_starts?: readonly string[];
+  /** Guards whose unknown finding the operator accepted. */
+  readonly accepted?: readonly string[];
 };
 export type RestoreStep = {
   readonly name: string;
@@ -124,20 +126,8 @@ const listUnread = ({ cluster, observation, to }: Starts): (readonly [name: stri
   });
 };
 const unreadStarts = (input: Starts): Pick<RestorePlan, 'unread_starts'> => {
-  const names = listUnread(input).map(([name]) => name);
-  return names.length === 0 ? {} : { unread_starts: names };
-};
-const refuseUnreadStarts = (input: Starts): void => {
-  const unread = readsDefinitions(input.cluster) ? listUnread(input) : [];
-  if (unread.length === 0) return;
-  throw new AppError(
-    'unsafe',
-    `cannot determine whether force-new-cluster is set in the start of ${unread.map(([name, why]) => `${name} (${why})`).join(', ')}; no changes were made`,
-    {
-      code: 'FORCE_NEW_CLUSTER',
-      tryThis: ['let opsctl read the units, the manifests or the containers of the members'],
-    },
-  );
+  const unread = listUnread(input).map(([name, why]) => `${name} (${why})`);
+  return unread.length === 0 ? {} : { unread_starts: unread };
 };
 /** Each restored member would form a cluster of its own, and the clusters would accept different writes. */
 const refuseForcedStarts = ({ cluster, observation, to }: RestoreInput): void => {
@@ -147,10 +137,7 @@ const refuseForcedStarts = ({ cluster, observation, to }: RestoreInput): void =>
     const host = observation.members.find(({ name }) => name === member.name)?.host;
     return listForcedStarts({ member, host, to, isLocal }).length > 0;
   });
-  if (forced.length === 0) {
-    refuseUnreadStarts({ cluster, observation, to });
-    return;
-  }
+  if (forced.length === 0) return;
   const names = forced.map(({ name }) => name).join(', ');
   throw new AppError(
     'unsafe',
@@ -226,6 +213,8 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
     }),
   };
 };
+export const unreadText = (unread: readonly string[]): string =>
+  `cannot determine whether force-new-cluster is set in the start of ${unread.join(', ')}`;
 export const restoreText = (plan: RestorePlan): string => {
   const lost =
     plan.lost_revisions === undefined
@@ -246,7 +235,7 @@ export const restoreText = (plan: RestorePlan): string => {
     ...(plan.unread_starts === undefined
       ? []
       : [
-          `NOT CHECKED: opsctl cannot read the start of ${plan.unread_starts.join(', ')}; continue only if force-new-cluster is not set there, because a start with it removes all other members`,
+          `NOT CHECKED${plan.accepted?.includes('one-cluster') === true ? ' (accepted)' : ''}: ${unreadText(plan.unread_starts)}; continue only if it is not set there, because a start with it removes all other members`,
         ]),
     '1. build new data directories next to the current ones, on every host',
     '2. stop every member; the current directories are kept under another name',

@@ -59,10 +59,10 @@ describe('the plan of a restore', () => {
   });
   it.each([
     ['systemd', { stopped_start: { is_forced: true } }, 'unsafe'],
-    ['systemd', { stopped_start: { problem: 'no unit' } }, 'unsafe'],
-    ['systemd', {}, 'unsafe'],
+    ['systemd', { stopped_start: { problem: 'no unit' } }, [naming('n1', 'no unit')]],
+    ['systemd', {}, [naming('n1')]],
     ['systemd', { stopped_start: { is_forced: false } }, undefined],
-    ['hooks', {}, ['n1']],
+    ['hooks', {}, [naming('n1')]],
   ] as const)('the start of a stopped member of %s: %j', (driver, host, expected) => {
     const strip = ({ old_command: _, new_command: __, ...one }: MemberSpec): MemberSpec => one;
     const [n1, n2] = clusterFile(2).members as [MemberSpec, MemberSpec];

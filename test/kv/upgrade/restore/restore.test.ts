@@ -163,6 +163,18 @@ describe('a restore', () => {
     expect(warned).toEqual([named]);
     expect(restoreLine((await readRestore(small.host, STATE, 'test')).slice(0, -1))?.text).toEqual(named);
   });
+  it('an accepted check is in the journal and in the commands that continue', async () => {
+    const { run, stop, warned, planWith, small } = await scene();
+    const accepted = { ...planWith(), accepted: ['one-cluster'], unread_starts: ['n1 (no unit)'] };
+    const log = (text: string): void => {
+      if (text === 'n2: stopped') stop.abort();
+    };
+    await run({ log, plan: accepted });
+    const entries = await readRestore(small.host, STATE, 'test');
+    expect(entries[0]).toMatchObject({ accepted: ['one-cluster'], unread_starts: ['n1 (no unit)'] });
+    expect(warned).toEqual([naming('--accept one-cluster')]);
+    expect(restoreLine(entries.slice(0, -1))?.text).toEqual(naming('--accept one-cluster'));
+  });
   it('a failed swap names the command with every option of the restore', async () => {
     const { run, set, planWith } = await scene();
     const plan = planWith(7);
