@@ -231,4 +231,17 @@ describe('a restart', () => {
     expect(back.code, back.stderr).toBe(12);
     expect(await cluster.versions()).toEqual(all(cluster, '3.5.32'));
   });
+  testInTurn(0, 3)('a held restart that another machine finished refuses nothing here', async () => {
+    const cluster = await start('3.5.32', '3.5.33');
+    expect((await cluster.kv('restart', '--stable-for', '0', '--hold-after', '1')).code).toBe(8);
+    expect((await cluster.kv('defrag')).code).toBe(10);
+    const other = program();
+    const words = ['resume', '--cluster', cluster.file, ...consent('resume'), '-o', 'json'];
+    const resumed = await other.run(['kv', ...words]);
+    expect(resumed.code, resumed.stderr).toBe(0);
+    const defragmented = await cluster.kv('defrag');
+    expect(defragmented.code, defragmented.stderr).toBe(0);
+    const again = await cluster.kv('restart', '--stable-for', '0', '--dry-run');
+    expect(again.code, again.stderr).toBe(0);
+  });
 });

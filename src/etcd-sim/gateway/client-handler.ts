@@ -143,7 +143,8 @@ const metrics = (api: Api): string => {
   const text = [...lines, ...peerMetrics(api), ...beatMetrics(api), ...[...api.counters].sort()].map(
     ([name, value]) => `${api.word}_${name} ${value}\n`,
   );
-  return `${printedIds(text.join(''))}${api.word}_server_version{server_version="${api.version}"} 1\n`;
+  const started = `process_start_time_seconds ${api.startedAt / 1000}\n`;
+  return `${started}${printedIds(text.join(''))}${api.word}_server_version{server_version="${api.version}"} 1\n`;
 };
 const v2Members = (api: Api): string => {
   const members = listedMembers(api).map(({ isLearner: _, ...member }) => member);

@@ -25,6 +25,8 @@ export type Api = {
   readonly word: string;
   /** The raw body of a response of /v2/keys. */
   readonly v2Bytes: number;
+  /** Time of the start in milliseconds. */
+  readonly startedAt: number;
   /** Requests of clients, by the metric that counts them. */
   readonly counters: Map<string, number>;
 };

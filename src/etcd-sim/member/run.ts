@@ -170,6 +170,7 @@ const assemble = async (
     first,
     v2Bytes,
     counters,
+    startedAt: host.now(),
     clusterId: cluster,
   };
   const api: Api = { ...common, tokens: new Tokens(host), version: options.version, word: options.word };

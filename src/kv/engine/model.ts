@@ -145,6 +145,8 @@ export type MemberStatus = {
   /** Reported server and cluster versions, for example `3.3.25` and `3.3.0`. */
   readonly server_version?: string;
   readonly cluster_version?: string;
+  /** When the process started, by the clock of its host. Not read before each stop. */
+  readonly started_at?: string;
   /** The version of the data, available from 3.6 on. */
   readonly storage_version?: string;
   /** The target version of a downgrade in progress. 3.5 does not report it. */

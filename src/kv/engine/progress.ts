@@ -436,25 +436,34 @@ export const holderOf = (entries: readonly JournalEntry[]): HeldBy | undefined =
 /** Members that responded after the hold, as an observation shows them. */
 export type ClusterState = {
   readonly taken_at: string;
-  readonly members: readonly Pick<MemberStatus, 'is_reachable' | 'server_version'>[];
+  readonly members: readonly Pick<MemberStatus, 'name' | 'is_reachable' | 'server_version' | 'started_at'>[];
 };
+/** Every process that the restart had not replaced started after the hold. */
+const isRestarted = (
+  plan: Plan,
+  ended: ReadonlySet<string>,
+  at: string,
+  { members }: ClusterState,
+): boolean =>
+  members
+    .filter(({ name }) => plan.order.includes(name) && !ended.has(stepId(name, 'gate')))
+    .every(({ started_at }) => Date.parse(started_at ?? '') > Date.parse(at));
 /**
  * Returns whether a held run has no work left: no member runs its old version, because the run was finished
  * elsewhere; or no member runs its new version although the run had upgraded one, because the cluster was rolled back
- * or restored elsewhere. A member that does not respond, or an observation before the hold, proves neither. Pure.
+ * or restored elsewhere. The versions show nothing about a restart, but the starts of the processes do. A member that does not respond, or an observation before the hold, proves neither. Pure.
  */
-export const isHoldOver = (
-  entries: readonly JournalEntry[],
-  { taken_at, members }: ClusterState,
-): boolean => {
+export const isHoldOver = (entries: readonly JournalEntry[], seen: ClusterState): boolean => {
+  const { taken_at, members } = seen;
   const [first, last] = [entries[0], entries.at(-1)];
   if (first?.kind !== 'opened' || last === undefined || members.length === 0) return false;
   if (!(Date.parse(taken_at) > Date.parse(last.at))) return false;
-  if (members.some((seen) => !seen.is_reachable || seen.server_version === undefined)) return false;
+  if (members.some((one) => !one.is_reachable || one.server_version === undefined)) return false;
   const { plan } = first;
-  const minors: readonly (string | undefined)[] = members.map((seen) => minorOf(seen.server_version));
-  if (!minors.includes(plan.from)) return true;
   const { ended } = progressOf(entries);
+  if (plan.from === plan.to) return isRestarted(plan, ended, last.at, seen);
+  const minors: readonly (string | undefined)[] = members.map((one) => minorOf(one.server_version));
+  if (!minors.includes(plan.from)) return true;
   return plan.order.some((name) => ended.has(stepId(name, 'gate'))) && !minors.includes(plan.to);
 };
 /**

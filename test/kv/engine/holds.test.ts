@@ -132,6 +132,24 @@ describe('the reason of a hold', () => {
       );
   });
 
+  const restarted = (n1: string | undefined, n2 = n1): ReturnType<typeof running> =>
+    observed(
+      [n1, n2, at].map((started_at, i) =>
+        seen(`n${i + 1}`, { server_version: old, ...(started_at === undefined ? {} : { started_at }) }),
+      ),
+      { taken_at: later },
+    );
+  it.each<[string, boolean, ReturnType<typeof running>]>([
+    ['each pending process started after the hold', true, restarted(later)],
+    ['one of them started before the hold', false, restarted(later, at)],
+    ['their starts are unknown', false, restarted(undefined)],
+  ])('if %s, a held restart is over: %s', (_, isOver, observation) => {
+    const first = opened({ hold_last: true }) as Extract<JournalEntry, { kind: 'opened' }>;
+    const plan = { ...first.plan, kind: 'restart', from: '3.3', to: '3.3' } as const;
+    const entries: JournalEntry[] = [{ ...first, plan }, ...passed('n3'), closed('held')];
+    expect(isHoldOver(entries, observation)).toBe(isOver);
+  });
+
   it('a hold is pending for a run that was stopped before it, and passed after it has held', () => {
     const plan = planOf({ hold_last: true, hold_after: 1 });
     const left = (entries: JournalEntry[], given = {}) => resumedOptions(plan, entries, given);

@@ -15,7 +15,14 @@ import type {
 } from '../../engine/model.ts';
 import type { Driver } from '../supervisors/driver.ts';
 import { ownCertificate, seeCertificates, seeChangedAccess, seeUnreached } from './see-connections.ts';
-import { seeMember, type InspectedMember, type MemberMetrics, seeMetrics, seeV2 } from './see-member.ts';
+import {
+  seeMember,
+  type InspectedMember,
+  type MemberMetrics,
+  seeMetrics,
+  seeStarts,
+  seeV2,
+} from './see-member.ts';
 import { dirname, join } from 'node:path';
 
 export type Comparison =
@@ -407,6 +414,13 @@ const seeDeep = async (
     seeV2(host, access, asker).then((found) => ({ v2: found })),
   ]);
 };
+const seePages = async (
+  { host, cluster, access, isDeep, hasHold }: ObserveOptions,
+  seen: readonly MemberStatus[],
+): Promise<ReadonlyMap<string, MemberMetrics>> => {
+  if (isDeep === true) return seeMetrics(host, cluster, access, seen);
+  return hasHold === true ? seeStarts(access, seen) : new Map();
+};
 /** Observes a cluster, read-only, all members in parallel. */
 export const observe = async (look: ObserveOptions): Promise<Observation> => {
   const { host, cluster, access, driver, isDeep = false, runDirectory } = look;
@@ -416,7 +430,7 @@ export const observe = async (look: ObserveOptions): Promise<Observation> => {
   const seen = isDeep ? await seeChangedAccess(looking, await seeCertificates(looking, reached)) : reached;
   const [auth, leases, hashes, v2] = await seeDeep(look, seen);
   // After the scan of the v2 interface: members count its requests while it runs.
-  const metrics = isDeep ? await seeMetrics(host, cluster, access, seen) : new Map<string, MemberMetrics>();
+  const metrics = await seePages(look, seen);
   const hold =
     isDeep || look.hasHold === true
       ? await seeHold(

@@ -206,22 +206,24 @@ const readMetrics = async (host: Host, { connection }: Store): Promise<string> =
   }
   return page;
 };
-/** The quota and the requests that a member reports. Absent if its metrics do not contain them or cannot be read. */
-const metricsOf = async (
-  host: Host,
-  access: Access,
-  spec: MemberSpec,
-): Promise<Pick<MemberStatus, 'quota_bytes' | 'clients'>> => {
+/** When the process of a member started. Pure. */
+const startIn = (page: string): Pick<MemberStatus, 'started_at'> => {
+  const seconds = Number(/^process_start_time_seconds[ \t]+(\S+)/m.exec(page)?.[1]);
+  return seconds > 0 ? { started_at: new Date(seconds * 1000).toISOString() } : {};
+};
+/** The start, the quota and the requests that a member reports. Absent if its metrics do not contain them or cannot be read. */
+const metricsOf = async (host: Host, access: Access, spec: MemberSpec): Promise<MemberMetrics> => {
   const page = await readMetrics(host, access.store(spec.client_url));
   const bytes = Number(metric.exec(page)?.[1]);
   const clients = clientsIn(page);
   return {
+    ...startIn(page),
     ...(Number.isFinite(bytes) && bytes !== 0 ? { quota_bytes: quotaFor(bytes) } : {}),
     // Fewer than no requests: the counters changed during every read, so they are not evidence.
     ...(clients === undefined || clients.v2_requests < 0 ? {} : { clients }),
   };
 };
-export type MemberMetrics = Pick<MemberStatus, 'quota_bytes' | 'clients'>;
+export type MemberMetrics = Pick<MemberStatus, 'started_at' | 'quota_bytes' | 'clients'>;
 /**
  * Reads the metrics of all members that respond. `seeV2` must not run at the same time, because members count
  * its requests.
@@ -241,6 +243,18 @@ export const seeMetrics = async (
     }),
   );
   return new Map(rows);
+};
+/** Reads only when the processes of the members started. */
+export const seeStarts = async (
+  access: Access,
+  seen: readonly MemberStatus[],
+): Promise<ReadonlyMap<string, MemberMetrics>> => {
+  const rows = seen.map(async ({ name, client_url, is_reachable }) => {
+    const { connection } = access.store(client_url);
+    const page = is_reachable ? await connection.get('/metrics').catch(() => undefined) : undefined;
+    return [name, page?.status === 200 ? startIn(page.text) : {}] as const;
+  });
+  return new Map(await Promise.all(rows));
 };
 /** spec/store#limits: above this size the wait has its maximum, so opsctl does not read more. */
 const mostV2Bytes = 100_000_000;
