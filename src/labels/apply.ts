@@ -176,11 +176,13 @@ const refuseDeleted = ({ wanted, live, wish }: PlannedLabel): void => {
 };
 /** A placeholder applies to every deployment, so the value of one deployment must not replace it. */
 const refuseFilled = (prepared: PlannedLabel): void => {
-  const { filled = new Set<string>() } = prepared.wish.document;
+  const { filled = new Map<string, string>() } = prepared.wish.document;
   const members = listLostDrift(prepared).map(({ at }) =>
     at.fieldId === undefined ? (at.member ?? '') : 'fields',
   );
-  const path = [...filled].find((one) => members.some((member) => member !== '' && one.startsWith(member)));
+  const path = [...filled.keys()].find((one) =>
+    members.some((member) => member !== '' && one.startsWith(member)),
+  );
   if (path === undefined) return;
   const wrong = problem(
     path,

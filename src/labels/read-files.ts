@@ -146,17 +146,30 @@ export type Document = {
   readonly shown?: ShownTexts;
   /** Keys without a value: `fields:`. */
   readonly empty?: readonly string[];
-  /** Paths whose text comes from a values file. */
-  readonly filled?: ReadonlySet<string>;
+  /** Paths whose text comes from a values file, with the name and the place of the value. */
+  readonly filled?: ReadonlyMap<string, string>;
 };
 /** Rules of `labels lint`, in the directory of the definitions. */
 export const LINT_FILE = 'labels.lint.yaml';
 const companions: ReadonlySet<string> = new Set([LOCK_FILE, LINT_FILE, SCHEMA_FILE]);
 const nameFile = (file: string): string => (file === '-' ? 'standard input' : file);
 export const absolute = ({ host }: Runtime, file: string): string => resolve(host.cwd, file);
+/** The value of a values file that a problem is about. */
+const originOf = ({ filled = new Map<string, string>() }: Document, { path, rule }: Problem): string => {
+  if (rule === 'unknown') return '';
+  const from = [...filled].find(
+    ([at]) => path === at || path.startsWith(`${at}.`) || path.startsWith(`${at}[`),
+  );
+  return from === undefined ? '' : `; the value is ${from[1]}`;
+};
 /** Problems with the file, the line and the column in which they stand. */
 export const placeProblems = (document: Document, problems: readonly Problem[]): Problem[] =>
-  problems.map((one) => ({ ...one, file: document.source, ...document.placeOf(one.path) }));
+  problems.map((one) => ({
+    ...one,
+    message: `${one.message}${originOf(document, one)}`,
+    file: document.source,
+    ...document.placeOf(one.path),
+  }));
 /** The YAML reader counts a byte order mark as a column, so a list after one would be malformed. */
 const decodeFile = (bytes: Uint8Array, name: string): string => {
   const text = decodeUtf8(bytes, name, 'usage');

@@ -14,7 +14,12 @@ export type ValuesChoice = {
   /** A values file that the user named. */
   readonly values?: string | undefined;
 };
-type Values = { readonly file: string; readonly values: Plain };
+/** `lineOf` returns the line of a value. */
+type Values = {
+  readonly file: string;
+  readonly values: Plain;
+  readonly lineOf: (name: string) => number | undefined;
+};
 
 const NAME = /\$\{([A-Za-z_][\w.-]*)\}/;
 const WHOLE = new RegExp(`^${NAME.source}$`);
@@ -24,15 +29,17 @@ const isScalar = (value: unknown): boolean => ['string', 'number', 'boolean'].in
 /** Replaces the placeholders of one document and collects those that have no value. */
 class Filler {
   readonly problems: Problem[] = [];
-  /** Paths whose text comes from the values file. */
-  readonly filled = new Set<string>();
+  /** Paths whose text comes from the values file, with the name and the place of the value. */
+  readonly filled = new Map<string, string>();
   /** Names of values that the document uses. */
   readonly used = new Set<string>();
   readonly #values: Plain;
   readonly #file: string;
-  constructor({ file, values }: Values) {
+  readonly #lineOf: Values['lineOf'];
+  constructor({ file, values, lineOf }: Values) {
     this.#file = file;
     this.#values = values;
+    this.#lineOf = lineOf;
   }
   fill(value: unknown, path: string): unknown {
     if (typeof value === 'string') return this.#text(value, path);
@@ -69,7 +76,8 @@ class Filler {
     });
   }
   #value(name: string, path: string): unknown {
-    this.filled.add(path);
+    const line = this.#lineOf(name);
+    this.filled.set(path, `\${${name}} of ${this.#file}${line === undefined ? '' : `:${line}`}`);
     this.used.add(name);
     if (Object.hasOwn(this.#values, name)) return this.#values[name];
     const close = nearest(name, Object.keys(this.#values));
@@ -98,7 +106,7 @@ const readValues = async (context: EngineContext, file: string): Promise<Values>
       `${file}: the values are invalid; no request was sent`,
       placeProblems(document, [...misread, ...empty]),
     );
-  return { file, values: document.value };
+  return { file, values: document.value, lineOf: (name) => document.placeOf(name)?.line };
 };
 /** The first placeholder of a definition. */
 const placeholderIn = (value: unknown): string | undefined => {

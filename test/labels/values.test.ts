@@ -126,6 +126,25 @@ describe('values of a deployment', () => {
     expect([ran.code, ran.error().problems[0].path, ran.written]).toEqual([2, 'description', []]);
   });
 
+  test('a value that does not fit names the definition and the line of the values file', async () => {
+    const at = labelsInMemory({
+      'labels/a.yaml': 'title: A\nstate: ${state}\npermissions: ${people}\nodd: ${state}\n',
+      'labels/values/staging.yaml': '# for tests\nstate: publishd\npeople:\n  - {role: READ}\n',
+    });
+    const ran = await at.run(['diff', '-f', 'labels', '--deployment', 'staging', '-o', 'json']);
+    expect([ran.code, ran.requests]).toEqual([2, []]);
+    const problems: readonly { path: string; message: string; line: number }[] = ran.error().problems;
+    const places = problems.map(({ path, message, line }) => [
+      path,
+      line,
+      /staging\.yaml:\d+$/.exec(message)?.[0],
+    ]);
+    expect(places).toContainEqual(['state', 2, 'staging.yaml:2']);
+    expect(places).toContainEqual(['permissions[0].role', 3, 'staging.yaml:3']);
+    // A key that is not known is a fault of the definition.
+    expect(places).toContainEqual(['odd', 4, undefined]);
+  });
+
   test('a value that no definition of the directory uses is reported', async () => {
     const values = 'suffix: x\ntext: t\neditors: []\nEditors: []\nx-base: 1\nold: 2\n';
     const at = labelsInMemory(files({ 'labels/values/staging.yaml': values }));
