@@ -13,6 +13,7 @@ import type { Change } from './change.ts';
 import {
   type FieldRule,
   foreignColumns,
+  headerOnlyColumns,
   type PresetName,
   type PresetRule,
   presets,
@@ -302,6 +303,8 @@ class Deviations {
 }
 
 export type ColumnMap = {
+  /** See `ReadOptions`. Undefined if a map reads the column. */
+  readonly headerOnlyColumn?: string | undefined;
   /** The field that a column is read into; null if the column is ignored. */
   readonly fieldOf: (column: string) => string | null | undefined;
   /** Problems of a header, each reported once. */
@@ -378,6 +381,7 @@ class Columns implements ColumnMap {
   /** The columns of `#own` as a person wrote them, with their places. */
   readonly #named: ReadonlyMap<string, { readonly column: string; readonly place: Place }>;
   readonly #preset: readonly PresetRule[];
+  readonly headerOnlyColumn: string | undefined;
   readonly #foreign: readonly string[];
   readonly #file: MapFile;
   readonly #ignores: boolean;
@@ -398,6 +402,8 @@ class Columns implements ColumnMap {
       ...ofFlag.map(([column]) => [fold(column), { column, place: flagPlace }] as const),
     ]);
     this.#preset = options.from === undefined ? [] : presets[options.from];
+    const last = options.from && headerOnlyColumns[options.from];
+    this.headerOnlyColumn = last !== undefined && this.#own.has(fold(last)) ? undefined : last;
     this.#foreign = [...foreignKeys, ...((options.from && foreignColumns[options.from]) ?? [])];
     this.#file = file;
     this.#op = options.op ?? 'upsert';

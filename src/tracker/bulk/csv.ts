@@ -244,6 +244,8 @@ export type ReadOptions = {
   readonly findDone?: (line: number, text: string) => Line['done'] | undefined;
   /** Called with the line of each row whose cells are all empty. Such a row is left out, as an empty line is. */
   readonly onEmptyRow?: (line: number) => void;
+  /** A last column of the header that the rows may leave out: all of them or none, as the first row shows. */
+  readonly headerOnlyColumn?: string | undefined;
   /** Returns the problems of the column names. Called once, before the first row. */
   readonly checkHeader?: (columns: readonly string[], line: number) => readonly Problem[];
 };
@@ -494,6 +496,7 @@ class CsvReader implements Reader {
   #line = 0;
   #start = 0;
   #held: string[] = [];
+  #hasRows = false;
 
   constructor(name: string, options: ReadOptions) {
     this.#name = name;
@@ -532,7 +535,17 @@ class CsvReader implements Reader {
     }
     return this.#header === undefined
       ? this.#begin(split.cells)
-      : this.#row(this.#header, record, split.cells, bytes);
+      : this.#row(this.#headerOfRows(this.#header, split.cells), record, split.cells, bytes);
+  }
+  /** The first row decides whether the rows have the last column. */
+  #headerOfRows(header: Header, { length }: readonly string[]): Header {
+    if (this.#hasRows) return header;
+    this.#hasRows = true;
+    const { names, repeated } = header;
+    const isShort = names.length > 1 && length === names.length - 1;
+    if (!isShort || names.at(-1) !== this.#options.headerOnlyColumn) return header;
+    this.#header = { names: names.slice(0, -1), repeated };
+    return this.#header;
   }
 
   end(): undefined {

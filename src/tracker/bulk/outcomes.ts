@@ -277,6 +277,7 @@ const endOf = ({ run, counts, resumeLine }: Work, error: unknown): unknown => {
 export const readOptions = ({ name, delimiter, columns }: Input, defaults: Defaults): ReadOptions => ({
   ...(name === undefined ? {} : { name }),
   delimiter,
+  headerOnlyColumn: columns?.headerOnlyColumn,
   isList: (column) => {
     const field = columns?.fieldOf(column);
     if (field !== undefined && field !== null) return isListColumn(tracker.table, defaults, field);

@@ -39,6 +39,11 @@ export type PresetName = (typeof presetNames)[number];
 export const foreignColumns: Readonly<Partial<Record<PresetName, readonly string[]>>> = {
   shortcut: ['epic_id', 'project_id', 'iteration_id', 'created_at', 'updated_at', 'tasks', 'custom_fields'],
 };
+/**
+ * Last columns that a tool writes into the header and leaves out of each row. Such an export of Linear ends its header with
+ * Roadmaps.
+ */
+export const headerOnlyColumns: Readonly<Partial<Record<PresetName, string>>> = { linear: 'Roadmaps' };
 
 /** Words of other tools for the types of workflow states. A state with the same name comes first. */
 export const stateTypes: Readonly<Record<string, string>> = {

@@ -432,6 +432,31 @@ test('a text that was escaped for spreadsheets, and the time of archiving, are r
     ],
   ]);
 });
+describe('a header of Linear that ends with a column which the rows leave out', () => {
+  const sync = async (rows: string, header = 'ID,Title,SLA Status,Roadmaps', from = 'linear') => {
+    const at = trackerInMemory({ 'a.csv': `${header}\n${rows}` });
+    const ran = await at.run(['sync', '-f', 'a.csv', '--from', from, '-o', 'json']);
+    return [
+      ran.code,
+      stories(at)
+        .map((one) => one.name)
+        .sort(),
+    ];
+  };
+  test('is read if all rows leave it out, or none', async () => {
+    expect(await sync('1,a,\n2,b,x\n')).toEqual([0, ['a', 'b']]);
+    expect(await sync('1,a,,\n2,b,,r\n')).toEqual([0, ['a', 'b']]);
+  });
+  test.each([
+    ['a later row is shorter than the first one', '1,a,,\n2,b,\n', undefined, undefined],
+    ['a later row is longer than the first one', '1,a,\n2,b,,\n', undefined, undefined],
+    ['two cells are missing', '1,a\n', undefined, undefined],
+    ['another column is the last one', '1,a,\n', 'ID,Title,Roadmaps,SLA Status', undefined],
+    ['another tool wrote it', 'u,a,\n', 'URL,Title,Body,Roadmaps', 'github'],
+  ])('is refused if %s', async (_, rows, header, from) => {
+    expect(await sync(rows, header, from)).toEqual([2, []]);
+  });
+});
 test.each([
   ['{field: name}', 0],
   ['{field: name, values: {a: b}}', 0],
