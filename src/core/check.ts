@@ -51,7 +51,7 @@ export const inWords: Readonly<Record<string, string>> = {
     'may contain letters A-Z and a-z, digits, ".", "_" and "-" only, and must not start with "." or "-"',
   '^\\d+\\.\\d+$': 'must be a version such as 3.4',
   '^\\d+\\.\\d+\\.\\d+$': 'must be a version such as 3.5.32',
-  '^3\\.[2-6]\\.\\d+$': 'must be a version from 3.2 to 3.6 with its patch number, such as 3.4.23',
+  '^3\\.[2-7]\\.\\d+$': 'must be a version from 3.2 to 3.7 with its patch number, such as 3.4.23',
 };
 /** A value that is not in a closed list. */
 const isChoice = ({ enum: choices, open }: StringField, text: string): boolean =>

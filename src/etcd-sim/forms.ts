@@ -111,18 +111,20 @@ const forms: readonly Form[] = [
     logLines: 'json',
     has: since35,
   },
-  {
-    ...base,
-    minor: '3.6',
-    prefixes: ['/v3', '/v3beta'],
-    health: (isHealthy, reason) => `{"health":"${isHealthy}","reason":"${isHealthy ? '' : reason}"}`,
-    errorBody: 'code+message',
-    isSpaced: true,
-    takesNothing: true,
-    logLines: 'json',
-    isGateway2: true,
-    has: { ...since35, downgrade: true },
-  },
+  ...['3.6', '3.7'].map(
+    (minor): Form => ({
+      ...base,
+      minor,
+      prefixes: ['/v3', '/v3beta'],
+      health: (isHealthy, reason) => `{"health":"${isHealthy}","reason":"${isHealthy ? '' : reason}"}`,
+      errorBody: 'code+message',
+      isSpaced: true,
+      takesNothing: true,
+      logLines: 'json',
+      isGateway2: true,
+      has: { ...since35, downgrade: true },
+    }),
+  ),
 ];
 export const simulatedMinors: readonly string[] = forms.map(({ minor }) => minor);
 export const minorOf = (version: string): string => version.split('.').slice(0, 2).join('.');

@@ -52,11 +52,17 @@ const oldSwitches: Readonly<Record<string, string>> = {
   'experimental-txn-mode-write-with-shared-buffer': 'TxnModeWriteWithSharedBuffer',
 };
 const gates = new Set([...Object.values(oldSwitches), 'SetMemberLocalAddr']);
-/** Seen on a real 3.6: the old names of 3.5 still serve, the new ones are not known before. */
+/** From the sources of 3.7.1. */
+const gatesFrom37 = new Set(['FastLeaseKeepAlive', 'PriorityRequest']);
+/** Seen on a real 3.6: the old names of 3.5 still serve, the new ones are not known before. 3.7 has only the new ones. */
 const knownFrom35: Readonly<Record<string, Known>> = {
-  ...Object.fromEntries(oldNames.map((name) => [`experimental-${name}`, { kind: 'text', since: '3.5' }])),
+  ...Object.fromEntries(
+    oldNames.map((name) => [`experimental-${name}`, { kind: 'text', since: '3.5', until: '3.6' }]),
+  ),
   ...Object.fromEntries(oldNames.map((name) => [name, { kind: 'text', since: '3.6' }])),
-  ...Object.fromEntries(Object.keys(oldSwitches).map((name) => [name, { kind: 'boolean', since: '3.3' }])),
+  ...Object.fromEntries(
+    Object.keys(oldSwitches).map((name) => [name, { kind: 'boolean', since: '3.3', until: '3.6' }]),
+  ),
   'feature-gates': { kind: 'text', since: '3.6' },
   'max-learners': { kind: 'number', since: '3.6' },
   'log-format': { kind: 'text', since: '3.6' },
@@ -123,14 +129,15 @@ export const flagsFrom = (words: readonly string[], minor: string): Map<string, 
     }
     checkFlag(name, given.get(name) as string, minor);
   }
-  if (minor === '3.6') check36(given);
+  if (compareMinors(minor, '3.6') >= 0) check36(given, minor);
   return given;
 };
 
 /** Two names of one setting, invalid feature gates, removed values. */
-const check36 = (given: ReadonlyMap<string, string>): void => {
+const check36 = (given: ReadonlyMap<string, string>, minor: string): void => {
   const named = (given.get('feature-gates') ?? '').split(',').map((one) => one.split('=')[0] ?? '');
-  const stray = named.find((gate) => gate !== '' && !gates.has(gate));
+  const isGate = (gate: string): boolean => gates.has(gate) || (minor !== '3.6' && gatesFrom37.has(gate));
+  const stray = named.find((gate) => gate !== '' && !isGate(gate));
   if (stray !== undefined) throw new StartRefused(2, `unrecognized feature gate: ${stray}`);
   const twice =
     oldNames.find((name) => given.has(name) && given.has(`experimental-${name}`)) ??
@@ -197,7 +204,8 @@ export const checkConfig = (config: ReadonlyMap<string, FileValue>, minor: strin
   const duration = [...config].find(
     ([one, { text }]) => /-(time|interval|duration)$/.test(one) && isDuration(text),
   );
-  if (minor === '3.6' && duration !== undefined) throw unmarshalError('string', duration[0], 'time.Duration');
+  if (compareMinors(minor, '3.6') >= 0 && duration !== undefined)
+    throw unmarshalError('string', duration[0], 'time.Duration');
   if (minor === '3.4' && config.has('log-output')) throw unmarshalError('string', 'log-output', '[]string');
   const known = [...config].filter(([one]) => isKnown(one, minor));
   for (const [one, value] of known)
@@ -209,7 +217,7 @@ const isDuration = (value: string): boolean => /^(\d+(\.\d+)?(ns|us|ms|s|m|h)){1
 /** spec/store#items: with mode periodic the retention must be a valid duration string; a whole number means hours. */
 export const checkRetention = (given: ReadonlyMap<string, string>, minor: string, isFile: boolean): void => {
   // From 3.6 on a file has the flag's default mode too.
-  if (minor !== '3.2') checkRetentionMode(given, isFile && minor !== '3.6');
+  if (minor !== '3.2') checkRetentionMode(given, isFile && compareMinors(minor, '3.6') < 0);
 };
 
 const checkRetentionMode = (given: ReadonlyMap<string, string>, isFile: boolean): void => {

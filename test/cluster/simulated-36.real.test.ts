@@ -9,6 +9,7 @@ import { killedWhen, newestJournal } from '../support/killed-run.ts';
 import { slice, testInTurn } from '../support/slice.ts';
 import { type Simulated, complaint, lostAt, simulated, startWriting } from '../support/simulated.ts';
 import { covers } from '../support/covers.ts';
+import { naming } from '../support/facts.ts';
 
 let home: Program;
 const clusters: Simulated[] = [];
@@ -62,6 +63,21 @@ describe('a cluster file with a table of versions', () => {
       expect(await cluster.versions()).toEqual(all(cluster, '3.5.33'));
     },
   );
+});
+
+describe('the step from 3.6 to 3.7', () => {
+  testInTurn(2, 3)('upgrades, and a downgrade returns to 3.6; an early 3.6 is refused', async () => {
+    const early = await start('3.6.10', '3.7.1', '--members', '1');
+    const refused = await early.kv('upgrade', '--stable-for', '0', ...accepted(1));
+    expect([refused.code, refused.stderr]).toEqual([10, naming('3.6.11')]);
+    const cluster = await start('3.6.14', '3.7.1', '--members', '1');
+    const upgraded = await cluster.kv('upgrade', '--stable-for', '0', ...accepted(1));
+    expect(upgraded.code, upgraded.stderr).toBe(0);
+    expect(await cluster.clusterVersions()).toEqual(all(cluster, '3.7.0'));
+    const returned = await cluster.kv('downgrade', '--stable-for', '0', ...accepted(1));
+    expect(returned.code, returned.stderr).toBe(0);
+    expect(await cluster.versions()).toEqual(all(cluster, '3.6.14'));
+  });
 });
 
 describe('a rehearsal over two hops', () => {

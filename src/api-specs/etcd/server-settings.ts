@@ -30,6 +30,8 @@ const gateRow = (name: string, gate: string): RenamedSetting & { readonly gate: 
   isLater: true,
   gate,
 });
+/** The first version without the old names of 3.5. */
+export const FIRST_WITHOUT_OLD: Minor = '3.7';
 /** Until every member runs 3.6, the old names serve both versions; 3.7 knows only the new ones. */
 export const renamedIn36: readonly RenamedSetting[] = [
   experimental('bootstrap-defrag-threshold-megabytes'),
@@ -93,7 +95,10 @@ export const settingNamesOf = (name: string): string[] => [
   ...renamesOf(name),
   ...gatedIn36.flatMap(({ old, now }) => (old === name ? [now] : now === name ? [old] : [])),
 ];
-export const gatesIn36: readonly string[] = [...gatedIn36.map(({ gate }) => gate), 'SetMemberLocalAddr'];
+const gatesIn36: readonly string[] = [...gatedIn36.map(({ gate }) => gate), 'SetMemberLocalAddr'];
+/** The feature gates of a version from 3.6 on. */
+export const gatesOf = (minor: Minor): readonly string[] =>
+  compareVersions(minor, '3.7') < 0 ? gatesIn36 : [...gatesIn36, 'FastLeaseKeepAlive', 'PriorityRequest'];
 /** Flags that stop 3.5 at its start, and keys that its file ignores silently. */
 export const newIn36: readonly string[] = [
   'feature-gates',
@@ -208,9 +213,10 @@ const groups: readonly Group[] = [
     'both',
     '3.2',
     now,
-    'auth-token auto-compaction-retention data-dir discovery discovery-proxy discovery-srv ' +
+    'auth-token auto-compaction-retention data-dir discovery-srv ' +
       'initial-cluster initial-cluster-state initial-cluster-token metrics name wal-dir',
   ],
+  ['text', 'both', '3.2', '3.6', 'discovery discovery-proxy'],
   ['text', 'both', '3.2', '3.5', 'discovery-fallback'],
   ['text', 'flag', '3.6', now, 'discovery-fallback'],
   ['text', 'both', '3.3', now, 'auto-compaction-mode'],
@@ -366,7 +372,11 @@ const settingsOfPatches: readonly ServerSetting[] = (
 /** Every setting of every version. A name whose kind changed has a row for each kind. */
 export const serverSettings: readonly ServerSetting[] = [
   ...groups.flatMap(([kind, place, since, until, names]) =>
-    names.split(' ').map((name) => ({ name, kind, place, since, ...(until === undefined ? {} : { until }) })),
+    names.split(' ').map((name): ServerSetting => {
+      // 3.7 has no experimental names.
+      const last = until ?? (name.startsWith('experimental-') ? '3.6' : undefined);
+      return { name, kind, place, since, ...(last === undefined ? {} : { until: last }) };
+    }),
   ),
   ...renamedIn36.map(({ old, now: name }): ServerSetting => ({ name, ...kindOf(old), since: '3.6' })),
   ...settingsOfPatches,

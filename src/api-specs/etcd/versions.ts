@@ -76,6 +76,11 @@ const access34: AccessRow = {
 };
 const access35: AccessRow = { ...access34, section: [...access34.section, 'allowed-cn', 'allowed-hostname'] };
 const access36: AccessRow = { ...access35, flags: [...access35.flags, 'peer-skip-client-san-verification'] };
+/** 3.7 has no experimental names. */
+const access37: AccessRow = {
+  ...access36,
+  flags: access36.flags.filter((name) => !name.startsWith('experimental-')),
+};
 const logFlags = [
   { key: 'debug', flag: '--debug', instead: 'log-level: debug' },
   { key: 'log-package-levels', flag: '--log-package-levels', instead: 'log-level' },
@@ -101,6 +106,32 @@ const removedIn36 = [
   ...proxyFlags.map((key) => removedFlag(key, proxyNote)),
   removedFlag('experimental-max-learners', 'max-learners, once every member runs 3.6'),
 ];
+const row36: VersionRow = {
+  minor: '3.6',
+  prefix: '/v3',
+  answers: ['/v3', '/v3beta'],
+  v2: 'removed',
+  authHeader: 'Authorization',
+  healthyBody: '{"health":"true","reason":""}',
+  can: {
+    moveLeader: true,
+    listLeases: true,
+    hashKv: 'gateway',
+    authStatus: true,
+    appliedIndex: true,
+    learners: true,
+    downgrade: true,
+  },
+  monitorSeconds: 4,
+  path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
+  retention: 'string',
+  removed: [...logFlags, ...removedIn36],
+  access: access36,
+};
+/** The discovery over the v2 interface (transcribed from the sources of 3.7.1). */
+const removedIn37 = ['discovery', 'discovery-proxy'].map((key) =>
+  removedFlag(key, 'leave it out: a member with data does not use it'),
+);
 export const versionRows: readonly VersionRow[] = [
   {
     minor: '3.2',
@@ -195,28 +226,8 @@ export const versionRows: readonly VersionRow[] = [
     removed: logFlags,
     access: access35,
   },
-  {
-    minor: '3.6',
-    prefix: '/v3',
-    answers: ['/v3', '/v3beta'],
-    v2: 'removed',
-    authHeader: 'Authorization',
-    healthyBody: '{"health":"true","reason":""}',
-    can: {
-      moveLeader: true,
-      listLeases: true,
-      hashKv: 'gateway',
-      authStatus: true,
-      appliedIndex: true,
-      learners: true,
-      downgrade: true,
-    },
-    monitorSeconds: 4,
-    path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
-    retention: 'string',
-    removed: [...logFlags, ...removedIn36],
-    access: access36,
-  },
+  row36,
+  { ...row36, minor: '3.7', removed: [...row36.removed, ...removedIn37], access: access37 },
 ];
 /** Names of the fields of `/version`: the document's first, then those of real servers. */
 export const versionFields = {

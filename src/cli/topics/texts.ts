@@ -217,13 +217,13 @@ export const upgradePage: Page = {
     heading('When the run stops'),
     shell('Exit code 8: fix the cause, then resume', 'opsctl kv resume'),
     shell('Exit code 8: return to the old version', 'opsctl kv rollback'),
-    shell('All members run 3.6: return to 3.5', 'opsctl kv downgrade'),
+    shell('All members run 3.6 or 3.7: return to the previous version', 'opsctl kv downgrade'),
     shell(
       'All members are upgraded, but the new version does not work: rebuild the old version',
       'opsctl kv restore',
     ),
     prose(
-      'A downgrade supports only 3.6 to 3.5. Every member must respond, you cannot add a 3.6 member until the downgrade is finished, and settings that only 3.6 supports must be removed. Until the last member runs 3.5, opsctl kv rollback returns to 3.6.',
+      'A downgrade supports only 3.7 to 3.6 and 3.6 to 3.5. Every member must respond, you cannot add a member of the newer version until the downgrade is finished, and settings that only this version supports must be removed. Until the last member runs the older version, opsctl kv rollback returns to the newer version.',
     ),
     prose(
       'Exit code 10: a check refused the run and no changes were made. Exit code 12: the run was rolled back.',

@@ -277,8 +277,8 @@ const cancel = async (context: Context, values: MemberByMember): Promise<Result>
 };
 export const downgrade = defineCommand({
   path: ['kv', 'downgrade'],
-  summary: 'Run a rolling downgrade from 3.6 to 3.5',
-  about: `Uses old_binary and old_command of the cluster file for 3.5, and new_binary and new_command for 3.6. Validates and enables the downgrade in the cluster, waits until every member reports cluster and storage version 3.5, and replaces one member after another. \`kv resume\` continues; \`kv rollback\` returns every member to 3.6 and cancels the downgrade. Limits: ${downgradeLimits.join('; ')}.`,
+  summary: 'Run a rolling downgrade by one minor version',
+  about: `Uses old_binary and old_command of the cluster file for the older version, for example 3.5, and new_binary and new_command for the newer version. Validates and enables the downgrade in the cluster, waits until every member reports the older cluster and storage version, and replaces one member after another. \`kv resume\` continues; \`kv rollback\` returns every member to the newer version and cancels the downgrade. Limits: ${downgradeLimits.join('; ')}.`,
   flags: {
     ...memberByMemberFlags,
     cancel: { field: bool(), summary: 'Cancel a downgrade before the first member is replaced' },

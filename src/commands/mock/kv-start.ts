@@ -139,11 +139,11 @@ export const memberFlag = {
 } as const satisfies Flag;
 
 const DEFAULT = { version: '3.2.32', newVersion: '3.3.27' };
-/** For each minor version, the patch version whose responses were recorded from real servers. */
-const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.14'];
+/** For each minor version, the patch version whose responses were recorded from real servers; 3.7 responds like 3.6. */
+const versions = ['3.2.32', '3.3.27', '3.4.23', '3.5.16', '3.5.33', '3.6.14', '3.7.1'];
 
 /** A version that a simulated member can have. */
-export const simulatedVersion = str(undefined, { pattern: '^3\\.[2-6]\\.\\d+$' });
+export const simulatedVersion = str(undefined, { pattern: '^3\\.[2-7]\\.\\d+$' });
 
 const startFlags = {
   dir: dirFlag,
@@ -191,7 +191,7 @@ const startFlags = {
   },
   'monitor-ms': {
     field: int({ min: 50, max: 60_000 }),
-    summary: "How often the leader compares the members' versions (default 5000, with 3.6 4000)",
+    summary: "How often the leader compares the members' versions (default 5000, from 3.6 on 4000)",
     value: 'ms',
   },
   'heartbeat-ms': {
@@ -234,7 +234,7 @@ export const startOptions = (values: StartValues): RehearsalOptions => ({
   newVersion: values['new-version'] ?? DEFAULT.newVersion,
   laterVersions: values['later-version'] ?? [],
   word: values['field-words'] ?? 'kv',
-  monitorMs: values['monitor-ms'] ?? (values['new-version']?.startsWith('3.6.') ? 4_000 : 5_000),
+  monitorMs: values['monitor-ms'] ?? (/^3\.[67]\./.test(values['new-version'] ?? '') ? 4_000 : 5_000),
   heartbeatMs: values['heartbeat-ms'] ?? 100,
   electionMs: values['election-ms'] ?? 1_000,
   v2Bytes: values['v2-size'] ?? 0,

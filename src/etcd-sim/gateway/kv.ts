@@ -62,13 +62,13 @@ export const checkToken = (api: Api, call: Call): string | undefined => {
   return user;
 };
 /** From these patches on also calls that only look need a user. */
-const strictFrom: Readonly<Record<string, number>> = { '3.4': 42, '3.5': 28, '3.6': 9 };
+const strictFrom: Readonly<Record<string, number>> = { '3.4': 42, '3.5': 28, '3.6': 9, '3.7': 0 };
 export const checkLooking = (api: Api, call: Call): void => {
   const strict = strictFrom[api.form.minor];
   if (strict !== undefined && Number(api.version.split('.')[2]) >= strict) checkToken(api, call);
 };
 /** From these patches on, the keys of a lease need a user. 3.4.23 returns them to every user, 3.5.16 and 3.5.30 do not. */
-const keysFrom: Readonly<Record<string, number>> = { '3.4': 26, '3.5': 9, '3.6': 0 };
+const keysFrom: Readonly<Record<string, number>> = { '3.4': 26, '3.5': 9, '3.6': 0, '3.7': 0 };
 /** A lease without its keys needs a user only where other calls that look need one (seen on 3.3, 3.4 and 3.5). */
 export const checkLease = (api: Api, call: Call, hasKeys: boolean): void => {
   const strict = keysFrom[api.form.minor];

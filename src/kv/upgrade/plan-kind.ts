@@ -24,11 +24,11 @@ import { argvOf, type CommandLine } from '../../core/shell.ts';
 
 /** The limits of a downgrade. The command prints them before the start. */
 export const downgradeLimits: readonly string[] = [
-  'the path is one minor version, from 3.6 to 3.5; every member must respond; the data of every key remains',
-  'until the downgrade ends, no 3.6 member can be added, because an empty member does not start',
-  'remove settings that only 3.6 knows: 3.5 does not start with unknown flags, and ignores unknown keys of the file',
-  'until the last member runs 3.5, the downgrade can be canceled and a member can return to 3.6; after that, kv upgrade returns to 3.6',
-  'if it fails, run kv restore with a snapshot of 3.6 or 3.5',
+  'the path is one minor version, from 3.7 to 3.6 or from 3.6 to 3.5; every member must respond; the data of every key remains',
+  'until the downgrade ends, no member of the newer version can be added, because an empty member does not start',
+  'remove settings that only the newer version knows: the older version does not start with unknown flags, and ignores unknown keys of the file',
+  'until the last member runs the older version, the downgrade can be canceled and a member can return; after that, kv upgrade returns to the newer version',
+  'if it fails, run kv restore with a snapshot of one of the two versions',
 ];
 
 type Kinded = Pick<Plan, 'kind'>;

@@ -39,6 +39,7 @@ describe('versions of the store', () => {
         '3.4',
         '3.5',
         '3.6',
+        '3.7',
         undefined,
       ]);
       expect(nextMinor('2.3')).toBeUndefined();

@@ -6,7 +6,7 @@ import {
   variableOf,
   renamedSettings,
 } from '../../../api-specs/etcd/server-settings.ts';
-import { type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
+import { compareVersions, type Minor, minorOf, rowOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { hasOddKey, resolveGoScalars, yamlValue } from '../../../core/yaml.ts';
 import { goTags } from '../../../core/yaml-scalars.ts';
@@ -29,6 +29,7 @@ import {
   isDuration,
   modeFindings,
   retentionFindings,
+  findOldVariables,
 } from './setting-combinations.ts';
 import {
   earlierFindings,
@@ -444,8 +445,8 @@ export const readServerFile = async (
   });
 };
 
-/** Versions that exit if a flag and a variable set the same setting (seen on real servers). */
-const refusesBoth: readonly Minor[] = ['3.4', '3.5', '3.6'];
+/** From 3.4 on, a server exits if a flag and a variable set the same setting (seen on real servers). */
+const refusesBoth = (to: Minor): boolean => compareVersions(to, '3.4') >= 0;
 /**
  * Checks the environment of a server for version `to`. With a configuration file a server does not read its
  * environment. Pure.
@@ -461,12 +462,12 @@ export const lintEnvironment = (
     .filter(({ key }) => env[variableOf(key)] !== undefined)
     .map(({ key, instead }) => finding('warn', variableOf(key), `is ignored from ${to} on`, instead));
   const values = refusedValues
-    .filter(({ minor, key, value }) => minor === to && env[variableOf(key)] === value)
+    .filter(({ minor, key, value }) => compareVersions(to, minor) >= 0 && env[variableOf(key)] === value)
     .map(({ key, value, instead }) =>
       finding('fail', variableOf(key), `is ${value}: the server would not start`, instead),
     );
   const both = [...flags.keys()]
-    .filter((key) => refusesBoth.includes(to) && env[variableOf(key)] !== undefined)
+    .filter((key) => refusesBoth(to) && env[variableOf(key)] !== undefined)
     .map((key) =>
       finding(
         'fail',
@@ -475,7 +476,13 @@ export const lintEnvironment = (
         'keep one of the two',
       ),
     );
-  const found = [...accessInEnvironment(env, flags, { from, to }), ...removed, ...values, ...both];
+  const found = [
+    ...accessInEnvironment(env, flags, { from, to }),
+    ...findOldVariables(env, to),
+    ...removed,
+    ...values,
+    ...both,
+  ];
   return [
     ...found,
     ...valuesGiven(settingsOf(env), to, { isVariable: true, hasFile: false, beside: flags }).filter(

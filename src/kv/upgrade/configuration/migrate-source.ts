@@ -1,4 +1,5 @@
 import {
+  FIRST_WITHOUT_OLD,
   gatedIn36,
   variableOf,
   renamedSettings,
@@ -240,6 +241,8 @@ type Wanted = {
 const noOther = (): boolean => false;
 /** Edits of one server, in the order in which they apply. */
 const listEdits = ({ words, env, origins }: ServerStart, to: Minor, when: 'roll' | 'after'): Wanted[] => {
+  // The version before this one reads the new names too.
+  const isSafe = when === 'after' || compareVersions(to, FIRST_WITHOUT_OLD) >= 0;
   const flags = flagsOf(words);
   const has = (name: string): boolean => flags.has(name) || env[variableOf(name)] !== undefined;
   const places = [
@@ -247,7 +250,7 @@ const listEdits = ({ words, env, origins }: ServerStart, to: Minor, when: 'roll'
     { place: asVariable, get: (name: string) => env[variableOf(name)] },
   ];
   const active = rules.filter(
-    ({ since, isLater }) => compareVersions(to, since) >= 0 && (isLater !== true || when === 'after'),
+    ({ since, isLater }) => compareVersions(to, since) >= 0 && (isLater !== true || isSafe),
   );
   return places.flatMap(({ place, get }) => {
     const originOf = (name: string): Origin | undefined => origins.get(place.display(name));
@@ -258,7 +261,7 @@ const listEdits = ({ words, env, origins }: ServerStart, to: Minor, when: 'roll'
         ? []
         : [{ place, name, value, edit, origin: originOf(name), has }];
     });
-    const gates = compareVersions(to, '3.6') < 0 || when === 'roll' ? [] : gateEdits(get);
+    const gates = compareVersions(to, '3.6') < 0 || !isSafe ? [] : gateEdits(get);
     return [
       ...renamed,
       ...gates.map((one): Wanted => ({ place, ...one, origin: originOf(one.name), has: noOther })),

@@ -2,14 +2,18 @@ import {
   defaultOf,
   findSetting,
   gatedIn36,
-  gatesIn36,
+  gatesOf,
+  FIRST_WITHOUT_OLD,
   newIn36,
   refusedValues,
   renamedIn36,
+  type RenamedSetting,
+  variableOf,
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
 import { type ConfigFinding, finding, isOn, later, type NextStart } from './access.ts';
 
+const stops = 'the server would not start';
 export const RETENTION = 'auto-compaction-retention';
 export const MODE = 'auto-compaction-mode';
 
@@ -167,22 +171,47 @@ const findRenamed = ({ has, display, isFile }: Names, gates: readonly string[]):
     ),
 ];
 
-const unknownGates = ({ display }: Names, gates: readonly string[]): ConfigFinding[] =>
+const unknownGates = ({ display }: Names, gates: readonly string[], to: Minor): ConfigFinding[] =>
   gates
-    .filter((gate) => !gatesIn36.includes(gate))
+    .filter((gate) => !gatesOf(to).includes(gate))
     .map((gate) =>
       finding(
         'fail',
         display(GATES),
-        `contains ${gate}, which is not a gate of 3.6: the server would not start`,
-        `one of ${gatesIn36.join(', ')}`,
+        `contains ${gate}, which is not a gate of ${to}: the server would not start`,
+        `one of ${gatesOf(to).join(', ')}`,
       ),
     );
 
-const names36 = (names: Names, gates: readonly string[]): ConfigFinding[] => [
-  ...findDoubled(names, gates),
-  ...findRenamed(names, gates),
-  ...unknownGates(names, gates),
+/** A version without the old names exits at the flag, and ignores the key of the file. */
+const findOld = ({ has, display, isFile }: Names, to: Minor): ConfigFinding[] => {
+  const effect = isFile === true ? `is ignored from ${to} on` : `is not known from ${to} on: ${stops}`;
+  const nowOf = ({ now, gate, inFile }: RenamedSetting): string => {
+    if (gate !== undefined) return `${display(GATES)} ${gate}=…`;
+    return inFile !== undefined && display(now) === now ? inFile.join('.') : display(now);
+  };
+  // In a file, another rule reports the names that only change.
+  const isReported = ({ gate, inFile }: RenamedSetting): boolean =>
+    display(GATES) === GATES && gate === undefined && inFile === undefined;
+  return [...renamedIn36, ...gatedIn36]
+    .filter((row) => has(row.old) && !isReported(row))
+    .map((row) => {
+      // Without this setting, members can reject each other.
+      const isAccess = row.inFile !== undefined;
+      const level = isFile === true && !isAccess ? 'warn' : 'fail';
+      return finding(level, display(row.old), effect, nowOf(row), true);
+    });
+};
+/** Old names of variables, which a version without them ignores. Pure. */
+export const findOldVariables = (env: Readonly<Record<string, string>>, to: Minor): ConfigFinding[] =>
+  compareVersions(to, FIRST_WITHOUT_OLD) < 0
+    ? []
+    : findOld({ has: (key) => isThere(env[variableOf(key)]), display: variableOf, isFile: true }, to);
+const names36 = (names: Names, gates: readonly string[], to: Minor): ConfigFinding[] => [
+  ...(compareVersions(to, FIRST_WITHOUT_OLD) < 0
+    ? [...findDoubled(names, gates), ...findRenamed(names, gates)]
+    : findOld(names, to)),
+  ...unknownGates(names, gates, to),
 ];
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -231,7 +260,7 @@ export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
   if (!isSince36(to)) return [];
   const text = typeof file[GATES] === 'string' ? (file[GATES] as string) : '';
   const names: Names = { has: (key) => isThere(file[key]), display: (key) => key, isFile: true };
-  return [...gateShape(file), ...names36(names, gatesIn(text)), ...fileValues(file, to)];
+  return [...gateShape(file), ...names36(names, gatesIn(text), to), ...fileValues(file, to)];
 };
 
 /** Plausible new names that do not exist as flags. */
@@ -268,7 +297,7 @@ export const flagFindings36 = (flags: ReadonlyMap<string, string>, to: Minor): C
     .map(({ key, value, instead }) =>
       finding('fail', `--${key}`, `is ${value}: the server would not start`, instead),
     );
-  return [...names36(names, gatesIn(flags.get(GATES) ?? '')), ...findGuessed(flags), ...values];
+  return [...names36(names, gatesIn(flags.get(GATES) ?? ''), to), ...findGuessed(flags), ...values];
 };
 
 /** The settings of one start, from its configuration file or from its flags and variables. */
@@ -279,7 +308,6 @@ export type StartSettings = NextStart & {
 };
 /** Settings that stop a server together. Not certain: an unread part of the start may contain the missing setting. */
 export type SettingConflict = { readonly finding: ConfigFinding; readonly isCertain: boolean };
-const stops = 'the server would not start';
 const LISTEN = 'listen-client-urls';
 const ADVERTISE = 'advertise-client-urls';
 const PEERS = 'listen-peer-urls';

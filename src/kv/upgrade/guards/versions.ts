@@ -6,6 +6,7 @@ import {
   type Minor,
   minorOf,
   nextMinor,
+  previousMinor,
   rowOf,
   rulesFor,
   versionRows,
@@ -139,7 +140,7 @@ export const versionPath = guard(
         message: `${from} to ${to} is a downgrade: the store refuses to start`,
         hint:
           rowOf(from)?.can.downgrade === true
-            ? next(['kv', 'downgrade'], 'goes back to 3.5')
+            ? next(['kv', 'downgrade'], `goes back to ${previousMinor(from)}`)
             : after(
                 'while a member still runs the old version:',
                 ['kv', 'rollback'],

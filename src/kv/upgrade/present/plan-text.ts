@@ -251,6 +251,7 @@ const notesOfVersion: Readonly<Partial<Record<Minor, readonly string[]>>> = {
   '3.4': ['clients that call the gateway under /v3beta keep working; /v3alpha returns 404'],
   '3.5': ['the logger is zap: log lines are JSON, so filters for the old text format no longer match'],
   '3.6': ['3.6 has no v2 interface and does not start with v2 data'],
+  '3.7': ['3.7 has no setting whose name starts with experimental-; 3.6 knows the new names too'],
 };
 /** The text of the warnings is known for 3.2 and 3.3. Later versions write the same facts in other words. */
 const newerMemberLines = (to: Minor): string =>

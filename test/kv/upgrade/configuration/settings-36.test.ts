@@ -235,3 +235,36 @@ describe('places from which a version reads a setting', () => {
     expect(text).toBe('name: n1\npeer-transport-security:\n  skip-client-san-verification: true\n');
   });
 });
+
+/** Transcribed from the flag definitions and the file readers of 3.7.1. */
+describe('settings of 3.7', () => {
+  const flags = (...words: string[]) => lintFlags(words, '3.7').map(({ level, hint }) => [level, hint]);
+  it('an old name stops it as a flag, with the new name as the fix', () => {
+    expect(flags('--experimental-corrupt-check-time=1m')).toEqual([['fail', '--corrupt-check-time']]);
+    expect(flags('--experimental-initial-corrupt-check')).toEqual([
+      ['fail', '--feature-gates InitialCorruptCheck=…'],
+    ]);
+    expect(flags('--discovery=http://d:1/x')).toEqual([['fail', naming('leave it out')]]);
+    expect(flags('--corrupt-check-time=1m', '--feature-gates=FastLeaseKeepAlive=false')).toEqual([]);
+    expect(levels(lintFlags(['--feature-gates=FastLeaseKeepAlive=false'], '3.6'))).toBe(
+      'fail --feature-gates',
+    );
+  });
+  it('an old name is ignored as a variable and as a key', () => {
+    const env = { ETCD_EXPERIMENTAL_CORRUPT_CHECK_TIME: '1m' };
+    expect(levels(lintEnvironment(env, new Map(), '3.7'))).toBe('warn ETCD_EXPERIMENTAL_CORRUPT_CHECK_TIME');
+    expect(levels(lintEnvironment(env, new Map(), '3.6'))).toBe('');
+    const skip = { 'experimental-peer-skip-client-san-verification': true };
+    expect(levels(lintFile({ ...skip, 'experimental-memory-mlock': true }, '3.7'))).toBe(
+      'warn experimental-memory-mlock,fail experimental-peer-skip-client-san-verification',
+    );
+  });
+  it('the names are changed before the upgrade, because 3.6 knows both', async () => {
+    const before = 'experimental-corrupt-check-time: 60000000000\nexperimental-initial-corrupt-check: true\n';
+    const { text } = await migrateConfig(before, '3.7');
+    expect(text).toBe('corrupt-check-time: 60000000000\nfeature-gates: "InitialCorruptCheck=true"\n');
+    expect(
+      levels(lintFile({ 'corrupt-check-time': 6e10, 'feature-gates': 'InitialCorruptCheck=true' }, '3.6')),
+    ).toBe('');
+  });
+});

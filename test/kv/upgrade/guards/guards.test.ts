@@ -158,7 +158,7 @@ const refused: [
     'version-path',
     every({ cluster_version: '3.1.0' }),
   ],
-  ['an unknown next version', 'version-path', every({ server_version: '3.6.14', cluster_version: '3.6.0' })],
+  ['an unknown next version', 'version-path', every({ server_version: '3.7.1', cluster_version: '3.7.0' })],
   ['the new binary one minor too far', 'binaries-are-right', host({ new_binary_version: '3.5.16' })],
   ['the new binary is the old one', 'binaries-are-right', host({ new_binary_version: '3.3.25' })],
   [
