@@ -40,9 +40,15 @@ const failure = (category: 'usage' | 'partial', stderr: string): AppError =>
 /** jq ends with the status of the last row: an earlier error shows in its words only. */
 const isFailure = (code: number, stderr: string): boolean => code !== 0 || /^jq: error/m.test(stderr);
 
+type End = Awaited<JqRun['finished']>;
+/** jq continues with the next part after an error, and would not with the whole array. */
+const firstError = ({ code, stderr }: End): End => {
+  const second = stderr.indexOf('\njq: error', stderr.search(/^jq: error/m) + 1);
+  return { code, stderr: second === -1 ? stderr : stderr.slice(0, second + 1) };
+};
 /** What ended a filter: the person who pressed Ctrl-C, the service that broke off, or jq itself. */
 const makeEndedError = (
-  { code, stderr }: Awaited<JqRun['finished']>,
+  { code, stderr }: End,
   hasOutput: boolean,
   broken: { readonly error: unknown } | undefined,
 ): unknown => {
@@ -79,6 +85,8 @@ export type Reading = {
   readonly skipped?: number;
   /** The keys of a row that the program uses. Undefined: jq reads whole rows. */
   readonly keys?: readonly string[] | undefined;
+  /** jq reads the array in parts, and `JoinedArrays` joins the results: jq never has the whole array in its memory. */
+  readonly isInParts?: boolean;
 };
 
 const jsonTextOf = (value: unknown, read: Reading['read']): string =>
@@ -106,15 +114,58 @@ const makeWriter = (
     return Buffer.concat(burst.flatMap((one, i) => [i === 0 ? Buffer.from(before) : separator, rowOf(one)]));
   };
 };
+/** An array for each burst of rows, without line breaks, because the messages of jq count lines. */
+async function* partsOf(
+  source: Rows,
+  reading: Reading,
+  onRepeated: (key: string) => void,
+): AsyncGenerator<string | Bytes> {
+  const write = makeWriter(source.encoded === true, reading, onRepeated);
+  let isEmpty = true;
+  for await (const burst of batchesOf(source)) {
+    if (burst.length === 0) continue;
+    isEmpty = false;
+    yield write(burst, '[', ',');
+    yield ']';
+  }
+  if (isEmpty) yield '[]';
+}
+/** Joins arrays, each on a line of its own, into one. */
+class JoinedArrays {
+  readonly #contents: string[] = [];
+  #line: string[] = [];
+  add(text: string): void {
+    const lines = text.split('\n');
+    for (const [i, part] of lines.entries()) {
+      this.#line.push(part);
+      if (i === lines.length - 1) break;
+      const content = this.#line.join('').slice(1, -1);
+      if (content !== '') this.#contents.push(content);
+      this.#line = [];
+    }
+  }
+  *pieces(): Generator<string> {
+    let before = '[';
+    for (const content of this.#contents) {
+      yield before + content;
+      before = ',';
+    }
+    yield before === '[' ? '[]\n' : ']\n';
+  }
+}
 /** The JSON that jq reads: one document, or under -o ndjson one a row, so that long lists stream. */
 async function* jsonOf(
   source: Source,
   reading: Reading,
   onRepeated: (key: string) => void,
 ): AsyncGenerator<string | Bytes> {
-  const { format, read, skipped = 0 } = reading;
+  const { format, read, skipped = 0, isInParts } = reading;
   if ('data' in source) {
     yield jsonTextOf(source.data ?? null, read);
+    return;
+  }
+  if (isInParts) {
+    yield* partsOf(source, reading, onRepeated);
     return;
   }
   const [open, between, close] = isJsonStream(format) ? ['\n'.repeat(skipped), '\n', '\n'] : ['[', ',', ']'];
@@ -157,6 +208,7 @@ export async function* jqPieces(
   { held = '', hasOutput: hadOutput = false } = {},
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
+  const joined = reading.isInParts ? new JoinedArrays() : undefined;
   const fed = feed(run, jsonOf(source, reading, onRepeated));
   let hasOutput = hadOutput;
   try {
@@ -165,12 +217,16 @@ export async function* jqPieces(
       yield held;
     }
     for await (const bytes of run.output()) {
+      const text = decoder.decode(bytes, { stream: true });
+      joined?.add(text);
+      if (joined !== undefined) continue;
       hasOutput = true;
-      yield decoder.decode(bytes, { stream: true });
+      yield text;
     }
     const end = await run.finished;
-    const error = makeEndedError(end, hasOutput, await fed);
+    const error = makeEndedError(joined === undefined ? end : firstError(end), hasOutput, await fed);
     if (error !== undefined) throw error;
+    if (joined !== undefined) yield* joined.pieces();
     if (end.stderr !== '') await note(end.stderr.trimEnd());
   } finally {
     await run.kill();
@@ -206,6 +262,36 @@ const stepsOf = (program: string): readonly Step[] | undefined => {
   }
   if (names.length === 0) return undefined;
   return names.map((name) => (name.endsWith('[]') ? 'each' : new Values([name.slice(1)])));
+};
+/** A string without a value in it, or any other character that starts no comment and no string. */
+const PART = /"(?:[^"\\]|\\[^(])*"|[^"#]/y;
+/** The end of the parenthesis that opens at this position; NOWHERE if a comment, or a string with a value, might contain it. */
+const closingEnd = (program: string, open: number): number => {
+  let depth = 0;
+  for (let at = open; at < program.length; at = PART.lastIndex) {
+    PART.lastIndex = at;
+    const [part] = PART.exec(program) ?? [];
+    if (part === undefined) return NOWHERE;
+    if (part === '(') depth += 1;
+    if (part === ')') depth -= 1;
+    if (depth === 0) return PART.lastIndex;
+  }
+  return NOWHERE;
+};
+/** Words of a program that reads other rows, ends before the last row, or writes messages for each row. */
+const OF_ALL_ROWS = /\b(?:inputs?|input_\w+|halt\w*|debug|stderr)\b/;
+/** True for `map(…)`, and several of them: the result for an array is that for its parts, one after the other. */
+export const mapsEachRow = (program: string): boolean => {
+  if (OF_ALL_ROWS.test(program)) return false;
+  for (let rest = program.replace(SPACES, ''); rest.startsWith('map('); ) {
+    const end = closingEnd(rest, 'map'.length);
+    if (end === NOWHERE) return false;
+    if (end === rest.length) return true;
+    const next = /^[ \t\r\n]*\|[ \t\r\n]*/.exec(rest.slice(end));
+    if (next === null) return false;
+    rest = rest.slice(end + next[0].length);
+  }
+  return false;
 };
 const isTotal = (program: string): boolean => ['length', '.|length'].includes(segmentsOf(program).join('|'));
 /** True for a program that opsctl evaluates from the bytes of the rows, in a fraction of the time and memory of jq. */
@@ -434,7 +520,8 @@ export async function* filterPieces(source: Source, filtering: Filtering): Async
   else if ('rows' in source && isTotal(program) && !isStream) yield* countPieces(source, onRepeated);
   else {
     const keys = reading.read === undefined ? usedKeys(program, isStream ? 'row' : 'rows') : undefined;
-    yield* jqPieces(await start(), source, { ...reading, keys }, note, onRepeated);
+    const isInParts = 'rows' in source && !isStream && mapsEachRow(program);
+    yield* jqPieces(await start(), source, { ...reading, keys, isInParts }, note, onRepeated);
   }
 }
 

@@ -4,7 +4,13 @@ import { JsonRows } from '../../src/api/list-rows.ts';
 import type { OutputFormat } from '../../src/core/format.ts';
 import { areChecked, markChecked, parseExactJson } from '../../src/core/json.ts';
 import { AppError } from '../../src/core/problem.ts';
-import { checkOutput, filterPieces, jqPieces, startFilter } from '../../src/output/expressions.ts';
+import {
+  checkOutput,
+  filterPieces,
+  jqPieces,
+  mapsEachRow,
+  startFilter,
+} from '../../src/output/expressions.ts';
 import type { Rows } from '../../src/output/formats.ts';
 import { startJq } from '../../src/platform/node/jq-run.ts';
 import type { Host } from '../../src/platform/host.ts';
@@ -245,6 +251,7 @@ const overAll = fc.tuple(
   fc.constantFrom(
     ...['map(select(A) | B)', '[.[] | A, B]', 'map(select(A)) | length', 'sort_by(A) | .[] | B'],
     ...['group_by(A) | map(length)', 'group_by(A) | map(map(B))', 'min_by(A) | B', 'first | A', 'any(A)'],
+    ...['map(A)', 'map(select(A))', ' map(A, B) | map(select(.)) ', 'map(A)|map("(" + tostring)'],
     ...['.[1:3] | map(A)', 'map(select(A)) | last | B', 'limit(2; .[] | A)', 'unique_by(A) | map(B)'],
   ),
   expression,
@@ -273,3 +280,31 @@ test('a program that uses some keys prints what jq prints for whole rows', async
     { numRuns: RUNS },
   );
 }, 120_000);
+
+test.each([
+  ...[
+    ['map(.a)', true],
+    [' map(select(.a == ")")) | map({b: (.c)}) ', true],
+    ['map("\\"(")', true],
+  ],
+  ...[
+    ['map(.a) | length', false],
+    ['map(.a)[0]', false],
+    ['map(.a) + map(.b)', false],
+    ['.[]', false],
+  ],
+  ...[
+    ['map(input)', false],
+    ['map(halt)', false],
+    ['map(debug)', false],
+    ['map(.a # )\n)', false],
+  ],
+  ...[
+    ['map("\\(.a)")', false],
+    ['map(.a', false],
+    ['def map(f): 1; map(.a)', false],
+    ['map_values(.a)', false],
+  ],
+] as const)('jq reads the rows of %s in parts: %s', (program, isInParts) => {
+  expect(mapsEachRow(program)).toBe(isInParts);
+});
