@@ -91,7 +91,7 @@ if (!isMainThread) {
     for (const [i, [name, , limit]] of cases.entries()) line(name, best[i], best[i] / best[0], limit);
   }
   const gh = ghOf();
-  if (gh === undefined) process.stdout.write('gh cannot be had here; not compared\n');
+  if (gh === undefined) process.stdout.write('skipped: gh, which Debian does not provide here\n');
   else {
     const pairs = [
       ['--version', [bin, '--version'], ['--version']],

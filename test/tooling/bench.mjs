@@ -1,10 +1,11 @@
 // @ts-check
 // `npm run bench -- startup|mock|bulk|lists|labels|auth|kv|upgrade|defrag|readers` measures ratios side by side in one
-// run. Requires the build.
+// run, and all of them without a name. Builds the program if that is missing. At the end it lists what was skipped.
 import { existsSync, readdirSync } from 'node:fs';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -12,9 +13,9 @@ const directory = process.env.OPSCTL_BENCH_DIRECTORY ?? `${root}test/bench`;
 const all = readdirSync(directory).flatMap((file) =>
   file.endsWith('.bench.mjs') ? [file.replace('.bench.mjs', '')] : [],
 );
-const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !all.includes(name));
-if (unknown.length > 0 || wanted.length === 0) {
+const named = process.argv.slice(2);
+const wanted = named.length === 0 ? all : named;
+if (wanted.some((name) => !all.includes(name))) {
   process.stderr.write(`usage: npm run bench -- ${all.join('|')}\n`);
   process.exit(2);
 }
@@ -38,18 +39,37 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
     isEnded = true;
     process.exitCode = 128 + constants.signals[signal];
     signalGroup(signal);
-    setTimeout(() => signalGroup('SIGKILL'), END_MS).unref();
+    void setTimeout(END_MS, undefined, { ref: false }).then(() => signalGroup('SIGKILL'));
   });
+/** What a benchmark left out, by its name: a program to compare with that this machine does not have. @type {Map<string, string[]>} */
+const skipped = new Map();
+/** Passes on the output of a benchmark and notes the lines about what it skipped. @param {string} name @param {import('node:stream').Readable} output */
+const passOn = (name, output) => {
+  let line = '';
+  output.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
+    process.stdout.write(text);
+    const lines = `${line}${text}`.split('\n');
+    line = lines.pop() ?? '';
+    const found = lines.flatMap((one) => /^ *skipped: (.*)/.exec(one)?.[1] ?? []);
+    skipped.set(name, [...new Set([...(skipped.get(name) ?? []), ...found])]);
+  });
+  return once(output, 'close');
+};
 for (const name of wanted) {
   if (isEnded) break;
+  if (wanted.length > 1) process.stdout.write(`\n${name}\n`);
   const child = spawn(process.execPath, ['--expose-gc', `${directory}/${name}.bench.mjs`], {
-    stdio: 'inherit',
+    stdio: ['inherit', 'pipe', 'inherit'],
     cwd: root,
     detached: true,
   });
   group = child.pid;
+  const output = passOn(name, child.stdout);
   const [status] = await once(child, 'exit');
   // Whatever the benchmark has started would disturb the next one, and outlive this program.
   signalGroup('SIGKILL');
+  await Promise.race([output, setTimeout(END_MS, undefined, { ref: false })]);
   if (status !== 0 && !isEnded) process.exitCode = status ?? 1;
 }
+for (const [name, lines] of skipped)
+  for (const line of lines) process.stdout.write(`not compared in ${name}: ${line}\n`);

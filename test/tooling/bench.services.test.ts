@@ -42,3 +42,25 @@ test.skipIf(process.platform !== 'linux').each([
   expect(status).toBe(143);
   await expect.poll(() => isAlive(Number(readFileSync(place, 'utf8')))).toBe(false);
 });
+
+test('without a name, each benchmark runs, and the end lists what was not compared', async () => {
+  const directory = makeDirectory();
+  for (const name of ['first', 'second'])
+    writeFileSync(
+      join(directory, `${name}.bench.mjs`),
+      `process.stdout.write('  skipped: peer of ${name}\\nskipped: peer of ${name}\\n'); process.exitCode = ${name === 'first' ? 1 : 0};`,
+    );
+  const child = spawn(process.execPath, [`${root}test/tooling/bench.mjs`], {
+    env: { ...process.env, OPSCTL_BENCH_DIRECTORY: directory },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (data) => {
+    output += data;
+  });
+  const [status] = await once(child, 'close');
+  expect([status, output.split('\n').slice(-3)]).toEqual([
+    1,
+    ['not compared in first: peer of first', 'not compared in second: peer of second', ''],
+  ]);
+});
