@@ -15,6 +15,7 @@ import {
 } from './journal.ts';
 import type {
   ClusterFile,
+  HostFacts,
   JournalEntry,
   JournalStepId,
   MemberStatus,
@@ -41,8 +42,12 @@ const fileIn = (directory: string, { name }: ClusterFile): string =>
 /** A journal of hundreds of steps has tens of kilobytes. The store accepts values up to 1.5 MiB. */
 const mostBytes = 512 * 1024;
 
-const memberOf = ({ host, listed_ids: _, ...member }: MemberStatus): MemberStatus =>
-  host?.v2_bytes === undefined ? member : { ...member, host: { v2_bytes: host.v2_bytes } };
+/** The facts of a host that a resumed run reads from its plan. */
+const planFacts = ['v2_bytes', 'new_binary_version'] as const satisfies readonly (keyof HostFacts)[];
+const memberOf = ({ host, listed_ids: _, ...member }: MemberStatus): MemberStatus => {
+  const kept = planFacts.flatMap((key) => (host?.[key] === undefined ? [] : [[key, host[key]] as const]));
+  return kept.length === 0 ? member : { ...member, host: Object.fromEntries(kept) };
+};
 /**
  * Removes commands and configurations, which may contain secrets. A resume creates them again from the
  * cluster file.

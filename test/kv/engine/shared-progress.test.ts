@@ -66,9 +66,10 @@ describe('the progress of a run in the store', () => {
       entries: [{ kind: 'opened', owner, run }, begun('n2.stop')],
     });
   });
-  it('the shared progress contains no command, no configuration, and of the hosts only the size of v2 data', async () => {
+  it('the shared progress contains no command, no configuration, and of the hosts only what a resume reads', async () => {
     const { state, share } = bed();
     const facts = { ...seen('n1').host, v2_bytes: 7 };
+    const { new_binary_version } = facts;
     const { host: _, ...bare } = seen('n3');
     const members = [seen('n1', { host: facts }), seen('n2', { host: { is_running: true } }), bare];
     const plan = planned(observed([seen('n1'), seen('n2'), seen('n3')]));
@@ -85,7 +86,7 @@ describe('the progress of a run in the store', () => {
     expect(first.plan.steps[0]).toMatchObject({ commands: [] });
     expect(first.plan.findings).toEqual([]);
     expect(first.plan.observation.members.map(({ host }) => host)).toEqual([
-      ...[{ v2_bytes: 7 }, undefined, undefined],
+      ...[{ v2_bytes: 7, new_binary_version }, undefined, undefined],
     ]);
     expect(first.plan.observation.members[0]).not.toHaveProperty('listed_ids');
     expect(first.plan.observation.members[1]).not.toHaveProperty('host');
