@@ -9,7 +9,7 @@ import { type Advice, next } from '../core/next.ts';
 import { AppError, messageOf } from '../core/problem.ts';
 import { shellLine, shellWord } from '../core/shell.ts';
 import { fittingJson } from '../core/shape.ts';
-import { messageColumns, printable, wrapMessages } from '../core/text.ts';
+import { printable } from '../core/text.ts';
 import { thisProcess } from '../platform/file-lock.ts';
 import type { AppendFile, Host, HttpRequest } from '../platform/host.ts';
 import { describeProcess, processState, type ProcessIdentity } from '../platform/process-identity.ts';
@@ -25,6 +25,7 @@ import {
 } from './audit.ts';
 import type { Target } from './context.ts';
 import { UNFINISHED_REQUEST } from './send.ts';
+import { messageColumns, wrapMessages } from '../core/format.ts';
 
 /**
  * Requests that create a record, with the digest of their body, in one file for each command. A command that ends as it

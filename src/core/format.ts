@@ -1,5 +1,7 @@
 import type { Format } from './field.ts';
 import { AppError, problem } from './problem.ts';
+import { stripVTControlCharacters } from 'node:util';
+import { WORD_GLUE, keepWhole } from './next.ts';
 
 const UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** Timers of the platform hold 32 bits of milliseconds. A longer timer would fire immediately. */
@@ -191,3 +193,117 @@ const reportFormats = {
 } as const satisfies Readonly<Record<string, { readonly summary: string }>>;
 export type ReportFormat = keyof typeof reportFormats;
 export const reportFormatNames = Object.keys(reportFormats) as ReportFormat[];
+
+/**
+ * Wraps a text at word boundaries to at most `width` characters per line. Additional lines start with
+ * `indent`. A longer word stays whole.
+ */
+export const wrap = (text: string, width: number, indent: string): string => {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && line.length + word.length + 1 > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line].join(`\n${indent}`);
+};
+/** What follows a name that is the subject of a sentence, such as `opsctl shows` or `A=1 is set`. */
+const NOT_PROSE = String.raw`(?!(?:can|cannot|could|does|has|is|may|must|was|will|to|for|and|or|if|in|on|of|as|at|with|when|(?!labels\b|commands\b)[a-z]+s)\b)`;
+/** The start of a command: another program with a subcommand, or variables in front of a program. */
+const COMMAND_START = [
+  String.raw`\b(?:docker|podman) (?=(?:exec|kill|logs|ps|pull|restart|rm|run|start|stop)\b)`,
+  String.raw`\bkubectl (?=(?:apply|delete|exec|get|logs)\b)`,
+  String.raw`\betcdctl (?=(?:alarm|auth|defrag|del|endpoint|get|lease|member|put|role|snapshot|user|version)\b)`,
+  String.raw`\b(?:ssh|scp) (?=-|[^\s@]{1,200}[@:])`,
+  String.raw`(?<!\S)[A-Z][A-Z\d_]*=[^\s,;]+ (?=[a-z./])${NOT_PROSE}`,
+].join('|');
+/** A text in quotes. An apostrophe within a word is not a quote. */
+const QUOTED = String.raw`(?<![\w"'])(?:"[^"\n]+"|'[^'\n]+'(?!\w))`;
+/** Code in backticks, a command up to the words behind it, a text in quotes, and a flag with its value. The limit protects the stack. */
+const UNBROKEN = new RegExp(
+  [
+    '`[^`\\n]+`',
+    String.raw`(?:\bopsctl ${NOT_PROSE}|${COMMAND_START})(?:"[^"]*"|'[^']*'|.){1,4000}?(?=$|[,;:)](?:\s|$)|\.(?:\s|$)|\s\(|\s(?:to|for|and|or|if|which|that|then|shows|lists|prints|is)\s)`,
+    String.raw`(?<![\w-])--[a-z][a-z-]* (?:"[^"\n]*"|'[^'\n]*'|[A-Z<"'\d][^\s,;)]*)`,
+    QUOTED,
+  ].join('|'),
+  'g',
+);
+/** A first word that is followed by a flag and is not a program: "add --yes". */
+const NOT_A_PROGRAM = String.raw`(?!(?:add|and|give|name|omit|only|or|pass|remove|repeat|set|use|with|without) )`;
+/** A line of a shell: a program with flags, or with a pipe or a redirection. The name of a program has no capital letters. */
+const SHELL_LINE = new RegExp(
+  String.raw`^(?:${NOT_A_PROGRAM}[a-z\d_./-]+ -|(?:chmod|chown|curl|export|git|npm|sudo|systemctl|unset) |[^.;]* [|>] |${COMMAND_START})`,
+);
+/** A longer line is data that no person copies. It is not wrapped, because UNBROKEN needs stack for each character. */
+const LONGEST_WRAPPED_LINE = 20_000;
+const wideIn = (text: string): readonly string[] =>
+  text.match(
+    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu,
+  ) ?? [];
+const placesOf = (colored: string): number => {
+  const text = colored.includes('\u001b') ? stripVTControlCharacters(colored) : colored;
+  if (/^[ -~]*$/.test(text)) return text.length;
+  return text.length + wideIn(text).filter((one) => one.length === 1).length;
+};
+/**
+ * Wraps one line of a message for a person at `width` places between words. Additional lines start with `indent`.
+ * A command that a person copies stays on one line, however long it is. Pure.
+ */
+export const wrapMessage = (text: string, width: number, indent: string): string => {
+  const whole = (line: string): string => line.replaceAll(WORD_GLUE, ' ');
+  const body = text.trimStart();
+  const hint = /^try: /.exec(body)?.[0] ?? '';
+  if (text.length > LONGEST_WRAPPED_LINE || placesOf(text) <= width) return whole(text);
+  if (SHELL_LINE.test(body.slice(hint.length))) return whole(text);
+  const lines: string[] = [];
+  let line = text.slice(0, text.length - body.length);
+  let isEmpty = true;
+  for (const word of body.replace(UNBROKEN, keepWhole).split(' ')) {
+    if (!isEmpty && placesOf(line) + placesOf(word) + 1 > width) {
+      lines.push(line);
+      line = indent + word;
+    } else line += isEmpty ? word : ` ${word}`;
+    isEmpty = false;
+  }
+  return [...lines, line].map(whole).join('\n');
+};
+/** Places for messages: a log in CI and a pipe have no edge. */
+export const messageColumns = (
+  stream: { readonly isTty: boolean; readonly columns: number },
+  env: Readonly<Record<string, string | undefined>>,
+): number => (stream.isTty && !env.CI ? Math.max(40, stream.columns || 80) : Number.POSITIVE_INFINITY);
+/** Wraps each line that is wider than the terminal, indented by two more places. Pure. */
+export const wrapMessages = (text: string, width: number): string =>
+  text
+    .split('\n')
+    .map((line) => wrapMessage(line, width, `${/^ */.exec(line)?.[0] ?? ''}  `))
+    .join('\n');
+/** The mark before a question, and the choices and the cursor after it: `? Delete it? (y/N) `. */
+const AROUND_QUESTION = 10;
+/** Wraps a question at words, so that its choices fit behind its last line. A prompt calls it; no other code may wrap a question. Pure. */
+export const wrapQuestion = (text: string, columns: number): string =>
+  wrapMessages(text, Math.max(40, columns || 80) - AROUND_QUESTION);
+/** A command line, and a line of a file that a plan adds or removes: a person copies these. */
+const COPIED_LINE = /^\s*[$+-] /;
+/** Wraps a text that its result marks as prose. Lines that a person copies stay whole. Pure. */
+export const wrapDrawing = (text: string, width: number): string =>
+  text
+    .split('\n')
+    .map((line) => (COPIED_LINE.test(line) ? line : wrapMessages(line, width)))
+    .join('\n');
+/** Places to write on: those of a terminal; a file has no edge. */
+export const columnsOf = (stream: {
+  readonly isTty: boolean;
+  readonly columns: number;
+  readonly isWidthGiven?: boolean;
+}): number =>
+  stream.isTty || stream.isWidthGiven === true
+    ? Math.max(40, stream.columns || 80)
+    : Number.POSITIVE_INFINITY;
+
+/** ACCESSIBLE requests plain lines, because a screen reader cannot follow redrawn text. */
+export const isAccessible = (env: Readonly<Record<string, string | undefined>>): boolean =>
+  !!env.ACCESSIBLE && env.ACCESSIBLE !== '0';

@@ -1,9 +1,9 @@
 import { type Advice, type ShowAdvice, showPlain } from '../core/next.ts';
-import { formatRow } from '../core/format.ts';
+import { formatRow, messageColumns, wrapMessages, wrapMessage } from '../core/format.ts';
 import { type Host, NetworkError } from '../platform/host.ts';
 import { cutText, exitCode, AppError, type Category, type Problem, problemText } from '../core/problem.ts';
 import { limits } from '../core/limits.ts';
-import { messageColumns, printable, wrapMessages, wrapMessage } from '../core/text.ts';
+import { printable } from '../core/text.ts';
 import { type OutputOptions, type Redactor, signsFor, isColored, themeFor } from './types.ts';
 import { takeNotes } from './render.ts';
 

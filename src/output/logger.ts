@@ -1,5 +1,5 @@
-import { messageColumns, printable, wrapMessages } from '../core/text.ts';
-import { formatRow } from '../core/format.ts';
+import { printable } from '../core/text.ts';
+import { formatRow, messageColumns, wrapMessages } from '../core/format.ts';
 import type { Host } from '../platform/host.ts';
 import { type OutputOptions, type Redactor, signsFor, isColored, type Theme, themeFor } from './types.ts';
 import { holdNote, isHeld, releaseNotes, waitsForEnd, waitsForPager } from './render.ts';

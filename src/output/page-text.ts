@@ -1,7 +1,7 @@
 import type { Block, Page } from '../core/result.ts';
-import { wrap } from '../core/text.ts';
 import type { Host } from '../platform/host.ts';
 import type { OutputOptions } from './types.ts';
+import { wrap } from '../core/format.ts';
 
 /** The line width if the width of the reader's terminal is unknown. Some terminals report 0. */
 export const USUAL_WIDTH = 80;

@@ -1,7 +1,15 @@
-import { columnsOf, messageColumns, oneLine, printable, wrapDrawing, wrapMessages } from '../core/text.ts';
+import { oneLine, printable } from '../core/text.ts';
 import { areChecked, lostKey, parseJsonRows, restoreNumbers, shownValue } from '../core/json.ts';
 import { plainAdvice, showPlain } from '../core/next.ts';
-import { formatRow, type OutputFormat, countText } from '../core/format.ts';
+import {
+  formatRow,
+  type OutputFormat,
+  countText,
+  columnsOf,
+  messageColumns,
+  wrapDrawing,
+  wrapMessages,
+} from '../core/format.ts';
 import { type Category, isClosedPipe } from '../core/problem.ts';
 import type { CheckFinding, Result, View } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';

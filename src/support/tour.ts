@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { EngineContext } from '../api/context.ts';
 import { categoryOfExit, AppError } from '../core/problem.ts';
 import { shellLine } from '../core/shell.ts';
-import { columnsOf, wrapMessage, wrapMessages } from '../core/text.ts';
 import type { Started } from '../platform/host.ts';
+import { columnsOf, wrapMessage, wrapMessages } from '../core/format.ts';
 
 /** One line of the tour; `{directory}` is the directory of the tour. */
 type Stop = { readonly says: string; readonly args: readonly string[] };

@@ -1,11 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { makeShowAdvice, next } from '../../src/core/next.ts';
-import { messageColumns, wrapDrawing, wrapMessage, wrapMessages, wrapQuestion } from '../../src/core/text.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { renderError } from '../../src/output/error.ts';
 import { makeLogger } from '../../src/output/logger.ts';
 import { makeRedactor } from '../../src/output/redact.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import {
+  messageColumns,
+  wrapDrawing,
+  wrapMessage,
+  wrapMessages,
+  wrapQuestion,
+} from '../../src/core/format.ts';
 
 const lines = (text: string): string[] => wrapMessage(text, 40, '  ').split('\n');
 

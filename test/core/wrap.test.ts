@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { columnsOf, wrap } from '../../src/core/text.ts';
+import { columnsOf, wrap } from '../../src/core/format.ts';
 
 it('breaks between words; a longer word stays whole', () => {
   expect(wrap('one two three', 7, '  ')).toBe('one two\n  three');

@@ -4,11 +4,11 @@ import { defineCommand } from '../../cli/command.ts';
 import { bool, datetime, oneOf, str } from '../../core/field.ts';
 import type { Argument, Flags, ValuesOf } from '../../core/flag.ts';
 import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
-import { columnsOf } from '../../core/text.ts';
 import type { Observation } from '../../kv/engine/model.ts';
 import type { ReportForm } from '../../kv/operations/record.ts';
 import { clusterFlags, endpointFlags } from './flags.ts';
 import { openCluster } from './prepare.ts';
+import { columnsOf } from '../../core/format.ts';
 
 const clusterNames = async ({ host, settings }: Context): Promise<string[]> =>
   (await host.files.list(settings.directories.clusters)).sort();

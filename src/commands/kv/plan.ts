@@ -7,7 +7,6 @@ import type { Flags, ValuesOf } from '../../core/flag.ts';
 import { AppError } from '../../core/problem.ts';
 import { rawResult, recordResult, type Result } from '../../core/result.ts';
 import { shellWord } from '../../core/shell.ts';
-import { columnsOf, wrapMessage } from '../../core/text.ts';
 import { namePattern, driverKinds, driverRows } from '../../kv/upgrade/cluster/drivers.ts';
 import type { Draft } from '../../kv/upgrade/cluster/draft.ts';
 import { countsOf, reportable } from '../../kv/upgrade/guards/guard.ts';
@@ -26,6 +25,7 @@ import {
   type Opened,
 } from './prepare.ts';
 import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
+import { columnsOf, wrapMessage } from '../../core/format.ts';
 
 export const plan = defineCommand({
   path: ['kv', 'plan'],

@@ -1,11 +1,18 @@
 import type { Context } from '../../api/context.ts';
 import { refuseLongSecret } from '../../core/field.ts';
 import type { Minor } from '../../api-specs/etcd/versions.ts';
-import { durationText, isJsonStream, momentText, parseDuration } from '../../core/format.ts';
+import {
+  durationText,
+  isJsonStream,
+  momentText,
+  parseDuration,
+  columnsOf,
+  isAccessible,
+} from '../../core/format.ts';
 import { next } from '../../core/next.ts';
 import { AppError, makeDeclinedError, usageError } from '../../core/problem.ts';
 import { rawResult, type Result } from '../../core/result.ts';
-import { columnsOf, isAccessible, printable } from '../../core/text.ts';
+import { printable } from '../../core/text.ts';
 import type { Plan, Sink } from '../../kv/engine/model.ts';
 import type { SessionInput, SessionResult } from '../../kv/upgrade/execute/session.ts';
 import { shortPath } from '../../config/settings.ts';

@@ -1,8 +1,8 @@
-import { momentText, durationText, sizeText } from '../../core/format.ts';
+import { momentText, durationText, sizeText, wrapMessage } from '../../core/format.ts';
 import { type Advice, type ShowAdvice, after, next, nextFromLine, showPlain } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { isRecord, misfit, shapeBy } from '../../core/shape.ts';
-import { codeSpan, escapeMarkdown, wrapMessage } from '../../core/text.ts';
+import { codeSpan, escapeMarkdown } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { type FoundRun, findRuns, lastAction } from '../engine/journal.ts';
 import type { Detail, JournalEntry, Outcome, PlanKind } from '../engine/model.ts';

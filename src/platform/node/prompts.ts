@@ -1,10 +1,10 @@
+import ora from 'ora';
 import type { Interface } from 'node:readline';
 import { confirm, input, password, search, select } from '@inquirer/prompts';
-import ora from 'ora';
 import { AppError } from '../../core/problem.ts';
-import { wrapQuestion } from '../../core/text.ts';
 import type { Choice, Prompts } from '../host.ts';
 import { builtin } from './builtin.ts';
+import { wrapQuestion } from '../../core/format.ts';
 
 /** Prompts need a person at both ends: the question goes to stderr, the reply comes from stdin. */
 export const askAllowed = (): void => {

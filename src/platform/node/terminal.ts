@@ -1,7 +1,8 @@
 import { fstatSync } from 'node:fs';
-import { isAccessible, oneLine, printable } from '../../core/text.ts';
+import { oneLine, printable } from '../../core/text.ts';
 import type { Bytes, Output, Prompts, Terminal } from '../host.ts';
 import { builtin } from './builtin.ts';
+import { isAccessible } from '../../core/format.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 

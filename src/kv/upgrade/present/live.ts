@@ -1,7 +1,7 @@
 import { type ShowAdvice, after, next, showPlain } from '../../../core/next.ts';
 import { cutToWidth, AppError, type Category } from '../../../core/problem.ts';
 import type { Result } from '../../../core/result.ts';
-import { drawnLine, wrap, wrapMessage } from '../../../core/text.ts';
+import { drawnLine } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import type {
   MemberStatus,
@@ -13,7 +13,7 @@ import type {
   StepKind,
   UpgradeEvent,
 } from '../../engine/model.ts';
-import { sizeText, durationText } from '../../../core/format.ts';
+import { sizeText, durationText, wrap, wrapMessage } from '../../../core/format.ts';
 import {
   type CellState,
   type RunMember,

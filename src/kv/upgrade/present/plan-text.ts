@@ -1,11 +1,10 @@
 import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
-import { durationText, sizeText } from '../../../core/format.ts';
+import { durationText, sizeText, wrap, wrapQuestion } from '../../../core/format.ts';
 import { cutToWidth } from '../../../core/problem.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { shellLine, wordsOf } from '../../../core/shell.ts';
 import { crosses, downgradeLimits, kindOf, pathLines } from '../plan-kind.ts';
 import type { Plan, Step } from '../../engine/model.ts';
-import { wrap, wrapQuestion } from '../../../core/text.ts';
 import { type Timing, getOwn, stepNames } from './run-model.ts';
 import { findingsText } from './text.ts';
 

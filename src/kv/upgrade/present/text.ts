@@ -1,7 +1,6 @@
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { type Advice, type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
-import { wrap, wrapMessage } from '../../../core/text.ts';
 import { hexId } from '../../client/messages.ts';
 import type {
   CanaryReport,
@@ -15,7 +14,7 @@ import type {
 } from '../../engine/model.ts';
 import { kindOf } from '../plan-kind.ts';
 import { acceptable } from '../guards/guard.ts';
-import { countText, durationText, sizeText } from '../../../core/format.ts';
+import { countText, durationText, sizeText, wrap, wrapMessage } from '../../../core/format.ts';
 import { dirname, join } from 'node:path';
 import { memberState } from './run-model.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
-import { wrapQuestion } from '../../../../src/core/text.ts';
 import { makeShowAdvice, type ShowAdvice } from '../../../../src/core/next.ts';
 import { crossingText, eventQueue, followRun } from '../../../../src/kv/upgrade/present/live.ts';
 import { holdRun, topData, topWatch } from '../../../../src/kv/upgrade/present/status.ts';
@@ -11,6 +10,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { away, observed, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { partlyMade } from '../../../support/context.ts';
+import { wrapQuestion } from '../../../../src/core/format.ts';
 
 const event = (text: string): UpgradeEvent => ({
   ...{ event: 'note', level: 'info', text, at: '', elapsed_ms: 0 },
