@@ -2,7 +2,7 @@ import { parseUrl } from '../../core/external-url.ts';
 import type { PublishedKey } from '../../core/json.ts';
 import { AppError, firstReason } from '../../core/problem.ts';
 import { type ClientAuthentication, isRecord } from '../../core/shape.ts';
-import type { Host } from '../../platform/host.ts';
+import { type Host, NetworkError } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
 import { readJson, readResponse, withDeadline } from './read-response.ts';
 import { networkFailure } from './send.ts';
@@ -118,9 +118,14 @@ export const readIssuer = async ({ host, signal }: AuthContext, issuer: string):
     );
     return issuerMetadata(issuer, body);
   } catch (error) {
-    const first = firstReason(error);
+    const thrown = firstReason(error);
+    // Only the deadline aborts a request that the command did not abort.
+    const isLate = thrown instanceof NetworkError && thrown.code === 'ABORTED' && !signal.aborted;
+    const first = isLate
+      ? new NetworkError('TIMEOUT', `no complete response within ${limitMs / 1000} s`, true, thrown)
+      : thrown;
     const known = networkFailure(`metadata of ${issuer}`, first);
-    throw known instanceof AppError ? known : fail(issuer, 'its metadata is not JSON', first);
+    throw known instanceof AppError ? known : fail(issuer, 'its metadata cannot be read', first);
   }
 };
 /**

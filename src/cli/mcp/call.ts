@@ -100,7 +100,7 @@ const visibleValue = (value: unknown): unknown => {
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [printable(key), visibleValue(each)]));
 };
-const structured = (value: Readonly<Record<string, unknown>>): Pick<Answer, 'structuredContent'> => ({
+const structuredValue = (value: Readonly<Record<string, unknown>>): Pick<Answer, 'structuredContent'> => ({
   structuredContent: visibleValue(value) as Record<string, unknown>,
 });
 const makeAnswer = (text: string, isError = false): Answer => ({
@@ -190,7 +190,7 @@ const answerOf = ({ code, stdout, stderr }: Ran): Answer => {
   return {
     content: contentOf(`${note}${text}`),
     ...(isError ? { isError } : {}),
-    ...(value === undefined ? {} : structured({ exit_code: code, result: value })),
+    ...(value === undefined ? {} : structuredValue({ exit_code: code, result: value })),
   };
 };
 const withFlags = (words: readonly string[], ...flags: readonly string[]): string[] => {
@@ -218,7 +218,7 @@ const shownAnswer = (caller: Caller, tool: Tool, call: string, { ran, digest }: 
   const message = `${start} ${next}`;
   return {
     ...makeAnswer(`${start}\n${plan}\n${next}`),
-    ...structured({ message, approval: token, digest, dry_run: value ?? plan }),
+    ...structuredValue({ message, approval: token, digest, dry_run: value ?? plan }),
   };
 };
 const wasSentBefore = ({ stdout }: Ran): boolean => {
