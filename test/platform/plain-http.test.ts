@@ -112,8 +112,8 @@ const connections: Readonly<Record<string, readonly [number, number]>> = {
   'platform/node/http1.ts': [3, 2],
   // A connection, a check of a name, and a constant.
   'platform/node/http2.ts': [3, 1],
-  // Two agents for one target, two requests, the certificates of the system, and a check of a name.
-  'platform/node/transport.ts': [7, 1],
+  // The module of TLS by name and its type, for the certificates of the system.
+  'platform/node/transport.ts': [2, 0],
   // The agent of a proxy.
   'platform/node/proxy-transport.ts': [1, 0],
   // A server, a connection for each scheme, and a check of a name.
