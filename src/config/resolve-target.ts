@@ -9,6 +9,8 @@ import { isHeaderName, isWrittenHeader, isHeaderValue } from '../core/operation.
 /** The key with a service's URL and the keys of the secrets that go with it. */
 type Endpoint = {
   readonly url: string;
+  /** The setting that is enough in place of the URL, because the server publishes the URL. */
+  readonly source?: string;
   readonly secrets: readonly string[];
   /** A secret of another service that is used if this service has none; `home` is the URL of that service. */
   readonly borrowed?: { readonly secret: string; readonly home: string };
@@ -18,26 +20,26 @@ type Guard = (settings: Settings, endpoint: Endpoint) => AppError | undefined;
 const configError = (code: string, message: string, ...tryThis: string[]): AppError =>
   new AppError('config', message, { code, tryThis });
 /** A name that is in no file is most likely mistyped. */
-const profileIsKnown: Guard = ({ profile, profiles }, { url }) =>
+const profileIsKnown: Guard = ({ profile, profiles }, { url, source = url }) =>
   profile.isNew
     ? configError(
         'PROFILE_UNKNOWN',
         `profile not found: ${JSON.stringify(profile.name)} (${profile.origin}); profiles: ${profiles.join(', ')}`,
-        `opsctl config set ${url} https://… --profile ${profile.name}`,
+        `opsctl config set ${source} https://… --profile ${profile.name}`,
       )
     : undefined;
 /** spec/program#settings: naming another profile than `mock` means a real service. */
-const profileIsMock: Guard = ({ profile }, { url }) =>
+const profileIsMock: Guard = ({ profile }, { url, source = url }) =>
   profile.name === MOCK_PROFILE
     ? undefined
     : configError(
         'PROFILE_WITHOUT_URL',
-        `profile \`${profile.name}\` (${profile.origin}) has no ${url}: refusing to use the mock server instead`,
-        `opsctl config set ${url} https://… --profile ${profile.name}`,
+        `profile \`${profile.name}\` (${profile.origin}) has no ${source}: refusing to use the mock server instead`,
+        `opsctl config set ${source} https://… --profile ${profile.name}`,
         `--profile ${MOCK_PROFILE} for the mock server`,
       );
 /** spec/program#settings: a token without a URL would go to the mock, and its owner would think that the real service had been changed. */
-const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
+const noTokenIsGiven: Guard = (settings, { url, source = url, secrets, borrowed }) => {
   const homeless =
     borrowed !== undefined && settings.get(borrowed.home) === undefined ? [borrowed.secret] : [];
   const token = [...secrets, ...homeless]
@@ -47,14 +49,14 @@ const noTokenIsGiven: Guard = (settings, { url, secrets, borrowed }) => {
     token &&
     configError(
       'TOKEN_WITHOUT_URL',
-      `${token.key} is set (${token.origin}) but ${url} is not: refusing to use the mock server instead`,
-      `opsctl config set ${url} https://…`,
+      `${token.key} is set (${token.origin}) but ${source} is not: refusing to use the mock server instead`,
+      `opsctl config set ${source} https://…`,
       `remove ${token.key} to use the mock server`,
     )
   );
 };
 /** spec/program#settings: OPSCTL_MOCK=never turns the default off. */
-const mockIsNotOff: Guard = (settings, { url }) => {
+const mockIsNotOff: Guard = (settings, { url, source = url }) => {
   const mock = settings.get('mock');
   if (mock === undefined) return undefined;
   if (mock.value !== 'never')
@@ -64,8 +66,8 @@ const mockIsNotOff: Guard = (settings, { url }) => {
     );
   return configError(
     'NO_URL',
-    `${url} is not set, and the embedded mock server is turned off (${mock.origin})`,
-    `opsctl config set ${url} https://…`,
+    `${source} is not set, and the embedded mock server is turned off (${mock.origin})`,
+    `opsctl config set ${source} https://…`,
   );
 };
 /**
@@ -128,7 +130,7 @@ const endpoints: Readonly<Record<ServiceName, Endpoint>> = {
     secrets: ['labels.token'],
     borrowed: { secret: 'access_token', home: 'api.url' },
   },
-  auth: { url: 'auth.token_url', secrets: ['auth.client_secret'] },
+  auth: { url: 'auth.token_url', source: 'auth.issuer', secrets: ['auth.client_secret'] },
   api: { url: 'api.url', secrets: ['access_token'] },
 };
 /** A URL setting that has passed every check, without a slash at its end; undefined when it is not set. Throws AppError('config'). */

@@ -289,6 +289,8 @@ const fieldLines = (name: string, value: string, { wide, width, measure, theme }
 };
 /** A table with fewer columns has less information than a list of fields. */
 const FEWEST_COLUMNS = 2;
+/** A space, or a place next to an ideograph, a kana or a Hangul syllable, which need no space between words. */
+const WORD_END = / |(?<=[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef])/;
 /** So many columns may be left out to keep the words of names, such as a file name, on one line. */
 const MOST_DROPPED_FOR_WORDS = 3;
 /** Places that the widest cell of each column takes, and its longest word. */
@@ -342,7 +344,7 @@ export const tableRows = (options: TableOptions): Formatter => {
     const known = names.map((name, i) => kinds?.[i] ?? kindOf(name, cellsOf(i)));
     kinds = known;
     content = names.map((_, i) => widestOf(cellsOf(i), measure, content[i]));
-    const wordsOf = (i: number): string[] => cellsOf(i).flatMap((cell) => cell.split(' '));
+    const wordsOf = (i: number): string[] => cellsOf(i).flatMap((cell) => cell.split(WORD_END));
     longestWords = names.map((_, i) =>
       known[i] === 'name' ? widestOf(wordsOf(i), measure, longestWords[i]) : 0,
     );

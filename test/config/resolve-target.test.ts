@@ -129,7 +129,7 @@ describe('guards against a mistaken mock', () => {
       { OPSCTL_CLIENT_SECRET: 'k' },
       {},
       'TOKEN_WITHOUT_URL',
-      /auth\.token_url/,
+      /auth\.issuer/,
     ],
     [
       'a profile without a URL',

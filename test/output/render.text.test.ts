@@ -579,6 +579,17 @@ test('the reference page has the row of every format', () => {
     );
 });
 
+test('a long title without spaces leaves the last column on the line', async () => {
+  const rows = [{ id: 1, name: '日本語の題'.repeat(12), state: 'Ready', updated_at: 'now' }];
+  const columns = ['id', 'name', 'state', 'updated_at'];
+  const { out } = await rendered(
+    rowsResult(rows, { columns }),
+    { format: 'table' },
+    { tty: ['stdout', 'stderr'], columns: 80, env: { NO_COLOR: '1' } },
+  );
+  expect(out.split('\n')[0]).toMatch(/UPDATED/);
+});
+
 test('-o name prints the unique name of a label, which the next command accepts', async () => {
   const at = trackerInMemory();
   at.send('POST', '/labels', { name: 'two words' });
