@@ -39,7 +39,11 @@ p { margin: 0; }
 .card, section { background: var(--card); border: 1px solid var(--line); border-radius: 12px; }
 .card { padding: 14px 16px; } .card b { display: block; font-size: 22px; line-height: 1.3; font-variant-numeric: tabular-nums; } .card span { color: var(--soft); font-size: 13px; }
 section { padding: 18px 20px; margin-bottom: 16px; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; scrollbar-width: thin; background:
+  linear-gradient(90deg, var(--card) 40%, transparent) 0 0 / 48px 100% no-repeat local,
+  linear-gradient(270deg, var(--card) 40%, transparent) 100% 0 / 48px 100% no-repeat local,
+  linear-gradient(90deg, var(--old), transparent) 0 0 / 14px 100% no-repeat scroll,
+  linear-gradient(270deg, var(--old), transparent) 100% 0 / 14px 100% no-repeat scroll; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; font-variant-numeric: tabular-nums; }
 th { text-align: left; color: var(--soft); font-weight: 500; font-size: 13px; padding: 4px 14px 6px 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
 td { padding: 7px 14px 7px 0; border-bottom: 1px solid var(--line); vertical-align: top; }

@@ -29,12 +29,19 @@ const hintLines = (hint: string, columns: number, indents: readonly number[]): s
   );
   return drawn.find((lines) => lines.every((line) => line.length <= columns)) ?? (drawn.at(-1) as string[]);
 };
-const findingText = ({ level, guard, message, hint }: Finding, columns: number, show: ShowAdvice): string => {
+/** Places of the names of checks, so that short lists look alike. */
+const LEAST_NAME = 20;
+const findingText = (
+  { level, guard, message, hint }: Finding,
+  columns: number,
+  show: ShowAdvice,
+  wide: number,
+): string => {
   const head = `${marks[level]} ${level.padEnd(7)}  `;
   const isWide = columns >= 72;
-  const indent = ' '.repeat(isWide ? head.length + 22 : head.length);
+  const indent = ' '.repeat(isWide ? head.length + wide + 2 : head.length);
   const room = columns - indent.length;
-  const first = `${head}${isWide ? `${guard.padEnd(20)}  ` : `${guard}\n${indent}`}${wrap(message, room, indent)}`;
+  const first = `${head}${isWide ? `${guard.padEnd(wide)}  ` : `${guard}\n${indent}`}${wrap(message, room, indent)}`;
   return hint === undefined || level === 'pass'
     ? first
     : [first, ...hintLines(show(hint, true), columns, [indent.length, head.length, narrowIndent])].join('\n');
@@ -50,13 +57,14 @@ export const findingsText = (
 ): string => {
   const order = { pass: 0, unknown: 1, warn: 2, fail: 3 };
   const sorted = findings.toSorted((a, b) => order[a.level] - order[b.level]);
+  const wide = Math.max(LEAST_NAME, ...findings.map(({ guard }) => guard.length));
   return sorted
     .map((one, at) => {
       const { hint, ...rest } = one;
       const next = sorted[at + 1];
       const isSaidBelow =
         next?.level === one.level && next.guard === one.guard && next.hint?.toString() === hint?.toString();
-      return findingText(isSaidBelow ? rest : one, columns, show);
+      return findingText(isSaidBelow ? rest : one, columns, show, wide);
     })
     .join('\n');
 };

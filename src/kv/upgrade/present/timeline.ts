@@ -113,17 +113,26 @@ const leaderLane = ({ leaders }: Timeline, { x }: Scale, y: number): string[] =>
     ];
   }),
 ];
+/** Places that a version takes on a bar, and half a mark with its margin. */
+const [VERSION_WIDTH, MARK_WIDTH] = [22, 9];
+/** Where the version of a bar starts: next to the marks that would cover it. Undefined if no place is left. Pure. */
+const versionPlace = (from: number, to: number, marks: readonly number[]): number | undefined => {
+  let at = from + 8;
+  for (const mark of marks.toSorted((a, b) => a - b))
+    if (mark > at - MARK_WIDTH && mark < at + VERSION_WIDTH + MARK_WIDTH) at = mark + MARK_WIDTH;
+  return at + VERSION_WIDTH + 4 < to ? at : undefined;
+};
 const memberLane = (lane: Timeline['lanes'][number], report: Report, { x }: Scale, y: number): string[] => {
   const { before, after } = versionNames(report);
   const words = { old: before, new: after, down: 'unavailable' };
+  const covering = [...lane.snapshotsAt, ...lane.revertedAt].map((ms) => x(ms));
   const spans = lane.spans.flatMap(({ kind, fromMs, toMs }) => {
     const width = x(toMs) - x(fromMs);
+    const at = kind === 'down' ? undefined : versionPlace(x(fromMs), x(toMs), covering);
     const text =
-      kind !== 'down' && width > 34
-        ? [
-            `<text class="on" x="${(x(fromMs) + 8).toFixed(1)}" y="${y + 15}">${escapeHtml(words[kind])}</text>`,
-          ]
-        : [];
+      at === undefined
+        ? []
+        : [`<text class="on" x="${at.toFixed(1)}" y="${y + 15}">${escapeHtml(words[kind])}</text>`];
     const title =
       kind === 'down'
         ? `${lane.name} was unavailable for ${durationText(toMs - fromMs)}`

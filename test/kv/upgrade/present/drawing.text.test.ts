@@ -103,6 +103,13 @@ describe('the drawing of a run', () => {
     expect(ran(1, '<rect')[0]).toContain('width="1.5"');
     expect(ran(16, '<rect')[0]).toContain('width="1.6"');
   });
+  it('the drawing writes the version next to a mark that would cover it', () => {
+    const at = (snapshotsAt: number[], toMs = 2000) =>
+      drawn({ lanes: [lane({ spans: [{ kind: 'old', fromMs: 0, toMs }], snapshotsAt })] }, 'class="on"').map(
+        (line) => Number(/x="([\d.]+)"/.exec(line)?.[1]),
+      );
+    expect([at([]), at([100]), at([1000]), at([100], 360)]).toEqual([[104], [115], [104], []]);
+  });
   it('the drawing ends with the run: later events are drawn at its end', () =>
     expect(drawn({ pauses: [{ atMs: 99_000, forMs: 61_000 }] }, 'pause')).toEqual([
       '<line class="pause" x1="1024.0" x2="1024.0" y1="8" y2="50"><title>the run was paused here for 1 min 01 s</title></line>',
