@@ -197,6 +197,10 @@ const linkLines = (row: Row, width: number): string[] => [
   }),
   ...(Array.isArray(row.external_links) ? row.external_links : []).map((link) => `  ${link}`),
 ];
+const linkSections = (row: Row, width: number): string[] => {
+  const files = records(row.files).flatMap(({ name }) => wrap(text(name), width, '  '));
+  return [...section('Links', linkLines(row, width)), ...section('Files', files)];
+};
 const taskSection = (row: Row, width: number): string[] => {
   const tasks = records(row.tasks);
   const done = tasks.filter(({ complete }) => complete === true).length;
@@ -270,7 +274,7 @@ const drawStory = async (context: EngineContext, row: Row, width: number): Promi
     ...(description === '' ? [] : ['', ...wrap(description, width)]),
     ...taskSection(row, width),
     ...(await commentSection(context, row, width)),
-    ...section('Links', linkLines(row, width)),
+    ...linkSections(row, width),
   ].join('\n');
 };
 

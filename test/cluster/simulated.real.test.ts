@@ -82,6 +82,19 @@ describe('3.2 → 3.3 on simulated members', () => {
     expect(page).toContain('<svg class="timeline"');
     expect(page).toMatch(/n\d led for/);
     expect(page).not.toContain('<script');
+    const attached = await home.run([
+      'kv',
+      'report',
+      '--cluster',
+      cluster.file,
+      '--out',
+      file,
+      '--attach',
+      '107',
+    ]);
+    expect(attached.code, attached.stderr).toBe(0);
+    const { files } = JSON.parse((await home.run(['tracker', 'stories', 'get', '107'])).stdout);
+    expect(files).toMatchObject([{ name: 'page.html', size: Buffer.byteLength(page) }]);
     const whole = JSON.parse(await as('-o', 'json'));
     for (const name of ['report.json', 'events.ndjson']) rmSync(join(dirname(whole.journal), name));
     const rebuilt = await home.run(['kv', 'report', '--cluster', cluster.file, '-o', 'json']);

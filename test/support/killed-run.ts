@@ -38,12 +38,15 @@ export const newestJournal = (home: string): string[] => linesOf(journalsBelow(h
 
 /**
  * Returns the number of journal lines of an uninterrupted upgrade, from the plan in the first line: opened and closed, the
- * crossing confirmed and crossed, and a `begin` and an `end` for each step. A snapshot, a stop and a start write one more line.
+ * crossing confirmed and crossed, and a `begin` and an `end` for each step. A snapshot and a start write one more line, a stop two.
  * `simulated.real.test.ts` counts the lines.
  */
 export const linesOfRun = ([opened]: readonly string[]): number => {
   const steps: readonly { readonly id: string }[] = JSON.parse(opened as string).plan.steps;
-  return steps.reduce((sum, { id }) => sum + (/\.(snapshot|stop|start)$/.test(id) ? 3 : 2), 4);
+  return steps.reduce(
+    (sum, { id }) => sum + (/\.stop$/.test(id) ? 4 : /\.(snapshot|start)$/.test(id) ? 3 : 2),
+    4,
+  );
 };
 /**
  * Number of journal lines of a rollback of two members, which has no separate plan: resumed, three per member (one marks the

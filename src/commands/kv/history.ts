@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
-import { bool, datetime, oneOf, str } from '../../core/field.ts';
+import { bool, datetime, int, oneOf, str } from '../../core/field.ts';
 import type { Argument, Flags, ValuesOf } from '../../core/flag.ts';
+import { problem } from '../../core/problem.ts';
 import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
 import type { Observation } from '../../kv/engine/model.ts';
 import type { ReportForm } from '../../kv/operations/record.ts';
@@ -83,6 +84,12 @@ const reportFlags = {
     value: 'file',
     complete: 'file',
   },
+  attach: {
+    effects: ['sends'],
+    field: int({ min: 1 }),
+    summary: 'Story of the tracker to attach the file of --out to',
+    value: 'story',
+  },
 } as const satisfies Flags;
 const reportArgs = [
   {
@@ -106,6 +113,12 @@ const formOf = (values: Pick<ReportValues, 'as' | 'out'>): ReportForm | undefine
         ? undefined
         : 'markdown');
 
+/** Uploads the report to a story of the tracker, so that the ticket of the change contains it. */
+const attachTo = async (context: Context, path: string, story: number): Promise<Result> => {
+  const { uploadAll } = await import('../../tracker/files.ts');
+  const [file] = await uploadAll(context, [path], story);
+  return recordResult(file, { text: `attached the report to story ${story}` });
+};
 export const report = defineCommand({
   path: ['kv', 'report'],
   summary: 'Show the report of an upgrade or operation',
@@ -116,7 +129,15 @@ export const report = defineCommand({
   examples: [
     { line: 'opsctl kv report --out upgrade.html', says: 'Write the newest run as an HTML page' },
     { line: 'opsctl kv report --as markdown', says: 'Write Markdown for an issue or a change record' },
+    {
+      line: 'opsctl kv report --out upgrade.html --attach 107',
+      says: 'Attach the page to the story of the change',
+    },
   ],
+  check: ({ attach, out }) =>
+    attach !== undefined && out === undefined
+      ? [problem('--out', 'required', 'is required with --attach')]
+      : [],
   async run(context, values): Promise<Result> {
     const { host, settings, log } = context;
     const [{ foundRun }, { shownOperation, shownReport }, { storedReport }] = await Promise.all([
@@ -134,7 +155,10 @@ export const report = defineCommand({
     if (values.out !== undefined && form !== undefined) {
       const path = resolve(host.cwd, values.out);
       await host.files.replace(path, await shown.textAs(form), 0o600);
-      return nothing(`wrote report of run ${shown.run} to ${values.out}`);
+      const written = `wrote report of run ${shown.run} to ${values.out}`;
+      if (values.attach === undefined) return nothing(written);
+      log.info(written);
+      return attachTo(context, path, values.attach);
     }
     if (form !== undefined) return rawResult(await shown.textAs(form));
     return recordResult(shown.data, { text: (await shown.textAs('markdown')).trimEnd(), name: 'run' });
