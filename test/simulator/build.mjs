@@ -6,15 +6,18 @@ import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const simulated = `${root}test/simulator/kernel/node-fs.ts`;
-/** conf calls `node:fs` directly to create a directory and to read files. */
+const simulatedWrites = `${root}test/simulator/kernel/atomically.ts`;
+/** conf calls `node:fs` directly to create a directory and to read files, and writes with `atomically`. */
 const USERS_OF_FILES = /src\/platform\/node\/files\.ts$|node_modules\/conf\/.*\.js$/;
 
 const filesAreSimulated = {
   name: 'files-are-simulated',
-  setup: ({ onResolve }) =>
+  setup: ({ onResolve }) => {
     onResolve({ filter: /^(node:)?fs$/ }, ({ importer }) =>
       USERS_OF_FILES.test(importer) ? { path: simulated } : undefined,
-    ),
+    );
+    onResolve({ filter: /^atomically$/ }, () => ({ path: simulatedWrites }));
+  },
 };
 /** `changes` contains { file, find, replace } objects. Throws an error if a text does not occur exactly once. */
 const changed = (changes) => ({

@@ -1,5 +1,5 @@
 /** A simulation runs the product on a replacement of `node:fs`. A function that it lacks would fail every history. */
-import { readFileSync } from 'node:fs';
+import { constants, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import replacement from './kernel/node-fs.ts';
 
@@ -12,4 +12,11 @@ test('the simulated disk offers every function of node:fs that the product calls
   const called = new Set([...code.matchAll(/\bfs\.((?:promises\.)?[a-z]\w*)/g)].map(([, name = '']) => name));
   expect(called).toContain('promises.open');
   expect([...called].filter((name) => !isOffered(name))).toEqual([]);
+});
+test('the simulated disk has every constant of node:fs that the product uses, with its value on Linux', () => {
+  const used = new Set([...code.matchAll(/\b(?:[RWXF]_OK|O_[A-Z]+)\b/g)].map(([name]) => name));
+  const known = [...used].filter((name) => Object.hasOwn(constants, name));
+  expect(known).toContain('O_APPEND');
+  const { constants: simulated } = replacement;
+  expect(known.filter((name) => Reflect.get(simulated, name) !== Reflect.get(constants, name))).toEqual([]);
 });

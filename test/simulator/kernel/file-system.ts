@@ -38,10 +38,25 @@ const found = (path: string, call: string, followsLast = true): Inode => {
 };
 
 export type Flags = 'r' | 'r+' | 'w' | 'wx' | 'a';
+/** The constants of Linux that the product uses. */
+export const constants = {
+  ...{ R_OK: 4, W_OK: 2, X_OK: 1, F_OK: 0 },
+  ...{ O_RDONLY: 0, O_WRONLY: 0o1, O_RDWR: 0o2, O_CREAT: 0o100, O_EXCL: 0o200, O_TRUNC: 0o1000 },
+  ...{ O_APPEND: 0o2000, O_NONBLOCK: 0o4000, O_DIRECTORY: 0o200000, O_NOFOLLOW: 0o400000 },
+} as const;
+const flagsOf = (flags: Flags | number): Flags => {
+  if (typeof flags === 'string') return flags;
+  const has = (name: keyof typeof constants): boolean => (flags & constants[name]) !== 0;
+  if (has('O_APPEND')) return 'a';
+  if (has('O_EXCL')) return 'wx';
+  if (has('O_TRUNC')) return 'w';
+  return has('O_WRONLY') || has('O_RDWR') ? 'r+' : 'r';
+};
 /** The usual umask: other users cannot write to a new file. */
 const UMASK = 0o022;
 
-export const open = (path: string, flags: Flags = 'r', mode = 0o666): number => {
+export const open = (path: string, given: Flags | number = 'r', mode = 0o666): number => {
+  const flags = flagsOf(given);
   const { kernel, disk } = here();
   const before = disk.find(path);
   if (before === undefined && (flags === 'r' || flags === 'r+')) throw failure('ENOENT', 'open', path);

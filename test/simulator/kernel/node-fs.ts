@@ -69,7 +69,7 @@ const copy = (from: string, to: string): void => {
 };
 
 export default {
-  constants: { W_OK: 2 },
+  constants: calls.constants,
   promises,
   mkdirSync: (path: string) => calls.makeDirectories(path),
   openSync: calls.open,
@@ -93,6 +93,8 @@ export default {
     options?.throwIfNoEntry === false && !calls.exists(path) ? undefined : calls.lstat(path),
   lstat: (path: string, done: (error: unknown, stats?: ReturnType<typeof calls.lstat>) => void) =>
     void promises.lstat(path).then((stats) => done(null, stats), done),
+  readFile: (path: string, done: (error: unknown, bytes?: Buffer) => void) =>
+    void promises.readFile(path).then((bytes) => done(null, bytes), done),
   readlinkSync: calls.readLink,
   realpathSync: { native: calls.realPath },
   readFileSync: (path: string, encoding?: BufferEncoding | null) => {
