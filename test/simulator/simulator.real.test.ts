@@ -29,7 +29,7 @@ const slices: readonly Slice[] = [
 const faultOf = (operation: string): string =>
   operation === 'kv members' ? 'member killed' : 'process killed';
 
-/** Whether this machine has the home directory of the simulated user. */
+/** The files of this machine in the home directory of the simulated user. */
 const filesAtHome = (): string[] =>
   existsSync(HOME) ? readdirSync(HOME, { recursive: true, encoding: 'utf8' }).toSorted() : [];
 const hadAtHome = filesAtHome();
