@@ -193,16 +193,17 @@ const flagWords: Readonly<Record<SettingKind, string>> = {
 
 const isBindHost = (host: string): boolean =>
   host === 'localhost' || /^\d+(\.\d+){3}$/.test(host) || host.startsWith('[');
-/** Returns why the servers reject this URL. Undefined if they accept it. */
-const urlProblem = (url: string, isBind: boolean): string | undefined => {
+/** Returns why the version rejects this URL. Undefined if it accepts it. Until 3.4, a socket has a host and a port, and no path. */
+const urlProblem = (url: string, isBind: boolean, to: Minor): string | undefined => {
   const parts = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(.*)$/i.exec(url);
   const scheme = parts?.[1]?.toLowerCase() ?? '';
   if (!['http', 'https', 'unix', 'unixs'].includes(scheme)) return 'has no scheme http, https, unix or unixs';
-  if (scheme.startsWith('unix')) return undefined;
-  const host = /^(.*):(\d+)$/.exec(parts?.[2] ?? '');
+  const isSocket = scheme.startsWith('unix');
+  if (isSocket && compareVersions(to, '3.5') >= 0) return undefined;
+  const host = (isSocket ? /^(.*):[^:]*$/ : /^(.*):(\d+)$/).exec(parts?.[2] ?? '');
   if (host === null) return 'has no port';
   if (parts?.[3] !== '') return 'has a path';
-  return isBind && !isBindHost(host[1] ?? '')
+  return isBind && !isSocket && !isBindHost(host[1] ?? '')
     ? 'contains a host name; a listen URL needs an IP address'
     : undefined;
 };
@@ -227,7 +228,7 @@ const urlFindings = ({ keys, get, display }: Named, to: Minor, place: 'flag' | '
       .map((url) => url.trim())
       .filter((url) => !(isCors && (url === '*' || url === '')))
       .flatMap((url) => {
-        const problem = urlProblem(url, kind === 'bind-urls');
+        const problem = urlProblem(url, kind === 'bind-urls', to);
         return problem === undefined
           ? []
           : [
@@ -580,7 +581,7 @@ const parseProblem = (name: string, value: string, to: Minor): string | undefine
     (kind === 'urls' || kind === 'bind-urls') && !(name === 'listen-metrics-urls' && to === '3.3');
   const isCors = name === 'cors' && compareVersions(to, '3.4') >= 0 && value !== '*';
   if (value === '' || !(isUrl || isCors)) return undefined;
-  const problems = value.split(',').map((url) => urlProblem(url.trim(), false));
+  const problems = value.split(',').map((url) => urlProblem(url.trim(), false, to));
   return problems.some((one) => one !== undefined) ? 'not a list of URLs' : undefined;
 };
 /** A server parses every value of a repeated flag, so an earlier value stops it too (seen on 3.3, 3.4 and 3.5). Pure. */

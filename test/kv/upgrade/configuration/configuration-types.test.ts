@@ -208,6 +208,15 @@ describe('interpretation of compaction and log output by version', () => {
     expect(found[0]?.hint).toBe(`remove ${expected}=${words[0]?.split('=')[1] ?? words[1]}`);
   });
   it.each([
+    ['unix:///run/etcd.sock', '3.4', ['fail']],
+    ['unix:///run/etcd.sock', '3.5', []],
+    ['unix://localhost:m1', '3.3', []],
+    ['unix://localhost:1/run', '3.4', ['fail']],
+  ] as const)('a socket has a host, a port and no path until 3.4: %s for %s', (url, to, levels) => {
+    const words = [`--listen-client-urls=${url}`, '--advertise-client-urls=http://127.0.0.1:1'];
+    expect(lintFlags(words, to).map(({ level }) => level)).toEqual([...levels]);
+  });
+  it.each([
     ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', '3.3', ''],
     ['TLS_AES_128_GCM_SHA256', '3.3', 'TLS_AES_128_GCM_SHA256'],
     ['TLS_AES_128_GCM_SHA256', '3.4', ''],

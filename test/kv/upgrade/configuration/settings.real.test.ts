@@ -275,6 +275,9 @@ const valueCases: readonly Case[] = [
       (value): Case => ({ how, key: 'auth-token', value }),
     ),
     { how, key: 'listen-metrics-urls', value: 'http://127.0.0.1:0,' },
+    ...['unix:///nowhere/etcd.sock', 'unix://localhost:m{client}', 'unix://localhost:1/a'].map(
+      (value): Case => ({ how, key: 'advertise-client-urls', value }),
+    ),
     ...suites.map(
       (value): Case => ({
         ...{ how, key: 'cipher-suites' },
