@@ -308,6 +308,7 @@ const boundedTexts: Readonly<Record<string, readonly [lines: number, why: string
   'mock-server/labels/service.ts': [1, 'a header'],
   'mock-server/server.ts': [1, 'the name in a header'],
   'mock-server/tracker/search-match.ts': [1, 'the query of a URL'],
+  'output/expressions.ts': [1, 'a program of a flag'],
   'output/page-text.ts': [1, 'an example in the help'],
   'platform/node/http1-answer.ts': [1, 'the size of a chunk'],
   'platform/node/programs.ts': [4, 'an environment variable'],
