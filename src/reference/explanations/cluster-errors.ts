@@ -826,6 +826,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'List the known versions.',
     example: 'opsctl kv versions',
   },
+  TEMPLATE_IN_VALUE: {
+    category: 'config',
+    meaning: 'A value contains a template or a variable that Argo or Ansible would replace.',
+    causes: ['A path or a flag contains {{, or for Ansible $ and a name.'],
+    fix: 'Rename the file or directory, or change the flag.',
+    example: 'opsctl kv fleet fleet.yaml --hold-last --emit argo --image IMAGE',
+  },
   UNREACHABLE: {
     category: 'network',
     meaning: 'The object store cannot be reached.',

@@ -59,6 +59,12 @@ export const wavesOf = (fleet: Fleet): string[][] => {
   return waves;
 };
 
+/** A value that a format would replace by another one, and where it comes from. */
+const templateError = (text: string, origin: string, why: string): AppError =>
+  new AppError('config', `invalid value ${JSON.stringify(text)} of ${origin}: ${why}`, {
+    code: 'TEMPLATE_IN_VALUE',
+    tryThis: ['use a value without these characters: rename the file or directory'],
+  });
 const group = 'etcd_clusters';
 const program = "{{ opsctl_program | default('opsctl') }}";
 const file = '{{ opsctl_cluster_file }}';
@@ -69,8 +75,13 @@ const plainValue = (text: string): string | Scalar => {
   scalar.tag = '!unsafe';
   return scalar;
 };
+/** The command module of Ansible replaces variables of the environment in every argument, and has no escape for them. */
+const plainArgument = (text: string, origin: string): string | Scalar => {
+  if (!/\$[\w{]/.test(text)) return plainValue(text);
+  throw templateError(text, origin, 'Ansible replaces a variable after $');
+};
 const command = (...words: string[]): object => ({
-  argv: [program, 'kv', ...words.map(plainValue), '--cluster', file, '--yes'],
+  argv: [program, 'kv', ...words.map((word) => plainArgument(word, 'a flag')), '--cluster', file, '--yes'],
 });
 /** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
 const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
@@ -156,7 +167,10 @@ const inventory = ({ fleet }: EmitOptions): string => {
   const hosts = Object.fromEntries(
     order.map((cluster) => [
       labels.get(cluster) ?? cluster,
-      { opsctl_cluster_file: plainValue(cluster), ansible_connection: 'local' },
+      {
+        opsctl_cluster_file: plainArgument(cluster, `clusters in the fleet ${fleet.name}`),
+        ansible_connection: 'local',
+      },
     ]),
   );
   return `# The canary is first: the order matters. ansible_connection: local runs opsctl on the control node;
@@ -170,7 +184,13 @@ const ownGroup = 65532;
 const ownerAndGroupRead = 0o440;
 type Mount = { readonly name: string; readonly mountPath: string; readonly subPath?: string };
 /** A file of the Secret: where it is on this machine, its key, and its place in the container. */
-type SecretFile = { readonly key: string; readonly path: string; readonly place: string };
+type SecretFile = {
+  readonly key: string;
+  readonly path: string;
+  readonly place: string;
+  /** The key of the cluster file that names it. */
+  readonly origin: string;
+};
 /**
  * Where the containers read the cluster files. The relative paths of a cluster file are below its own directory, because
  * two clusters may use one name for different certificates.
@@ -197,7 +217,7 @@ const layoutOf = (
           code: 'FLEET_FILES',
           tryThis: ['use absolute paths in the cluster files, which differ for different files'],
         });
-      byPlace.set(place, known ?? { key: `${label}.${name}`, path, place });
+      byPlace.set(place, known ?? { key: `${label}.${name}`, path, place, origin: `${name} in ${cluster}` });
     }
   }
   const placeOf = (label: string): string =>
@@ -228,6 +248,17 @@ const mountsOf = ({ secretFiles }: Layout): Mount[] =>
     .filter((file) => !isBelow(file))
     .map(({ key, place }) => ({ name: filesVolume, mountPath: place, subPath: key }));
 
+const clusterParameter = '{{inputs.parameters.cluster}}';
+/**
+ * Argo replaces a template in any text of a workflow, more than once, so that no escape survives. The only template is
+ * the one of this file.
+ */
+const refuseTemplates = (value: unknown, originOf: (text: string) => string): void => {
+  if (typeof value === 'string' && value.includes('{{') && value !== clusterParameter)
+    throw templateError(value, originOf(value), 'Argo replaces a template in {{ }}');
+  if (typeof value === 'object' && value !== null)
+    for (const one of Object.values(value)) refuseTemplates(one, originOf);
+};
 /** One run of opsctl for the cluster that a step names. */
 const argoTemplate = (
   name: string,
@@ -238,14 +269,7 @@ const argoTemplate = (
   inputs: { parameters: [{ name: 'cluster' }] },
   container: {
     image,
-    args: [
-      ...containerArguments(['kv', ...words]),
-      '--cluster',
-      '{{inputs.parameters.cluster}}',
-      '--yes',
-      '-o',
-      'json',
-    ],
+    args: [...containerArguments(['kv', ...words]), '--cluster', clusterParameter, '--yes', '-o', 'json'],
     env: [{ name: 'OPSCTL_HOME', value: '/work' }],
     volumeMounts: [
       { name: 'clusters', mountPath: mountDirectory, readOnly: true },
@@ -299,6 +323,10 @@ const argo = ({ fleet, lastMember, planFlags = [], image, accessFiles }: EmitOpt
   };
   const metadata = { generateName: `${name}-` };
   const object = { apiVersion: 'argoproj.io/v1alpha1', kind: 'Workflow', metadata, spec };
+  refuseTemplates(object, (text) => {
+    const named = layout.secretFiles.find(({ place }) => place === text || underMount(place) === text);
+    return named?.origin ?? (text === image ? '--image' : 'a flag');
+  });
   return `${argoHead(name, configMap, layout)}\n${stringify(object)}`;
 };
 

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { parse, parseDocument, visit } from 'yaml';
-import { clusterLabels } from '../../../../src/kv/upgrade/fleet/fleet-export.ts';
+import { clusterLabels, type EmitOptions } from '../../../../src/kv/upgrade/fleet/fleet-export.ts';
 import { fleetText, wavesOf } from '../../../../src/kv/upgrade/fleet/fleet-export.ts';
 import {
   completedClusters,
@@ -336,6 +336,53 @@ describe('names and waves', () => {
           },
         });
       expect(values).toEqual(expect.arrayContaining([path, text]));
+    },
+  );
+  const templates = ['{{workflow.uid}}', "{{=sprig.env('SECRET')}}", '{{', 'a{{ b'];
+  it.each(templates)('Argo: %j in any value is refused or does not reach the workflow', (text) => {
+    const image = 'registry.example/opsctl:1';
+    const named = (name: string, written: string) => {
+      const accessFiles = new Map([['/c/b.yaml', [{ name, path: `/c/${written}`, written }]]]);
+      return { ...options, image, accessFiles };
+    };
+    const path = `/c/${text}.yaml`;
+    const oneCluster = { ...fleet, canary: path, clusters: [path] };
+    const given: Record<string, EmitOptions> = {
+      '--image': { ...options, image: text },
+      'a flag': { ...options, image, planFlags: ['--accept', text] },
+      'ca_file in /c/b.yaml': named('ca_file', `/pki/${text}.pem`),
+      'key_file in /c/b.yaml': named('key_file', `pki/${text}.pem`),
+      '': { ...options, image, fleet: { ...oneCluster, name: text } },
+    };
+    for (const [origin, emitted] of Object.entries(given)) {
+      const build = () => fleetText('argo', emitted);
+      if (origin === '')
+        expect(
+          build()
+            .replaceAll('{{inputs.parameters.cluster}}', '')
+            .split('\n')
+            .filter((line) => !line.startsWith('#'))
+            .join(''),
+        ).not.toContain('{{');
+      else
+        expect(build).toThrow(
+          expect.objectContaining({
+            detail: expect.objectContaining({ code: 'TEMPLATE_IN_VALUE' }),
+            message: expect.stringContaining(` of ${origin}: `),
+          }),
+        );
+    }
+  });
+  it.each(['$HOME', '${HOME}', 'a$b'])(
+    'ansible: %j, which its command module replaces, is refused',
+    (text) => {
+      const path = `/c/${text}.yaml`;
+      const refused = expect.objectContaining({
+        detail: expect.objectContaining({ code: 'TEMPLATE_IN_VALUE' }),
+      });
+      const one = { ...fleet, canary: path, clusters: [path] };
+      expect(() => fleetText('ansible-inventory', { ...options, fleet: one })).toThrow(refused);
+      expect(() => fleetText('ansible', { ...options, planFlags: ['--accept', text] })).toThrow(refused);
     },
   );
   it('Argo: a path is a word of the command in the comment, and arguments contain no variable', () => {
