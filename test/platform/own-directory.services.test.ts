@@ -2,6 +2,8 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Context } from '../../src/api/context.ts';
+import { groups } from '../../src/commands/program.ts';
 import type { Host } from '../../src/platform/host.ts';
 import { nodeHost } from '../../src/platform/node/host.ts';
 import {
@@ -87,4 +89,25 @@ test('no other source puts files into the temporary directory', () => {
     ([name, text]) => !name.startsWith('platform/') && /[Ff]iles\.temporaryDirectory\(\),/.test(text),
   );
   expect(found.map(([name]) => name).toSorted()).toEqual(Object.keys(others).toSorted());
+});
+
+test('every command of login, logout and auth removes the token files of killed processes', async () => {
+  const lists = await Promise.all(
+    groups.filter(({ name }) => ['auth', 'login', 'logout'].includes(name)).map(({ load }) => load()),
+  );
+  const commands = lists.flat();
+  expect(commands.length).toBeGreaterThan(10);
+  const temporary = makeDirectory();
+  const real = nodeHost();
+  const host = afterEnd({
+    ...real,
+    env: {},
+    files: { ...real.files, temporaryDirectory: () => temporary },
+  });
+  for (const command of commands) {
+    const left = await makeOwnDirectory(real, 'token', temporary);
+    // The command itself fails without a context, but only after the removal.
+    await Promise.resolve(command.run({ host } as Context, {})).catch(() => undefined);
+    expect([command.path.join(' '), existsSync(left)]).toEqual([command.path.join(' '), false]);
+  }
 });

@@ -3,6 +3,7 @@ import { header, inspect, refresh, token } from './token.ts';
 import {
   list as accountList,
   logoutCommand,
+  removingTokens,
   revoke,
   scriptedFlag,
   serverFlags,
@@ -11,7 +12,7 @@ import {
 } from './account.ts';
 import type { Context } from '../../api/context.ts';
 import type { Received } from '../../auth/events/receiver.ts';
-import { type Command, defineCommand, extend } from '../../cli/command.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
 import { bool, int, str, list, oneOf } from '../../core/field.ts';
 import type { Flags, ValuesOf } from '../../core/flag.ts';
 import type { Result } from '../../core/result.ts';
@@ -214,15 +215,6 @@ const runEvents = async (context: Context, values: EventsValues): Promise<Result
   return { kind: 'rows', rows, view: { columns: ['issued_at', 'types', 'effects'] } };
 };
 
-/** A killed `auth exec` leaves its token file, and the next command of the group removes it. */
-const removingTokens = (command: Command): Command =>
-  extend(command, {
-    run: async (context, values) => {
-      const { removeAbandonedTokens } = await import('../../auth/programs/credential-protocols.ts');
-      await removeAbandonedTokens(context);
-      return command.run(context, values);
-    },
-  });
 export const commands: readonly Command[] = [
   status,
   accountList,
