@@ -13,6 +13,8 @@ import {
   exchange,
   scopes,
 } from '../support/auth-server.ts';
+import { chooserPage, consentPage, devicePage } from '../../src/mock-server/oauth/pages.ts';
+import type { Client, User } from '../../src/mock-server/oauth/state.ts';
 import { launchChromium, noChromium } from '../support/chromium.ts';
 
 /** `OPSCTL_SCREENSHOTS=directory` saves a screenshot of each page. */
@@ -146,6 +148,34 @@ describe.skipIf(noChromium())('the pages in chromium', () => {
     await page.getByRole('heading', { name: 'Back on six' }).waitFor();
     expect(page.url()).toContain('code=');
     six.close();
+  });
+
+  test('long values stay in the window, and every field of a form has the look of the page', async () => {
+    await page.setViewportSize({ width: 400, height: 780 });
+    const step = {
+      request: 'request',
+      proof: 'proof',
+      redirectUri: `http://127.0.0.1:${port}/callback`,
+      cookies: [],
+      client: { name: 'opsctl', trust: 'none', verified_by: null } as Client,
+    };
+    const long = { id: '1', name: '', email: `${'a-long-local-part.'.repeat(4)}x@example.com` } as User;
+    const unknown = `https://example.com/auth/${'permission.'.repeat(6)}name`;
+    const shown = {
+      chooser: chooserPage(step, [long, { ...long, name: 'Ada' }]),
+      consent: consentPage(step, long, [unknown, 'openid']),
+      device: devicePage({ userCode: 'WDJB-MJHT', client: 'TV', scopes: [unknown], accounts: [] }),
+    };
+    for (const [name, { body }] of Object.entries(shown)) {
+      await page.setContent(String(body));
+      await shoot(page, `long-${name}`);
+      expect(await page.evaluate('document.documentElement.scrollWidth'), name).toBe(400);
+      const corners = await page.evaluate(
+        `[...document.querySelectorAll('input:not([type=hidden]):not([type=checkbox]),select')].map((field) => getComputedStyle(field).borderRadius)`,
+      );
+      expect(corners, name).not.toContain('0px');
+    }
+    expect(String(shown.consent.body).split(unknown)).toHaveLength(3);
   });
 
   test('an error page shows the code; a frame shows no content', async () => {

@@ -27,10 +27,10 @@ input[type=text],input[type=email],input[type=password],input[type=number],selec
 button{font:inherit;font-weight:600;border-radius:10px;padding:10px 18px;border:1px solid var(--line);background:transparent;color:var(--text);cursor:pointer;min-height:44px}
 button.main{background:var(--accent);border-color:var(--accent);color:var(--accent-text)}button:hover{filter:brightness(.95)}
 .row{display:flex;flex-direction:row-reverse;gap:12px;justify-content:flex-start;margin-top:22px;flex-wrap:wrap}
-fieldset{border:0;padding:0;margin:18px 0 0}legend{font-weight:600;padding:0;margin-bottom:6px}
+fieldset{border:0;padding:0;margin:18px 0 0;min-width:0}legend{font-weight:600;padding:0;margin-bottom:6px}
 .scope{display:flex;gap:12px;align-items:flex-start;font-weight:400;font-size:15px;margin:0;padding:12px 0;border-top:1px solid var(--line);cursor:pointer}
 .scope input{width:20px;height:20px;margin:2px 0 0;flex:none;accent-color:var(--accent)}
-.scope small,li small{display:block;color:var(--soft);overflow-wrap:anywhere}
+.scope small,li small{display:block;color:var(--soft)}.scope span,.pick span{min-width:0;overflow-wrap:anywhere}
 ul.plain{list-style:none;padding:0;margin:0}ul.plain li{padding:12px 0;border-top:1px solid var(--line)}
 .account{display:flex;align-items:center;gap:10px;background:var(--chip);border-radius:999px;padding:6px 14px 6px 6px;font-size:14px;max-width:100%;overflow-wrap:anywhere;margin-bottom:16px;width:fit-content}
 .face{width:30px;height:30px;border-radius:50%;background:var(--accent);color:var(--accent-text);display:grid;place-items:center;font-weight:700;flex:none}
@@ -164,7 +164,7 @@ export const chooserPage = (step: Step, users: readonly User[]): MockReply =>
     body: html`<h1>Choose an account</h1>
 <p class="soft">to continue to <strong>${step.client.name}</strong></p>
 <form method="post" action="${authPaths.authorize}/account">${hiddenInputs(step)}
-${users.map((user) => html`<button class="pick" name="account" value="${user.id}">${face(user)}<span>${user.name}<br><span class="soft small">${user.email}</span></span></button>`)}
+${users.map((user) => html`<button class="pick" name="account" value="${user.id}">${face(user)}<span>${user.name === '' ? user.email : html`${user.name}<br><span class="soft small">${user.email}</span>`}</span></button>`)}
 <button class="pick" name="account" value="other"><span class="face" aria-hidden="true">+</span><span>Use another account</span></button>
 </form>`,
   });
@@ -177,8 +177,11 @@ export const accessTimes: readonly { readonly seconds: number; readonly says: st
   { seconds: 604_800, says: 'for seven days' },
   { seconds: 2_592_000, says: 'for 30 days' },
 ];
-const says = (scope: string): Html =>
-  html`<span>${scopeRow(scope)?.consent ?? scope}<small>${scope}</small></span>`;
+/** A scope that no table explains is shown once. */
+const says = (scope: string): Html => {
+  const consent = scopeRow(scope)?.consent;
+  return html`<span>${consent ?? scope}${consent !== undefined && html`<small>${scope}</small>`}</span>`;
+};
 const boxes = (scopes: readonly string[]): Html => html`<fieldset><legend>Choose what it may do</legend>
 ${scopes.map((scope, i) => html`<label class="scope" for="scope${i}"><input type="checkbox" id="scope${i}" name="scope" value="${scope}" checked>${says(scope)}</label>`)}</fieldset>`;
 const plainList = (scopes: readonly string[]): Html =>
@@ -223,7 +226,7 @@ ${problem !== undefined && html`<p class="alert" role="alert" id="problem">${pro
 ${client !== undefined && html`<p><strong>${client}</strong> asks to:</p><ul class="plain">${(scopes ?? []).map((scope) => html`<li>${scopeRow(scope)?.consent ?? scope}</li>`)}</ul>`}
 <form method="post" action="${authPaths.devicePage}">
 <label for="user_code">Code on the device</label>
-<input id="user_code" name="user_code" required autocomplete="off" value="${userCode}">
+<input id="user_code" name="user_code" type="text" required autocomplete="off" value="${userCode}">
 <label for="email">E-mail address</label>
 <input id="email" name="email" type="email" autocomplete="username" required>
 <label for="password">Password</label>
