@@ -293,10 +293,5 @@ export const downgrade = defineCommand({
   run: async (context, values) =>
     values.cancel === true
       ? cancel(context, values)
-      : begin(
-          context,
-          values,
-          'downgrade',
-          (name, from, to) => `Downgrade ${name} from ${from} to ${to}? ${downgradeLimits.join('; ')}.`,
-        ),
+      : begin(context, values, 'downgrade', (name, from, to) => `Downgrade ${name} from ${from} to ${to}?`),
 });

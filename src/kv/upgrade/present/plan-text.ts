@@ -130,7 +130,10 @@ const stepText = (step: Step, number: string, columns: number, isWhole: boolean)
   const lines =
     line.length <= columns
       ? [line]
-      : [`${number}. ${title}`, `${indent}${wrap(`(${why})`, columns - indent.length, indent)}`];
+      : [
+          `${number}. ${wrap(title, columns - indent.length, indent)}`,
+          `${indent}${wrap(`(${why})`, columns - indent.length, indent)}`,
+        ];
   // A command must stay on one line, so that the user can copy it.
   return [...lines, ...commandLines(step, isWhole).map((line) => `${indent}${line}`)];
 };
@@ -142,6 +145,13 @@ export type PlanLook = {
   readonly tookMs?: readonly number[];
   readonly show?: ShowAdvice;
 };
+const wrapLines = (lines: readonly string[], columns: number): string[] =>
+  lines.flatMap((line) => wrap(line, columns - 2, '  ').split('\n'));
+/** The limits of a downgrade; no other plan has such lines. */
+const limitLines = (plan: Plan, columns: number): string[] =>
+  kindOf(plan) === 'downgrade'
+    ? wrapLines(['Limits of a downgrade:', ...downgradeLimits.map((one) => `- ${one}`)], columns)
+    : [];
 /** The numbered plan, with the commands that will run and the point of no return. */
 export const planText = (
   plan: Plan,
@@ -158,19 +168,13 @@ export const planText = (
   const names = plan.order
     .map((name) => (name === plan.observation.leader ? `${name} (leader)` : name))
     .join(', ');
-  const limits =
-    kindOf(plan) === 'downgrade'
-      ? ['Limits of a downgrade:', ...downgradeLimits.map((one) => wrap(`- ${one}`, columns - 2, '  ')), '']
-      : [];
   const head = `Plan for ${plan.cluster}: ${wayOf(plan)}, ${plan.order.length} of ${plan.observation.members.length} members, in the order ${names}`;
+  const limits = limitLines(plan, columns);
   const warned = warnings.length === 0 ? [] : [findingsText(warnings, columns, show), ''];
-  const estimate = estimateLines(plan, tookMs).map((line) => wrap(line, columns - 2, '  '));
   return [
-    wrap(head, columns - 2, '  '),
-    ...pathLines(plan).map((line) => wrap(line, columns - 2, '  ')),
-    ...estimate,
+    ...wrapLines([head, ...pathLines(plan), ...estimateLines(plan, tookMs)], columns),
     '',
-    ...limits,
+    ...(limits.length === 0 ? [] : [...limits, '']),
     ...lines,
     '',
     ...warned,
@@ -227,13 +231,22 @@ export const planSummary = (
 ): string => {
   const { cluster, order, observation, steps, digest } = plan;
   const head = `Plan for ${cluster}: ${wayOf(plan)}, ${order.length} of ${observation.members.length} members, ${steps.length} steps`;
-  const estimate = estimateLines(plan, tookMs);
+  // The sizes grow with the number of members, so they are truncated; the duration is read as a whole.
+  const estimate = estimateLines(plan, tookMs).flatMap((line) =>
+    line.startsWith('Duration') ? wrapLines([line], columns) : [line],
+  );
   const foot = [`-v shows every step and command; digest ${digest.slice(0, 12)}`];
   const path = pathLines(plan);
-  const room = Math.max(6, rows - 1 - path.length - estimate.length - foot.length);
+  const left = rows - 1 - path.length - estimate.length - foot.length;
+  const whole = limitLines(plan, columns);
+  const limits =
+    left - whole.length >= 6 || whole.length === 0
+      ? whole
+      : [`Limits of a downgrade: ${show(next(['kv', 'downgrade', '--help'], 'lists them'))}`];
+  const room = Math.max(6, left - limits.length);
   const members = clipLines(memberLines(plan), Math.ceil(room / 2), 'members, with the same steps');
   const warnings = warningLines(plan, columns, room - members.length, show);
-  return [head, ...path, ...estimate, ...members, ...warnings, ...foot]
+  return [head, ...path, ...estimate, ...limits, ...members, ...warnings, ...foot]
     .map((line) => cutToWidth(line, columns))
     .join('\n');
 };

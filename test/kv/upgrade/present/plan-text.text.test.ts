@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { planSummary, questionRows } from '../../../../src/kv/upgrade/present/plan-text.ts';
+import { planSummary, planText, questionRows } from '../../../../src/kv/upgrade/present/plan-text.ts';
 import { observed, planned, seen } from '../../../support/observations.ts';
 
 const plan = planned();
@@ -45,6 +45,30 @@ it.each([
     }
   },
 );
+
+it.each(['upgrade', 'downgrade'] as const)('%s: the duration is whole, and the limits have room', (kind) => {
+  const plan = { ...planned(observed(['n1', 'n2', 'n3'].map((name) => seen(name)))), kind };
+  const isDowngrade = kind === 'downgrade';
+  for (const rows of [12, 20, 40]) {
+    const text = planSummary(plan, { columns: 80, rows, tookMs: [1000] });
+    expect(text.split('\n').length).toBeLessThanOrEqual(rows);
+    expect(text.replaceAll('\n  ', ' ')).toMatch(/^Duration: .* of it is waiting time\b/m);
+    expect(text.includes('Limits of a downgrade')).toBe(isDowngrade);
+    expect(text.includes('opsctl kv downgrade --help')).toBe(isDowngrade && rows < 40);
+  }
+});
+
+it('no title of a step is wider than the terminal', () => {
+  const plan = planned(observed(['n1', 'n2', 'n3'].map((name) => seen(name))));
+  const [first, ...others] = plan.steps;
+  const title = 'validate and enable the downgrade in the cluster, then wait for each member';
+  const text = planText(
+    { ...plan, steps: [{ ...(first as (typeof plan.steps)[0]), title }, ...others] },
+    { columns: 40 },
+  );
+  const at = text.split('\n').findIndex((line) => line.includes('validate and enable'));
+  expect(text.split('\n')[at]?.length).toBeLessThanOrEqual(40);
+});
 
 it('a question that wraps needs its lines', () => {
   expect(questionRows('Upgrade test from 3.5 to 3.6?', 80)).toBe(3);
