@@ -74,6 +74,7 @@ describe.runIf(hasBinaries('3.4', '3.5'))('accidents on real servers', () => {
     const early = await kv('restart --yes');
     expect([early.code, early.stderr]).toEqual([10, naming('kv advance', cluster.file)]);
     expect(await exitCodes('check', 'advance', 'restart --yes')).toEqual([0, 0, 0]);
+    expect(readFileSync(cluster.file, 'utf8')).toContain((binariesOf('3.5') as Binaries).ctl);
   });
 
   it('a member that was never started, and a voter outside the cluster file, are named by every command', async () => {

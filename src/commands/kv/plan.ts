@@ -1,5 +1,5 @@
 import { after, next } from '../../core/next.ts';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { oneOf, str } from '../../core/field.ts';
@@ -296,15 +296,49 @@ const needNewEverywhere = async (context: Context, { cluster, access }: Opened):
     tryThis: [next(['kv', 'status']), next(['kv', 'resume'])],
   });
 };
+/**
+ * Returns the ctl program of the running version, for the next `kv restore`. A row of the table of versions names
+ * its own program. Undefined: the file keeps its value.
+ */
+const findAdvancedCtl = async (
+  context: Context,
+  { cluster, written = cluster }: Opened,
+  minor: string,
+): Promise<string | undefined> => {
+  const old = written.ctl_binary;
+  if (old === undefined || written.versions?.[minor]?.ctl_binary !== undefined) return undefined;
+  const [{ findCtlFor }, { shellsOf }] = await Promise.all([
+    import('../../kv/upgrade/restore/plan.ts'),
+    import('../../kv/upgrade/supervisors/open.ts'),
+  ]);
+  const directories = new Set(
+    cluster.members.flatMap(({ new_binary, binary_path }) =>
+      [new_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
+    ),
+  );
+  const names = [...new Set([basename(old), 'etcdctl', 'etcdutl'])];
+  const programs = [
+    old,
+    ...[...directories].flatMap((directory) => names.map((name) => join(directory, name))),
+  ];
+  const shells = await shellsOf(context.host, cluster, context.settings.directories.state);
+  const found = await findCtlFor(cluster.members.map(shells), [...new Set(programs)], minor as Minor);
+  if (found === undefined)
+    context.log.warn(
+      `ctl_binary ${old} is not a ctl program of ${minor} on every host: set ctl_binary: PATH of the ${minor} ctl program, because kv restore requires it`,
+    );
+  return found;
+};
 const advanceFile = async (context: Context, values: ValuesOf<typeof clusterFlags>): Promise<Result> => {
   const { host } = context;
   const opened = await openCluster(context, values, 'upgrade');
   const file = opened.file as string;
-  const version = await needNewEverywhere(context, await withRunningPrograms(opened, true));
+  const running = await withRunningPrograms(opened, true);
+  const version = await needNewEverywhere(context, running);
   const { advanceText } = await import('../../kv/upgrade/cluster/yaml-file.ts');
   const before = (await host.files.read(file)) ?? '';
   const minor = minorOf(version) ?? version;
-  const { text, changes } = await advanceText(before, minor);
+  const { text, changes } = await advanceText(before, minor, await findAdvancedCtl(context, running, minor));
   const data = { cluster_file: file, version, changes };
   if (context.isDryRun) return recordResult(data, { text });
   if (changes.length === 0)

@@ -231,8 +231,8 @@ export const checkRestore = async (
       const spec = cluster.members.find(({ name }) => name === seen.name);
       if (spec === undefined) return seen;
       const wanted = { to: from, host: seen.host };
-      const problem = await findRestoreProblem(shellFor(spec), cluster, spec, wanted);
-      return { ...seen, host: { ...seen.host, restore_check: problem === undefined ? {} : { problem } } };
+      const restore_check = await findRestoreProblem(shellFor(spec), cluster, spec, wanted);
+      return { ...seen, host: { ...seen.host, restore_check } };
     }),
   );
   return { ...observation, members };

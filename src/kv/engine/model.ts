@@ -120,7 +120,7 @@ export type HostFacts = {
    * Whether `kv restore` could rebuild the member on this host. `problem` contains the reason if it could
    * not. Absent: not checked.
    */
-  readonly restore_check?: { readonly problem?: string };
+  readonly restore_check?: { readonly problem?: string; readonly hint?: Advice };
 };
 /** A certificate of a member or of this client. `source` is the file or the address of the handshake. */
 export type CertificateStatus = {

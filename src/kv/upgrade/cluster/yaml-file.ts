@@ -168,11 +168,12 @@ const useRow = ({ isMap }: Pick<typeof Yaml, 'isMap'>, row: Row): Change => {
 };
 /**
  * Returns the text after an upgrade: the new programs become the current programs. Comments and the order of
- * keys stay.
+ * keys stay. `ctl`: the ctl program of the running version.
  */
 export const advanceText = async (
   text: string,
   minor?: string,
+  ctl?: string,
 ): Promise<{ readonly text: string; readonly changes: readonly string[] }> => {
   const yaml = await import('../../../platform/yaml.ts');
   const { isMap, isSeq, parseDocument } = yaml;
@@ -187,6 +188,10 @@ export const advanceText = async (
     return change(member, isMap(member) ? `${String(member.get('name'))}: ` : '');
   });
   changes.push(...advanceBy(yaml, advancedHooks)(document.get('hooks'), 'hooks: '));
+  if (ctl !== undefined && document.get('ctl_binary') !== ctl) {
+    document.set('ctl_binary', ctl);
+    changes.push(`ctl_binary: ${ctl}`);
+  }
   if (changes.length > 0 && document.has('to')) {
     document.delete('to');
     changes.push('to: removed; kv upgrade --to sets the next version');

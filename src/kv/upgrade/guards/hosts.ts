@@ -238,10 +238,12 @@ export const restorePossible = guard(
         log.warn({
           member: name,
           message: `${name}: after the last member kv restore could not return the cluster to ${old}: ${host.restore_check.problem}`,
-          hint: next(
-            ['kv', 'restore', '--dry-run'],
-            'shows the steps of a restore; with --hold-last a rollback stays possible',
-          ),
+          hint:
+            host.restore_check.hint ??
+            next(
+              ['kv', 'restore', '--dry-run'],
+              'shows the steps of a restore; with --hold-last a rollback stays possible',
+            ),
         });
   },
   ({ host }) => host?.restore_check !== undefined,

@@ -422,25 +422,38 @@ done
 for d in "$R/member" "$R/member/snap" "$R/member/wal"; do ! is_mount "$d" || refuse "$d is a mount point: it cannot be moved aside"; done
 for d in "$R/member" "$R/member/snap"; do [ ! -L "$d" ] || refuse "$d is a link: make data_dir the directory itself, or mount the disk there"; done
 ${wal === undefined ? sh`[ ! -d "$R/member" ] || [ -e "$R/member/wal" ] || [ -L "$R/member/wal" ] || refuse "$R has no member/wal, and no setting names another directory: wal_dir: PATH in the cluster file ($R/member/wal if the log is lost)"` : sh``}`;
-/** Returns why a restore of this member would be refused; undefined if no check fails. Read-only. */
+/** Returns why a restore of this member would be refused, and the fix if it is known. Empty if no check fails. Read-only. */
 export const findRestoreProblem = async (
   shell: Shell,
   { ctl_binary: ctl }: Pick<ClusterFile, 'ctl_binary'>,
   member: MemberSpec,
   { to, host }: { readonly to: Minor; readonly host: HostFacts | undefined },
-): Promise<string | undefined> => {
-  if (ctl === undefined) return 'the cluster file has no ctl_binary';
-  if (member.data_dir === undefined) return 'the cluster file has no data_dir';
+): Promise<NonNullable<HostFacts['restore_check']>> => {
+  if (ctl === undefined) return { problem: 'the cluster file has no ctl_binary' };
+  if (member.data_dir === undefined) return { problem: 'the cluster file has no data_dir' };
   try {
     await refuseWrongCtl(shell, { ctl, to });
     const { wal_dir } = logOf(member, host, to);
     const done = await shell.run(sh`${locate(member)}
 ${placedLog(wal_dir)}
 ${refusals(wal_dir)}`);
-    return done.code === 0 ? undefined : failureReason(done);
+    return done.code === 0 ? {} : { problem: failureReason(done) };
   } catch (error) {
-    return messageOf(error);
+    const hint = error instanceof AppError ? error.detail.tryThis?.[0] : undefined;
+    return { problem: messageOf(error), ...(hint === undefined ? {} : { hint }) };
   }
+};
+/** Returns the first of these ctl programs that can restore this version on the host of every member. */
+export const findCtlFor = async (
+  shells: readonly Shell[],
+  programs: readonly string[],
+  to: Minor,
+): Promise<string | undefined> => {
+  for (const ctl of programs) {
+    const checks = await Promise.allSettled(shells.map((shell) => refuseWrongCtl(shell, { ctl, to })));
+    if (checks.every(({ status }) => status === 'fulfilled')) return ctl;
+  }
+  return undefined;
 };
 /**
  * The ctl program of 3.2 does not support --wal-dir, so on every version the script moves the log out of the

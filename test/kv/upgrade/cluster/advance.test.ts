@@ -60,3 +60,18 @@ members:
   // A version without a row: the new programs become the old ones.
   expect(parse((await advanceText(text, '3.3')).text).members[0].old_command[0]).toBe('/opt/3.3/etcd');
 });
+
+it('the ctl program of the running version replaces the old one', async () => {
+  const text = `name: c
+ctl_binary: /opt/3.4/etcdctl # for restores
+members:
+  - { name: n1, old_binary: /opt/3.4/etcd, new_binary: /opt/3.5/etcd }
+`;
+  const { text: after, changes } = await advanceText(text, '3.5', '/opt/3.5/etcdctl');
+  expect(parse(after)).toMatchObject({
+    ctl_binary: '/opt/3.5/etcdctl',
+    members: [{ old_binary: '/opt/3.5/etcd' }],
+  });
+  expect(changes).toHaveLength(2);
+  expect(await advanceText(after, '3.5', '/opt/3.5/etcdctl')).toEqual({ text: after, changes: [] });
+});

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import {
   buildDirectory,
   isSiblingPath,
+  findCtlFor,
+  findRestoreProblem,
   refuseWrongCtl,
   type RestorePlan,
   type RestoreStep,
@@ -74,6 +76,32 @@ describe('the ctl program', () => {
     await refuseWrongCtl(cutOnce, { ctl: '/bin/ctl', to: '3.4' });
     expect(calls).toBe(2);
   });
+});
+
+it('findCtlFor returns the first program that has the version on every host', async () => {
+  const versions: Record<string, string[]> = {
+    a: ['3.4.45', '3.4.45'],
+    b: ['3.5.1', '3.4.1'],
+    c: ['3.5.1', '3.5.2'],
+  };
+  const shells = [0, 1].map((at) => {
+    const { shell } = shellThat({});
+    const run: Shell['run'] = async (script, ...more) => {
+      const [, name = ''] = /trusted (?:\S*\/)?([abc])\b/.exec(String(script)) ?? [];
+      return { ...(await shell.run(script, ...more)), stdout: `etcdctl version: ${versions[name]?.[at]}` };
+    };
+    return { ...shell, run };
+  });
+  const programs = ['/bin/a', '/bin/b', '/bin/c'];
+  expect(await findCtlFor(shells, programs, '3.5')).toBe('/bin/c');
+  expect(await findCtlFor(shells, programs, '3.4')).toBe('/bin/a');
+  expect(await findCtlFor(shells, programs.slice(0, 2), '3.5')).toBeUndefined();
+});
+it('a failed restore check keeps the fix of its error', async () => {
+  const { shell } = shellThat({ stdout: 'etcdctl version: 3.5.1' });
+  const wanted = { to: '3.4', host: undefined } as const;
+  const found = await findRestoreProblem(shell, { ctl_binary: '/bin/ctl' }, member, wanted);
+  expect([found.problem, found.hint]).toEqual([naming('3.5.1', '3.4'), naming('ctl_binary', '3.4')]);
 });
 
 describe('a new directory', () => {
