@@ -8,11 +8,13 @@ import {
   versionTable,
 } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
+import { textFile } from '../../api/input.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
+import { wordsOf } from '../../core/shell.ts';
 import { sourceFormats } from '../../kv/upgrade/configuration/access.ts';
 import type { Source, SourceFormat } from '../../kv/upgrade/configuration/sources.ts';
 import { givenVersions, versionsFlag } from './flags.ts';
@@ -44,7 +46,8 @@ const fileArgument = {
   name: 'file',
   effects: ['reads'],
   field: req(str(undefined, { min: 1 })),
-  summary: 'Configuration file, environment file, unit, manifest, compose file or command line',
+  summary:
+    'Configuration file, environment file, unit, manifest, compose file or command line (-: standard input)',
   complete: 'file',
 } as const satisfies Argument;
 const toFlag = {
@@ -59,7 +62,8 @@ const formatFlag = {
   value: 'format',
 } as const satisfies Flag;
 
-/** The file with every file that it refers to, and the servers that it starts. */
+const shownName = (named: string): string => (named === '-' ? 'standard input' : named);
+/** The file with every file that it refers to, and the servers that it starts. `-` is standard input. */
 const readStarts = async (
   { host }: Context,
   named: string,
@@ -71,8 +75,12 @@ const readStarts = async (
   /** Reads another text instead of the file. Empty if no program can read it. */
   readonly readAgain: (text: string) => Promise<Source['starts']>;
 }> => {
-  const path = resolve(host.cwd, named);
-  const [text, { AppError }] = await Promise.all([host.files.read(path), import('../../core/problem.ts')]);
+  // Files that standard input refers to are relative to the working directory.
+  const path = resolve(host.cwd, shownName(named));
+  const [text, { AppError }] = await Promise.all([
+    named === '-' ? textFile({ host }, named, 'FILE') : host.files.read(path),
+    import('../../core/problem.ts'),
+  ]);
   if (text === undefined) {
     throw new AppError('not-found', `file not found: ${named}`, { code: 'NO_FILE' });
   }
@@ -103,7 +111,12 @@ const migrateFile = async (context: Context, values: MigrateValues, to: Minor): 
   const when = values['keep-old-names'] === true ? 'roll' : 'after';
   if (source.format === 'config') {
     const { migrateConfig } = await import('../../kv/upgrade/configuration/migrate.ts');
-    return { before, path, ...(await migrateConfig(before, to, when, values.file)), elsewhere: [] };
+    return {
+      before,
+      path,
+      ...(await migrateConfig(before, to, when, shownName(values.file))),
+      elsewhere: [],
+    };
   }
   const { migrateSource } = await import('../../kv/upgrade/configuration/migrate-source.ts');
   return { before, path, ...(await migrateSource(before, path, source.starts, { to, when, readAgain })) };
@@ -159,9 +172,13 @@ export const configMigrate = defineCommand({
     },
   ],
   check: (values) =>
-    values.out !== undefined && values['in-place'] === true
-      ? [problem('--in-place', 'exclusive', 'cannot be combined with --out')]
-      : [],
+    values['in-place'] !== true
+      ? []
+      : values.out !== undefined
+        ? [problem('--in-place', 'exclusive', 'cannot be combined with --out')]
+        : values.file === '-'
+          ? [problem('--in-place', 'rule', 'requires a file; standard input cannot be replaced')]
+          : [],
   run: async (context, values) => {
     const { host } = context;
     const to = (values.to ?? '3.3') as Minor;
@@ -189,7 +206,7 @@ export const configLint = defineCommand({
     format: formatFlag,
     command: {
       effects: [],
-      field: str(),
+      field: str(undefined, { min: 1 }),
       summary: 'Server command line, to check its flags as well',
       value: 'line',
     },
@@ -204,16 +221,19 @@ export const configLint = defineCommand({
       says: 'Check the flags of a systemd unit',
     },
   ],
+  check: ({ command = '' }) =>
+    wordsOf(command) === undefined
+      ? [problem('--command', 'format', `must be a command line with closed quotes, got ${command}`)]
+      : [],
   run: async (context, values) => {
-    const [{ upgradeNotes }, { lintStarts }, { lintFlags }, { wordsOf }] = await Promise.all([
+    const [{ upgradeNotes }, { lintStarts }, { lintFlags }] = await Promise.all([
       import('../../kv/upgrade/present/plan-text.ts'),
       import('../../kv/upgrade/configuration/migrate.ts'),
       import('../../kv/upgrade/configuration/configuration.ts'),
-      import('../../core/shell.ts'),
     ]);
     const to = (values.to ?? '3.3') as Minor;
     const { path, source } = await readStarts(context, values.file, values.format);
-    const displayPath = (file: string): string => (file === path ? values.file : file);
+    const displayPath = (file: string): string => (file === path ? shownName(values.file) : file);
     const command = lintFlags(wordsOf(values.command ?? '') ?? [], to).map((one) => ({
       ...one,
       server: '',
@@ -227,7 +247,7 @@ export const configLint = defineCommand({
         origin === undefined
           ? server === ''
             ? ''
-            : `${values.file} (${server})`
+            : `${shownName(values.file)} (${server})`
           : `${displayPath(origin.path)}:${origin.line}`,
       key,
       message,

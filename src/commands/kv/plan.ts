@@ -357,7 +357,7 @@ export const advance = defineCommand({
   path: ['kv', 'advance'],
   summary: 'Update the cluster file after an upgrade',
   about:
-    'Makes the new programs, commands and images of the cluster file the old ones, so that kv restart and the next upgrade start from the running version. Keeps comments, and keeps the previous content next to the file. Refuses while a member does not run its new version, because a rollback still needs the old one.',
+    'Makes the new programs, commands and images of the cluster file the old ones, so that kv restart and the next upgrade start from the running version. If ctl_binary has another version, opsctl uses the ctl program next to the new binary. Keeps comments, and keeps the previous content next to the file. Refuses while a member does not run its new version, because a rollback still needs the old one.',
   flags: clusterFlags,
   examples: [
     { line: 'opsctl kv advance --cluster cluster.yaml --dry-run', says: 'Show the file without writing it' },
