@@ -2,7 +2,7 @@
 import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { gzipSync } from 'node:zlib';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { type Program, program } from '../support/built-program.ts';
@@ -74,7 +74,9 @@ describe.runIf(hasBinaries('3.4', '3.5'))('accidents on real servers', () => {
     const early = await kv('restart --yes');
     expect([early.code, early.stderr]).toEqual([10, naming('kv advance', cluster.file)]);
     expect(await exitCodes('check', 'advance', 'restart --yes')).toEqual([0, 0, 0]);
-    expect(readFileSync(cluster.file, 'utf8')).toContain((binariesOf('3.5') as Binaries).ctl);
+    expect(readFileSync(cluster.file, 'utf8')).toContain(
+      `ctl_binary: ${dirname((binariesOf('3.5') as Binaries).ctl)}/`,
+    );
   });
 
   it('a member that was never started, and a voter outside the cluster file, are named by every command', async () => {

@@ -12,7 +12,7 @@ import { textFile } from '../../api/input.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, req, str } from '../../core/field.ts';
 import type { Argument, Flag } from '../../core/flag.ts';
-import { problem } from '../../core/problem.ts';
+import { AppError, problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import { wordsOf } from '../../core/shell.ts';
 import { sourceFormats } from '../../kv/upgrade/configuration/access.ts';
@@ -63,6 +63,11 @@ const formatFlag = {
 } as const satisfies Flag;
 
 const shownName = (named: string): string => (named === '-' ? 'standard input' : named);
+const readNamed = async (host: Context['host'], named: string, path: string): Promise<string> => {
+  const text = named === '-' ? await textFile({ host }, named, 'FILE') : await host.files.read(path);
+  if (text !== undefined) return text;
+  throw new AppError('not-found', `file not found: ${named}`, { code: 'NO_FILE' });
+};
 /** The file with every file that it refers to, and the servers that it starts. `-` is standard input. */
 const readStarts = async (
   { host }: Context,
@@ -77,13 +82,7 @@ const readStarts = async (
 }> => {
   // Files that standard input refers to are relative to the working directory.
   const path = resolve(host.cwd, shownName(named));
-  const [text, { AppError }] = await Promise.all([
-    named === '-' ? textFile({ host }, named, 'FILE') : host.files.read(path),
-    import('../../core/problem.ts'),
-  ]);
-  if (text === undefined) {
-    throw new AppError('not-found', `file not found: ${named}`, { code: 'NO_FILE' });
-  }
+  const text = await readNamed(host, named, path);
   const { readSource } = await import('../../kv/upgrade/configuration/sources.ts');
   const reader = {
     read: (other: string) => host.files.read(other),
@@ -302,7 +301,6 @@ export const versions = defineCommand({
         columns: ['from', 'through', 'on', 'level', 'reason', 'instead', 'source'],
         name: 'from',
       });
-    const { AppError } = await import('../../core/problem.ts');
     throw new AppError('not-found', `unknown minor version: ${values.minor}`, {
       code: 'UNKNOWN_VERSION',
       tryThis: [`one of ${rows.map(({ minor }) => minor).join(', ')}`],

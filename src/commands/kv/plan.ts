@@ -1,5 +1,5 @@
 import { after, next } from '../../core/next.ts';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { oneOf, str } from '../../core/field.ts';
@@ -316,13 +316,13 @@ const findAdvancedCtl = async (
       [new_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
     ),
   );
-  const names = [...new Set([basename(old), 'etcdctl', 'etcdutl'])];
-  const programs = [
-    old,
-    ...[...directories].flatMap((directory) => names.map((name) => join(directory, name))),
-  ];
+  // From 3.6 on, only etcdutl can restore.
+  const programs = [...directories].flatMap((directory) => [
+    join(directory, 'etcdutl'),
+    join(directory, 'etcdctl'),
+  ]);
   const shells = await shellsOf(context.host, cluster, context.settings.directories.state);
-  const found = await findCtlFor(cluster.members.map(shells), [...new Set(programs)], minor as Minor);
+  const found = await findCtlFor(cluster.members.map(shells), [old, ...programs], minor as Minor);
   if (found === undefined)
     context.log.warn(
       `ctl_binary ${old} is not a ctl program of ${minor} on every host: set ctl_binary: PATH of the ${minor} ctl program, because kv restore requires it`,
