@@ -77,6 +77,23 @@ describe('the token of a machine', () => {
     expect(server.asked).toHaveLength(2);
   });
 
+  // RFC 6749 5.1 recommends expires_in: without a valid one, the server decides when the token ends.
+  test.each([-5, 0, 'abc'])('has no known lifetime and is not kept with expires_in %j', async (lifetime) => {
+    const answer = () => ({ body: { ...numbered().body, expires_in: lifetime as number } });
+    const { server, context, again } = await open(secret, {}, answer);
+    expect((await accessToken(context)).expiresMs).toBeUndefined();
+    expect(await openCredentialStore(context).read()).not.toHaveProperty('kept');
+    await accessToken(await again());
+    expect(server.asked).toHaveLength(2);
+  });
+  test('has a lifetime of at most ten years', async () => {
+    const answer = () => ({ body: { ...numbered().body, expires_in: 1e12 } });
+    const { context } = await open(secret, {}, answer);
+    const { expiresMs = 0 } = await accessToken(context);
+    expect(expiresMs - context.host.now()).toBeLessThanOrEqual(3660 * 86_400_000);
+    expect(expiresMs - context.host.now()).toBeGreaterThan(3600 * 86_400_000);
+  });
+
   test('is requested again after it was refused, before it expires, and if more lifetime is needed', async () => {
     const { server, context, again } = await open(secret);
     const first = await accessToken(context);
