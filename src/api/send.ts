@@ -15,11 +15,13 @@ export type Outcome =
 export type RetryPolicy = { readonly maxTries: number; readonly baseMs: number; readonly windowMs: number };
 const defaultPolicy: RetryPolicy = { maxTries: 4, baseMs: 200, windowMs: 60_000 };
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** An HTTP date starts with the day of the week (RFC 9110 5.6.7). */
+const isHttpDate = (text: string): boolean => /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? /.test(text);
 /** `Retry-After` as milliseconds: seconds or an HTTP date. */
 export const retryAfterMs = (header: string | undefined, nowMs: number): number | undefined => {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
-  const at = Date.parse(header);
+  const at = isHttpDate(header.trim()) ? Date.parse(header) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 };
 /**

@@ -134,6 +134,7 @@ test('Retry-After is obeyed in both forms; a bare 429 waits for the window', () 
   expect(retryAfterMs('7', 0)).toBe(7000);
   expect(retryAfterMs('Thu, 01 Jan 1970 00:00:09 GMT', 4000)).toBe(5000);
   expect(retryAfterMs('soon', 0)).toBeUndefined();
+  expect(retryAfterMs('1, 1', 0)).toBeUndefined();
   expect(retryDelay('POST', 1, { kind: 'reply', status: 429, retryAfter: '3' }, at)).toBe(3000);
   expect(retryDelay('POST', 3, { kind: 'reply', status: 429, retryAfter: undefined }, at)).toBe(60_000);
 });

@@ -48,7 +48,9 @@ const joined = (raw: readonly string[]): Record<string, string> => {
   const headers: Record<string, string> = {};
   for (let i = 0; i < raw.length; i += 2) {
     const [name, value] = [String(raw[i]).toLowerCase(), String(raw[i + 1])];
-    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
+    if (!Object.hasOwn(headers, name)) headers[name] = value;
+    // As in node:http, the first line of a header with a single value counts.
+    else if (name !== 'etag') headers[name] = `${headers[name]}, ${value}`;
   }
   return headers;
 };

@@ -5,7 +5,7 @@ import { ChunkQueue, isBodyless, idleLimitMs, type Wire } from './transport.ts';
 type Framing = number | 'chunked' | 'to-end';
 export type Head = {
   readonly status: number;
-  /** Names in lower case; repeated ones joined by `, `. */
+  /** Names in lower case. Repeated ones are joined by `, `, except the names with a single value, whose first line counts. */
   readonly headers: Readonly<Record<string, string>>;
   readonly framing: Framing;
   /** How long the connection may wait for the next request after this response; 0 means that it closes. */
@@ -49,13 +49,18 @@ export class LastHead {
     if (fields.length <= MOST_FIELDS) this.#fields = fields;
   }
 }
+/** A proxy may repeat them. Two dates or two addresses in one value would mean something else. */
+const SINGLE_VALUES: ReadonlySet<string> = new Set([
+  ...['age', 'content-type', 'etag', 'expires', 'last-modified', 'location', 'retry-after', 'server'],
+]);
 const fieldsOf = (text: string, from: number, last: LastHead): Record<string, string> => {
   const headers: Record<string, string> = {};
   const fields: Field[] = [];
   for (let at = from; at < text.length; ) {
     const field = last.fieldAt(text, at, fields.length);
     const { name, value, line } = field;
-    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
+    if (!Object.hasOwn(headers, name)) headers[name] = value;
+    else if (!SINGLE_VALUES.has(name)) headers[name] = `${headers[name]}, ${value}`;
     fields.push(field);
     at += line.length + 2;
   }
@@ -95,7 +100,7 @@ type State = 'size' | 'data' | 'after' | 'trailers' | 'done';
 const noSizes = (): Error => makeMalformedError('its chunks have no sizes');
 /** The size of a chunk and its extensions: names with an optional value, which is a token or a quoted text (RFC 9112 7.1.1). */
 const SIZE =
-  /^([0-9a-f]{1,12})(?:;[\w!#$%&'*+.^`|~-]+(?:=(?:[\w!#$%&'*+.^`|~-]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/i;
+  /^(0*[0-9a-f]{1,12})(?:;[\w!#$%&'*+.^`|~-]+(?:=(?:[\w!#$%&'*+.^`|~-]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/i;
 /** A body in chunks (RFC 9112 7.1), fed in any pieces. Extensions and trailers are read over. */
 export class Chunked {
   #state: State = 'size';
@@ -154,6 +159,7 @@ export class Chunked {
 
 export const closedEarly = (): Error =>
   Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
+const [CR, LF] = [13, 10];
 type Socket = { pause(): unknown; resume(): unknown; destroy(): unknown };
 /**
  * One response as it arrives on a socket. A body that arrives with its head is delivered whole, any other
@@ -207,6 +213,8 @@ export class Answer {
   /** The bytes after the head, once it is whole. */
   #readHead(bytes: Buffer): Buffer | undefined {
     let given = this.#early === undefined ? bytes : Buffer.concat([this.#early, bytes]);
+    // Some servers send an empty line first.
+    while (given[0] === CR && given[1] === LF) given = given.subarray(2);
     for (;;) {
       const end = given.indexOf('\r\n\r\n');
       if (end === -1) break;
@@ -216,7 +224,7 @@ export class Answer {
         throw makeMalformedError('the server switched to another protocol without a request');
       // Interim responses (100, 103) precede the final response, and may announce the end of the connection.
       if (head.status < 200) {
-        this.#isLast ||= head.keptMs === 0;
+        this.#isLast ||= head.headers.connection?.toLowerCase().includes('close') === true;
         continue;
       }
       this.#begin(head, given);
@@ -225,6 +233,9 @@ export class Answer {
     if (given.length > limits.replyHeadBytes) throw makeMalformedError('its head does not end');
     if (given.length >= 5 && given.toString('latin1', 0, 5) !== 'HTTP/')
       throw makeMalformedError('it has no status line');
+    const lineEnd = given.indexOf(LF);
+    // Such a head has no end that this client recognizes, so it would wait for the timeout.
+    if (lineEnd > 0 && given[lineEnd - 1] !== CR) throw makeMalformedError('its lines do not end with CR LF');
     this.#early = given;
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LastHead, parseHead } from '../../../src/platform/node/http1-answer.ts';
+import { Answer, LastHead, parseHead } from '../../../src/platform/node/http1-answer.ts';
 import { covers } from '../../support/covers.ts';
 import { errorWith } from '../../support/facts.ts';
 
@@ -16,6 +16,56 @@ test('the parser returns status and headers: names in lower case, repeated ones 
   ]);
   expect(status).toBe(201);
   expect(headers).toEqual({ 'x-many': 'a, b', empty: '', constructor: 'c', 'with-colon': 'a:b' });
+});
+
+test('the first line of a repeated header with a single value counts, as in node:http', () => {
+  const names = [
+    'age',
+    'content-type',
+    'etag',
+    'expires',
+    'last-modified',
+    'location',
+    'retry-after',
+    'server',
+  ];
+  for (const name of names) {
+    const { headers } = head(['HTTP/1.1 429 Slow', `${name}: 1`, `${name}: 2`]);
+    expect(headers).toEqual({ [name]: '1' });
+  }
+  expect(() => head(['HTTP/1.1 200 OK', 'content-length: 1', 'content-length: 1'])).toThrow(
+    expect.objectContaining({ code: 'MALFORMED' }),
+  );
+});
+
+test('an empty line before the status line is skipped, and a line without CR fails before the head ends', async () => {
+  const answer = (...pieces: string[]) => {
+    const socket = { pause: () => {}, resume: () => {}, destroy: () => {} };
+    const made = new Answer('GET', socket);
+    for (const piece of pieces) made.push(Buffer.from(piece));
+    return made.reply;
+  };
+  const whole = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
+  expect(await answer(`\r\n\r\n${whole}`)).toMatchObject({ status: 200 });
+  expect(() => answer('HTTP/1.1 200 OK\ncontent-length: 0\n\n')).toThrow(
+    expect.objectContaining({ code: 'MALFORMED' }),
+  );
+});
+
+test('an interim response ends the connection only if it says so', async () => {
+  const keptAfter = (...interim: string[]): number => {
+    const made = new Answer('GET', { pause: () => {}, resume: () => {}, destroy: () => {} });
+    made.push(
+      Buffer.from(
+        `${interim.join('')}HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 0\r\n\r\n`,
+      ),
+    );
+    return made.keptMs;
+  };
+  const kept = keptAfter();
+  expect(kept).toBeGreaterThan(0);
+  expect(keptAfter('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n')).toBe(kept);
+  expect(keptAfter('HTTP/1.1 100 Continue\r\nConnection: Close\r\n\r\n')).toBe(0);
 });
 
 test('a head that follows another one on its connection is read as if it were the first', () => {
