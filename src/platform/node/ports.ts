@@ -130,7 +130,8 @@ export const probe = (address: string, timeoutMs: number, hostName?: string): Pr
     const answer = (): Probed['answer'] =>
       hostName === undefined ? answerOf(text, isTls) : nameAnswerOf(text);
     const look = (): void => {
-      const raw = isTls ? (socket as TLSSocket).getPeerCertificate().raw : undefined;
+      // Null if the socket never connected, although the types of Node do not say so.
+      const raw = isTls ? (socket as TLSSocket).getPeerCertificate()?.raw : undefined;
       if (raw !== undefined) certificate = pem(raw);
     };
     const finish = (found: Probed['answer']): void => {
