@@ -443,7 +443,12 @@ export type ClusterState = {
   readonly taken_at: string;
   readonly members: readonly Pick<MemberStatus, 'name' | 'is_reachable' | 'server_version' | 'started_at'>[];
 };
-/** Every process that the restart had not replaced started after the hold. */
+/**
+ * Every process that the restart had not replaced runs its new program and started after the hold. A later start alone
+ * is no evidence: a member that crashed starts its old program again. Without a new version nothing here shows a
+ * finished restart, and the run stays held. The starts are times of the members' clocks and the hold is a time of this
+ * machine's clock; a difference is acceptable because the version must fit too.
+ */
 const isRestarted = (
   plan: Plan,
   ended: ReadonlySet<string>,
@@ -452,11 +457,17 @@ const isRestarted = (
 ): boolean =>
   members
     .filter(({ name }) => plan.order.includes(name) && !ended.has(stepId(name, 'gate')))
-    .every(({ started_at }) => Date.parse(started_at ?? '') > Date.parse(at));
+    .every(({ name, server_version, started_at }) => {
+      const before = plan.observation.members.find((one) => one.name === name);
+      const fresh = before?.host?.new_binary_version;
+      const isFresh = server_version === fresh && fresh !== before?.server_version;
+      return isFresh && Date.parse(started_at ?? '') > Date.parse(at);
+    });
 /**
  * Returns whether a held run has no work left: no member runs its old version, because the run was finished
  * elsewhere; or no member runs its new version although the run had upgraded one, because the cluster was rolled back
- * or restored elsewhere. The versions show nothing about a restart, but the starts of the processes do. A member that does not respond, or an observation before the hold, proves neither. Pure.
+ * or restored elsewhere. A restart is over if every pending member was restarted with its new program. A member that
+ * does not respond, or an observation before the hold, proves neither. Pure.
  */
 export const isHoldOver = (entries: readonly JournalEntry[], seen: ClusterState): boolean => {
   const { taken_at, members } = seen;

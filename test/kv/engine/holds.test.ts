@@ -132,20 +132,33 @@ describe('the reason of a hold', () => {
       );
   });
 
-  const restarted = (n1: string | undefined, n2 = n1): ReturnType<typeof running> =>
+  /** n1 and n2 are pending in a restart from 3.5.16. */
+  const restarted = (version: string, n1: string | undefined, n2 = n1): ReturnType<typeof running> =>
     observed(
       [n1, n2, at].map((started_at, i) =>
-        seen(`n${i + 1}`, { server_version: old, ...(started_at === undefined ? {} : { started_at }) }),
+        seen(`n${i + 1}`, {
+          server_version: i === 2 ? '3.5.30' : version,
+          ...(started_at === undefined ? {} : { started_at }),
+        }),
       ),
       { taken_at: later },
     );
-  it.each<[string, boolean, ReturnType<typeof running>]>([
-    ['each pending process started after the hold', true, restarted(later)],
-    ['one of them started before the hold', false, restarted(later, at)],
-    ['their starts are unknown', false, restarted(undefined)],
-  ])('if %s, a held restart is over: %s', (_, isOver, observation) => {
+  it.each<[string, boolean, string | undefined, ReturnType<typeof running>]>([
+    ['each pending member started its new version', true, '3.5.30', restarted('3.5.30', later)],
+    ['one of them started before the hold', false, '3.5.30', restarted('3.5.30', later, at)],
+    ['their starts are unknown', false, '3.5.30', restarted('3.5.30', undefined)],
+    ['they crashed and started their old version', false, '3.5.30', restarted('3.5.16', later)],
+    ['they run another version', false, '3.5.30', restarted('3.5.29', later)],
+    ['the restart does not change the version', false, '3.5.16', restarted('3.5.16', later)],
+    ['the new version is unknown', false, undefined, restarted('3.5.30', later)],
+  ])('if %s, a held restart is over: %s', (_, isOver, fresh, observation) => {
     const first = opened({ hold_last: true }) as Extract<JournalEntry, { kind: 'opened' }>;
-    const plan = { ...first.plan, kind: 'restart', from: '3.3', to: '3.3' } as const;
+    const host = fresh === undefined ? {} : { new_binary_version: fresh };
+    const before = observed(['n1', 'n2', 'n3'].map((name) => seen(name, { server_version: '3.5.16', host })));
+    const plan = {
+      ...first.plan,
+      ...({ kind: 'restart', from: '3.5', to: '3.5', observation: before } as const),
+    };
     const entries: JournalEntry[] = [{ ...first, plan }, ...passed('n3'), closed('held')];
     expect(isHoldOver(entries, observation)).toBe(isOver);
   });
