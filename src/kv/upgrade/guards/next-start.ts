@@ -295,17 +295,16 @@ type NextFile = {
 const nextFileOf = (one: StartCase, start: Start | undefined): NextFile => {
   const { member, host, to } = one;
   const content = host?.config;
-  if (content === undefined || start === undefined) return { content, isCertain: content !== undefined };
-  const own = configPath(member);
-  const isOwn = (path: string): boolean =>
-    own === undefined || start.isContained || isServiceStart(one) || isSamePath(host, own, path);
-  const path = fileOfStart({ ...start, minor: to });
+  if (start === undefined) return { content, isCertain: content !== undefined };
+  const running = fileOfStart({ words: host?.command ?? [], env: host?.environment ?? {}, minor: to });
   const isPartial = start.isScript || start.isContained || start.unread.length > 0;
-  if (path === undefined && !isPartial) return { content: undefined, isCertain: false };
-  const found = path ?? fileOfStart({ words: host?.command ?? [], env: host?.environment ?? {}, minor: to });
-  return found !== undefined && isOwn(found)
-    ? { content, isCertain: true }
-    : { content: undefined, isCertain: false };
+  const path = fileOfStart({ ...start, minor: to }) ?? (isPartial ? running : undefined);
+  if (path === undefined) return { content: undefined, isCertain: false };
+  const own = configPath(member);
+  const isOwn = own === undefined || start.isContained || isServiceStart(one) || isSamePath(host, own, path);
+  const isRunning = running !== undefined && isSamePath(host, running, path);
+  const read = (isOwn ? content : undefined) ?? (isRunning ? host?.running_config : undefined);
+  return { content: read, isCertain: read !== undefined };
 };
 /**
  * The settings of the next start of a member. opsctl, a unit and a container pass the variables of the running
@@ -334,14 +333,29 @@ export const readNextStart = (one: StartCase): (StartSettings & Pick<Start, 'isS
 };
 
 const FORCE = 'force-new-cluster';
+/**
+ * What is known about the host for a start with old_command: `config` is the file of the new start. If the cluster
+ * file names none, a driver may have read the file of the running process instead.
+ */
+const hostOfOld = (member: MemberSpec, { member: real, host }: StartCase): MemberHost => {
+  const path = configPath(real);
+  if (host?.config === undefined || configPath(member) === path) return host;
+  const { config, ...others } = host;
+  const isOfProcess = path === undefined && host.is_config_of_variable !== true;
+  return isOfProcess ? { running_config: config, ...others } : others;
+};
 /** The starts of a member that opsctl performs: the next one, and with old_command that of a rollback. */
 const startsOf = (one: StartCase): (readonly ['next' | 'old', StartCase])[] => {
   const { new_command: _, new_binary: __, ...others } = one.member;
   const { old_command, old_binary } = others;
   const named = argvOf(old_command, old_binary);
-  const member = { ...others, ...(old_binary === undefined ? {} : { new_binary: old_binary }) };
-  const old = named === undefined ? [] : [{ ...one, member: { ...member, new_command: named } }];
-  return [['next', one], ...(one.isLocal ? old : []).map((start) => ['old', start] as const)];
+  if (named === undefined || !one.isLocal) return [['next', one]];
+  const binary = old_binary === undefined ? {} : { new_binary: old_binary };
+  const member = { ...others, ...binary, new_command: named };
+  return [
+    ['next', one],
+    ['old', { ...one, member, host: hostOfOld(member, one) }],
+  ];
 };
 /**
  * The starts of a member that remove every other member from its member list. The server reads this setting at each

@@ -245,6 +245,52 @@ describe('members of one cluster', () => {
       expect.stringMatching(/^unknown n2: .*force-new-cluster.*(start\.sh|\/etc\/n2\.yml|\/b)/),
     ]);
   });
+  const [oldFile, newFile] = ['--config-file=/etc/old.yml', '--config-file=/etc/new.yml'];
+  const forced = { 'force-new-cluster': true };
+  const running = { command: ['etcd', oldFile], environment: {} };
+  it.each<[string, Partial<MemberSpec>, HostFacts, RegExp]>([
+    ['not read', {}, { config: {} }, /^unknown n2: .*\/etc\/old\.yml/],
+    [
+      'not read, with config_file',
+      { config_file: '/etc/new.yml' },
+      { config: {} },
+      /^unknown n2: .*old\.yml/,
+    ],
+    ['of the process', {}, { ...running, config: {}, running_config: forced }, /^fail n2: /],
+    [
+      'of the running, which SSH reads',
+      { new_command: ['etcd'] },
+      { ...running, config: forced },
+      /^fail n2: /,
+    ],
+    ['of the process without the setting', {}, { ...running, config: {}, running_config: {} }, /^pass/],
+    [
+      'of the running, with config_file',
+      { config_file: '/etc/new.yml' },
+      { ...running, config: {}, running_config: forced },
+      /^fail n2: /,
+    ],
+    [
+      'of the process without the setting, with config_file',
+      { config_file: '/etc/new.yml' },
+      { ...running, config: {}, running_config: {} },
+      /^pass/,
+    ],
+    [
+      'of another process',
+      {},
+      { ...running, command: ['etcd', '--config-file=/c'], config: {}, running_config: {} },
+      /^unknown n2: .*old\.yml/,
+    ],
+    ['of both starts', { new_command: ['etcd', oldFile] }, { config: {} }, /^pass/],
+  ])('the file of old_command: %s', (_, spec, host, expected) => {
+    const file = clusterFile();
+    const starts = { old_command: ['etcd', oldFile], new_command: ['etcd', newFile], ...spec };
+    const members = file.members.map((one) => (one.name === 'n2' ? { ...one, ...starts } : one));
+    expect(said('one-cluster', { cluster: { ...file, members }, members: onHost(host) })).toEqual([
+      expect.stringMatching(expected),
+    ]);
+  });
   it('a renamed server is not a script', () => {
     const file = clusterFile();
     const renamed = {
