@@ -6,7 +6,7 @@ import type { ClusterFile, Finding, MemberStatus, Observation, PlanKind } from '
 import { argvOf } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
-import { isStartedHere, listForcedStarts, unreadStart } from './next-start.ts';
+import { findUnreadStart, isStartedHere, listForcedStarts, startNames } from './next-start.ts';
 import { alarmMessages } from './store.ts';
 
 /**
@@ -127,20 +127,19 @@ const checkForced = ({ observation, cluster, from, to }: GuardInput, log: Log): 
   for (const member of cluster.members) {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
     const one = { member, host, to: minor, isLocal: isStartedHere(cluster) };
-    const [starts, unread] = [listForcedStarts(one), unreadStart(one)];
-    if (starts.length === 0) {
+    const [[forced], unread] = [listForcedStarts(one), findUnreadStart(one)];
+    if (forced === undefined) {
       if (unread !== undefined && host !== undefined && !isAlone)
         log.noteUnknown({
           member: member.name,
-          message: `${member.name}: cannot determine whether force-new-cluster is set in its next start: ${unread}`,
+          message: `${member.name}: cannot determine whether force-new-cluster is set in its ${startNames[unread[0]]}: ${unread[1]}`,
           hint: 'make sure that force-new-cluster is not set: a start with it removes all other members from the cluster',
         });
       continue;
     }
-    const which = starts.includes('next') ? 'next start' : 'start with old_command';
     log[isAlone ? 'warn' : 'fail']({
       member: member.name,
-      message: `${member.name}: force-new-cluster is set in its ${which}: each start with it removes all other members from the cluster`,
+      message: `${member.name}: force-new-cluster is set in its ${startNames[forced]}: each start with it removes all other members from the cluster`,
       hint: 'remove force-new-cluster from its command, its variables or its configuration file',
     });
   }

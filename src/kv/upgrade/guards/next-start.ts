@@ -344,8 +344,13 @@ const hostOfOld = (member: MemberSpec, { member: real, host }: StartCase): Membe
   const isOfProcess = path === undefined && host.is_config_of_variable !== true;
   return isOfProcess ? { running_config: config, ...others } : others;
 };
+type WhichStart = 'next' | 'old';
+export const startNames: Readonly<Record<WhichStart, string>> = {
+  next: 'next start',
+  old: 'start with old_command',
+};
 /** The starts of a member that opsctl performs: the next one, and with old_command that of a rollback. */
-const startsOf = (one: StartCase): (readonly ['next' | 'old', StartCase])[] => {
+const startsOf = (one: StartCase): (readonly [WhichStart, StartCase])[] => {
   const { new_command: _, new_binary: __, ...others } = one.member;
   const { old_command, old_binary } = others;
   const named = argvOf(old_command, old_binary);
@@ -361,7 +366,7 @@ const startsOf = (one: StartCase): (readonly ['next' | 'old', StartCase])[] => {
  * The starts of a member that remove every other member from its member list. The server reads this setting at each
  * start, although it is meant for a single one (seen on 3.3, 3.4 and 3.5). Pure.
  */
-export const listForcedStarts = (one: StartCase): ('next' | 'old')[] => {
+export const listForcedStarts = (one: StartCase): WhichStart[] => {
   const stopped = startOf(one) === undefined ? one.host?.stopped_start : undefined;
   if (stopped !== undefined && 'is_forced' in stopped) return stopped.is_forced ? ['next'] : [];
   return startsOf(one).flatMap(([which, start]) => (isOn(readNextStart(start)?.read(FORCE)) ? [which] : []));
@@ -377,15 +382,18 @@ const unreadPart = (one: StartCase): string | undefined => {
     : `a part of its command is unknown before it runs (${start.unread[0] ?? 'the image of its container'})`;
 };
 /**
- * Returns why it is unknown whether a start removes the other members: a file or a script was not read, or neither a
- * process nor the definition of its service. Pure.
+ * Returns the first start of which it is unknown whether it removes the other members, and why: a file or a script was
+ * not read, or neither a process nor the definition of its service. Pure.
  */
-export const unreadStart = (one: StartCase): string | undefined => {
+export const findUnreadStart = (one: StartCase): readonly [WhichStart, why: string] | undefined => {
   const { stopped_start: stopped, command_error } = one.host ?? {};
   if (startOf(one) !== undefined)
     return startsOf(one)
-      .map(([, start]) => unreadPart(start))
-      .find((why) => why !== undefined);
+      .flatMap(([which, start]): (readonly [WhichStart, string])[] => {
+        const why = unreadPart(start);
+        return why === undefined ? [] : [[which, why]];
+      })
+      .at(0);
   if (stopped !== undefined && 'is_forced' in stopped) return undefined;
-  return stopped?.problem ?? command_error ?? 'this driver does not show its command line';
+  return ['next', stopped?.problem ?? command_error ?? 'this driver does not show its command line'];
 };

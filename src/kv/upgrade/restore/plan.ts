@@ -17,7 +17,7 @@ import { type Shell, versionInText, failureReason } from '../supervisors/driver.
 import { placeFunctions } from '../supervisors/driver.ts';
 import { isTrustRefusal, trustFunctions } from '../supervisors/member-process.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
-import { isStartedHere, listForcedStarts, unreadStart } from '../guards/next-start.ts';
+import { findUnreadStart, isStartedHere, listForcedStarts, startNames } from '../guards/next-start.ts';
 
 /** How a restore rebuilds a cluster on its old version from one verified snapshot. */
 export type RestorePlan = {
@@ -121,8 +121,10 @@ const listUnread = ({ cluster, observation, to }: Starts): (readonly [name: stri
   if (cluster.members.length === 1) return [];
   return cluster.members.flatMap((member) => {
     const host = observation.members.find(({ name }) => name === member.name)?.host;
-    const why = unreadStart({ member, host, to, isLocal: isStartedHere(cluster) });
-    return why === undefined ? [] : [[member.name, why] as const];
+    const unread = findUnreadStart({ member, host, to, isLocal: isStartedHere(cluster) });
+    if (unread === undefined) return [];
+    const [which, why] = unread;
+    return [[member.name, which === 'next' ? why : `${startNames[which]}: ${why}`] as const];
   });
 };
 const unreadStarts = (input: Starts): Pick<RestorePlan, 'unread_starts'> => {

@@ -244,6 +244,8 @@ describe('members of one cluster', () => {
     expect(said('one-cluster', { cluster, members: onHost(host) })).toEqual([
       expect.stringMatching(/^unknown n2: .*force-new-cluster.*(start\.sh|\/etc\/n2\.yml|\/b)/),
     ]);
+    const which = spec.old_command === undefined ? 'next start' : 'start with old_command';
+    expect(said('one-cluster', { cluster, members: onHost(host) })).toEqual([naming(which)]);
   });
   const [oldFile, newFile] = ['--config-file=/etc/old.yml', '--config-file=/etc/new.yml'];
   const forced = { 'force-new-cluster': true };
@@ -258,14 +260,14 @@ describe('members of one cluster', () => {
     ],
     ['of the process', {}, { ...running, config: {}, running_config: forced }, /^fail n2: /],
     [
-      'of the running, which SSH reads',
+      'of the process, which SSH reads',
       { new_command: ['etcd'] },
       { ...running, config: forced },
       /^fail n2: /,
     ],
     ['of the process without the setting', {}, { ...running, config: {}, running_config: {} }, /^pass/],
     [
-      'of the running, with config_file',
+      'of the process, with config_file',
       { config_file: '/etc/new.yml' },
       { ...running, config: {}, running_config: forced },
       /^fail n2: /,

@@ -82,6 +82,11 @@ describe('the plan of a restore', () => {
       );
     else expect(plan().unread_starts).toEqual(expected);
   });
+  it('names the start of a rollback that was not read', () => {
+    const starts = (patch: Partial<MemberSpec>) => planOf(patch).unread_starts;
+    expect(starts({ old_command: ['/opt/old.sh'] })).toEqual([naming('n1', 'old_command', '/opt/old.sh')]);
+    expect(starts({ new_command: ['/opt/new.sh'] })).toEqual([expect.not.stringContaining('old_command')]);
+  });
   it('counts from the newest revision that a member has', () => {
     const both = observed([seen('n1', { revision: 12 }), seen('n2', { revision: 9 })], {
       listed: observation.listed,
