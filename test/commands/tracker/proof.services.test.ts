@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
 import { makeDirectory } from '../../support/directory.ts';
@@ -12,8 +12,11 @@ let got: string[] = [];
 let home: string;
 let server: Server;
 let base: string;
-beforeAll(async () => {
+// A finished run of one case would prevent the run of the next one.
+beforeEach(() => {
   home = makeDirectory();
+});
+beforeAll(async () => {
   server = createServer((request, reply) => {
     got.push(`${request.method} ${request.url}`);
     request.resume().once('end', () => answer(reply, request.method ?? ''));
@@ -90,7 +93,7 @@ test.each(unproven)(
 
 test('the record with any success, a 204, and a record for a documented 204 confirm a write', async () => {
   answer = (reply) => json(reply, 200, '{"id":7,"name":"x","new_field":1}');
-  expect((await run('labels', 'create', '--name', 'x', '--send-again', '-o', 'name')).stdout).toBe('7\n');
+  expect((await run('labels', 'create', '--name', 'x', '--send-again', '-o', 'name')).stdout).toBe('x\n');
   expect((await run('labels', 'delete', '7', '--yes')).code).toBe(0);
   answer = (reply) => void reply.writeHead(204).end();
   expect((await run('labels', 'delete', '7', '--yes')).code).toBe(0);
