@@ -326,7 +326,7 @@ export const auditSender = (
  */
 const HEAD = /^h \d+(\.\d+)?( [0-9a-f]{32})?$/;
 /** JSON may contain U+2028 and U+2029, which `.` matches only with the flag `s`. */
-const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[celp]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/s;
+const ENTRY = /^[sf] \d+ \S+$|^d \d+ \S+( .*)?$|^[elp]$|^b \d+ \{.*\}$|^m \{.*\}$|^x \d+$|^u \d+( .*)?$/s;
 export const isJournalHead = (line: string): boolean => HEAD.test(line);
 /** Guesses about a row would make it twice, or never. */
 const makeDamagedError = (path: string, line: number): AppError =>

@@ -96,7 +96,7 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
   REPEATED_RUN: {
     category: 'unsafe',
     meaning:
-      'An earlier run created the records of this file, and the service still has them. No changes were made.',
+      'An earlier run completed the rows of this file, and a second run would create records of it again. No changes were made.',
     causes: ['The same file was run twice with the operation create.'],
     fix: 'Use --restart to create the records again, or the operation upsert with an external_id.',
     example: 'opsctl tracker bulk -f rows.csv --restart',

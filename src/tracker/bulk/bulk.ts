@@ -141,9 +141,6 @@ const kindsToCreate = (values: BulkOptions): ('labels' | 'categories')[] => [
   ...(values['create-labels'] || values.from !== undefined ? (['labels'] as const) : []),
   ...(values['create-categories'] ? (['categories'] as const) : []),
 ];
-/** Completed rows of a resumed run that may be creates. A run whose default is another operation has none. */
-const earlierCreates = ({ op = 'create' }: Defaults, past: Past | undefined): number =>
-  op === 'create' && past?.created !== undefined ? past.created.length : 0;
 /** IDs of the records that the rows of an earlier run have. */
 function* idsIn({ lines }: Past): Generator<string> {
   for (const { id } of lines.values()) if (id !== undefined) yield id;
@@ -160,7 +157,6 @@ export const bulk = async (context: EngineContext, values: BulkOptions): Promise
     source: input.format,
     defaults,
     lost: new Lost(),
-    creates: earlierCreates(defaults, journal?.past),
     callers: new Map(),
     names: new Map(),
     keys: new RecordKeys(context),

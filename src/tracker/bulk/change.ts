@@ -284,7 +284,7 @@ const addressProblems = (
   ];
 };
 /** `op` and `action` are two names of one key. */
-const verbIn = (row: Readonly<Record<string, unknown>>, defaults: Defaults): string | Problem => {
+export const verbIn = (row: Readonly<Record<string, unknown>>, defaults: Defaults): string | Problem => {
   const wordOf = (value: unknown): string => {
     const text = String(value).toLowerCase();
     return words[text] ?? text;

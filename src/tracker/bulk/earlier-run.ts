@@ -9,7 +9,7 @@ import { shellWord } from '../../core/shell.ts';
 import { joinStart, refuseForeignText, utf8Decoder } from '../../core/text.ts';
 import { thisProcess, tryLockUntilHolderIsKnown, unlock } from '../../platform/file-lock.ts';
 import type { Host } from '../../platform/host.ts';
-import type { Defaults } from './change.ts';
+import { type Defaults, verbIn } from './change.ts';
 import { type Line, makeEmptyError, readRows, refuseConflict } from './csv.ts';
 import { RecordKeys } from './external-keys.ts';
 import { journalUnwritable, type Past, readHead, readPast, runId } from './journal.ts';
@@ -118,24 +118,23 @@ const sentMarks = ({ lines }: Past): Set<string> =>
   new Set([...lines.values()].flatMap(({ state, hash }) => (state === 'failed' ? [] : [hash])));
 const doneCount = ({ lines }: Past): number =>
   [...lines.values()].filter(({ state }) => state === 'done').length;
-const repeatedRun = (past: Past, values: BulkOptions): AppError => {
+const repeatedRun = (past: Past, values: BulkOptions, creates: number): AppError => {
   const completed = doneCount(past);
   const at = momentText(new Date(past.startedAt).toISOString());
   return new AppError(
     'unsafe',
-    `run ${runId(past.startedAt)} of ${at} created the ${countText(completed, 'row')} of this file: use --restart to create ${completed === 1 ? 'the record' : 'the records'} again; no changes were made`,
+    `run ${runId(past.startedAt)} of ${at} completed the ${countText(completed, 'row')} of this file, and a second run would create ${countText(creates, 'record')} again: use --restart to send every row again; no changes were made`,
     {
       code: 'REPEATED_RUN',
       tryThis: [
         `${bulkLineOf(values)} --restart`,
         'write the operation upsert and an external_id, so that a second run changes the records of the first one',
       ],
-      data: { run: runId(past.startedAt), completed },
+      data: { run: runId(past.startedAt), completed, creates },
     },
   );
 };
 const unfinishedRun = (past: Past, values: BulkOptions): AppError => {
-  if (past.end === 'created') return repeatedRun(past, values);
   const done = doneCount(past);
   const line = bulkLineOf(values);
   const rows = countText(done, 'completed row');
@@ -161,19 +160,40 @@ const hasRecords = async (context: EngineContext, { created = [] }: Past): Promi
     const params = { ...before.params, [own]: /^\d+$/.test(id) ? Number(id) : id };
     if ((await keys.current(before.resource, params, [], true)) !== undefined) return true;
   }
-  return created.length === 0;
+  return false;
 };
-/** Whether a repetition of the same content could send rows again that this run sent. */
-const preventsRepeat = async (context: EngineContext, past: Past): Promise<boolean> => {
-  if (past.end === 'whole' || sentMarks(past).size === 0) return false;
-  return past.end !== 'created' || (await hasRecords(context, past));
+/** The rows of a file that create a record each time they are sent. */
+const countCreates = async ({ context, input, defaults }: Begin): Promise<number> => {
+  let count = 0;
+  const bytes = context.host.files.stream(input.path);
+  for await (const lines of readRows(bytes, input.format, readOptions(input, defaults)))
+    for (const { row } of lines)
+      if (row !== undefined && verbIn(input.columns?.apply(row) ?? row, defaults) === 'create') count += 1;
+  return count;
 };
-/** An earlier run of the same content under another path: a CI job checks out into a new directory each time. */
-const runElsewhere = async (
-  context: EngineContext,
-  own: string,
+/**
+ * Throws if a repetition of the same content could send rows again that this run sent. `countRows` reads the input: the
+ * journal does not tell an upsert that created a record from a create.
+ */
+const refuseAfter = async (
+  { context }: Begin,
+  past: Past,
+  values: BulkOptions,
+  countRows: () => Promise<number>,
+): Promise<void> => {
+  if (sentMarks(past).size === 0) return;
+  if (past.end !== 'whole') throw unfinishedRun(past, values);
+  if (past.created === undefined || past.created.length === 0) return;
+  const creates = await countRows();
+  if (creates > 0 && (await hasRecords(context, past))) throw repeatedRun(past, values, creates);
+};
+/** Finds earlier runs of the same content under another path: a CI job checks out into a new directory each time. */
+const refuseElsewhere = async (
+  begin: Begin,
   digest: string,
-): Promise<{ readonly path: string; readonly past: Past } | undefined> => {
+  countRows: () => Promise<number>,
+): Promise<void> => {
+  const { context, journal: own, values } = begin;
   const { host } = context;
   const directory = dirname(own);
   for (const name of await host.files.list(directory)) {
@@ -181,10 +201,9 @@ const runElsewhere = async (
     const path = childPath(directory, pathPart(name));
     if (readHead(host, path)?.endsWith(` ${digest}\n`) !== true) continue;
     const past = (await readPast(host, path))?.past;
-    if (past !== undefined && past.end !== 'refused-rows' && (await preventsRepeat(context, past)))
-      return { path, past };
+    if (past !== undefined && past.end !== 'refused-rows')
+      await refuseAfter(begin, past, { ...values, journal: path }, countRows);
   }
-  return undefined;
 };
 /** The first piece of a stream, and the whole stream. */
 const peek = async (bytes: AsyncIterable<Uint8Array>) => {
@@ -225,33 +244,33 @@ export type Begin = {
   readonly journal: string;
   readonly target: string;
 };
-/** The earlier run of a journal that prevents a new run; undefined if it is finished or will be resumed. */
+/** The earlier run of a journal that may prevent a new run; undefined if it is resumed or restarted. */
 const pastOf = async ({ context, values, journal }: Begin): Promise<Past | undefined> => {
   if (values.resume === true || values.restart === true) return undefined;
-  const past = (await readPast(context.host, journal))?.past;
-  return past === undefined || past.end === 'whole' ? undefined : past;
+  return (await readPast(context.host, journal))?.past;
 };
 /** Refuses to send rows again that an interrupted run has sent. Returns the input, and the digest of a file. */
 export const refuseRepeat = async (begin: Begin): Promise<{ input: Input; digest: string | undefined }> => {
-  const { context, values, input, defaults, journal, target } = begin;
+  const { context, values, input, defaults, target } = begin;
   const past = await pastOf(begin);
-  const wanted = past === undefined ? new Set<string>() : sentMarks(past);
+  // The digest identifies the rows of a finished run.
+  const wanted = past === undefined || past.end === 'whole' ? new Set<string>() : sentMarks(past);
   if (input.isFile !== true) {
     // A stream has no name: a loop may pipe the same rows to each of its runs.
-    if (past === undefined || past.end === 'created' || wanted.size === 0)
-      return { input, digest: undefined };
+    if (past === undefined || wanted.size === 0) return { input, digest: undefined };
     const { first, whole } = await peek(input.bytes);
     if (await startsLike(first, input, defaults, past)) throw unfinishedRun(past, values);
     return { input: { ...input, bytes: whole }, digest: undefined };
   }
   const { digest, marks } = await scanInput(context, input, defaults, target, wanted);
-  const needsSame = past?.end === 'refused-rows' || past?.end === 'created';
-  const isSame = !needsSame || past.digest === digest;
-  if (past !== undefined && marks.size > 0 && isSame && (await preventsRepeat(context, past)))
-    throw unfinishedRun(past, values);
+  let counted: Promise<number> | undefined;
+  const countRows = (): Promise<number> => (counted ??= countCreates(begin));
+  const isSame = past?.digest === digest;
+  const isRepeat =
+    past?.end === 'whole' ? isSame : marks.size > 0 && (past?.end !== 'refused-rows' || isSame);
+  if (past !== undefined && isRepeat) await refuseAfter(begin, past, values, countRows);
   const isFree = values.resume === true || values.restart === true || values.journal !== undefined;
-  const elsewhere = isFree ? undefined : await runElsewhere(context, journal, digest);
-  if (elsewhere !== undefined) throw unfinishedRun(elsewhere.past, { ...values, journal: elsewhere.path });
+  if (!isFree) await refuseElsewhere(begin, digest, countRows);
   return { input, digest };
 };
 export const refuseContradiction = ({ resume, restart }: BulkOptions): void => {

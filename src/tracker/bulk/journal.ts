@@ -174,11 +174,11 @@ export const findRun = async (runtime: Runtime, given: string): Promise<UndoRun>
 };
 
 /**
- * How a run reached the end of its input: it did every row, and a repetition creates no record again (`whole`) or does
- * (`created`); the service refused rows; or rows were checked after a lost connection.
+ * How a run reached the end of its input: it did every row; the service refused rows; or rows were checked after a lost
+ * connection. Earlier versions read the same entries, so a new one would be damage to them.
  */
-export type JournalEnd = 'whole' | 'created' | 'refused-rows' | 'recovered';
-const endEntries = { whole: 'e\n', created: 'c\n', 'refused-rows': 'p\n', recovered: 'l\n' } as const;
+export type JournalEnd = 'whole' | 'refused-rows' | 'recovered';
+const endEntries = { whole: 'e\n', 'refused-rows': 'p\n', recovered: 'l\n' } as const;
 const endOfEntry = (entry: string): JournalEnd | undefined =>
   (Object.keys(endEntries) as JournalEnd[]).find((end) => endEntries[end] === `${entry}\n`);
 /** A row that created a record: what it noted before it was sent, and the ID of the record. */
@@ -202,10 +202,10 @@ class PastReader {
   #head = '';
   /** The last entry that an undo did not write. */
   #end = '';
-  /** What rows without a known outcome noted before they were sent. */
+  /** What rows without a known outcome noted before they were to create a record. */
   readonly #open = new Map<string, string>();
-  #first: Created | undefined;
-  /** The entry of the last row with a known record, and the ID of the record. */
+  #first: readonly [before: string, id: string] | undefined;
+  /** The entry of the last row that created a record, and the ID of the record. */
   #last: readonly [before: string, id: string] | undefined;
   constructor(path: string) {
     this.#path = path;
@@ -217,12 +217,11 @@ class PastReader {
   }
   past(): Past {
     const [, startedAt = 0, digest] = this.#head.split(' ');
-    const last = this.#last && createdIn(...this.#last);
     return {
       startedAt: Number(startedAt),
       lines: this.#lines,
       end: endOfEntry(this.#end),
-      created: [this.#first, last].filter((one) => one !== undefined),
+      created: [this.#first, this.#last].flatMap((one) => (one === undefined ? [] : [createdIn(...one)])),
       ...(digest === undefined ? {} : { digest }),
     };
   }
@@ -232,7 +231,7 @@ class PastReader {
     const kind = entry[0];
     if (this.#count === 1) this.#head = entry;
     if (kind !== 'u' && kind !== 'x') this.#end = entry.length === 1 ? entry : '';
-    if (kind === 'b') this.#open.set(entry.slice(2, entry.indexOf(' ', 2)), entry);
+    if (CREATION.test(entry)) this.#open.set(entry.slice(2, entry.indexOf(' ', 2)), entry);
     if (kind === 's' || kind === 'd' || kind === 'f') this.#row(kind, entry);
     // An undone row is a row that was never sent.
     if (kind === 'u') this.#lines.delete(Number(entry.split(' ')[1]));
@@ -250,15 +249,16 @@ class PastReader {
     const before = this.#open.get(number);
     this.#open.delete(number);
     if (before === undefined || !id) return;
-    this.#first ??= createdIn(before, id);
     this.#last = [before, id];
+    this.#first ??= this.#last;
   }
 }
-/** The record of a row that created it. */
-const createdIn = (entry: string, id: string): Created | undefined => {
-  const before = JSON.parse(entry.slice(entry.indexOf('{'))) as Before;
-  return before.op === 'create' ? { before, id } : undefined;
-};
+/** Only the entries of the first and the last record are parsed: a journal may have millions. */
+const CREATION = /^b \d+ \{"resource":"[^"]*","op":"create"/;
+const createdIn = (entry: string, id: string): Created => ({
+  before: JSON.parse(entry.slice(entry.indexOf('{'))) as Before,
+  id,
+});
 /** Reads the text of a journal without a torn last line. */
 export const parseJournal = (text: string, path: string): Past => {
   const reader = new PastReader(path);

@@ -350,13 +350,9 @@ const summaryText = (counts: Counts, isDryRun: boolean): string => {
  * A script may start a run that lost a connection again, because it saw an error. Such a run is not marked as
  * whole, so a repetition sends no row twice.
  */
-const endOfRun = (
-  { lost, creates = 0 }: Pick<Run, 'lost' | 'creates'>,
-  failed: number,
-): JournalEnd | undefined => {
-  if (lost !== undefined && lost.count > 0) return failed === 0 ? 'recovered' : undefined;
-  if (failed > 0) return 'refused-rows';
-  return creates > 0 ? 'created' : 'whole';
+const endOfRun = (lost: number, failed: number): JournalEnd | undefined => {
+  if (lost > 0) return failed === 0 ? 'recovered' : undefined;
+  return failed === 0 ? 'whole' : 'refused-rows';
 };
 /** Closes the journal and gives its lock back, even if the last entries cannot be written. */
 const closeJournal = async ({ run, release }: Work): Promise<void> => {
@@ -403,7 +399,7 @@ export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {
       yield finished;
     }
     if (signal.aborted) throw makeStoppedError(counts, resumeLine);
-    const end = endOfRun(run, counts.failed);
+    const end = endOfRun(run.lost?.count ?? 0, counts.failed);
     if (end !== undefined) run.journal?.finish(end);
   } catch (error) {
     throw endOf(work, error);

@@ -111,8 +111,6 @@ export type Run = {
   readonly observe?: ReturnType<typeof makeObserver>;
   /** Connections that were lost in this run. */
   readonly lost?: Lost;
-  /** Rows with the operation create, which a repetition would create again. */
-  creates?: number;
   /** Names that rows of a dry run create, by resource, and where. */
   readonly names: Map<string, Map<string, number>>;
   /** Which fields the columns of a row are read into. */
@@ -431,7 +429,6 @@ export const runLine = (
   if (clashes.length > 0) return makeFailedOutcome(line, {}, invalid(clashes));
   const read = run.columns === undefined ? row : run.columns.apply(row);
   const change = changeFrom(TABLE, read, run.source, run.defaults);
-  if ('operation' in change && change.verb === 'create') run.creates = (run.creates ?? 0) + 1;
   return 'operation' in change
     ? runChange(run, marked, change, read)
     : makeFailedOutcome(line, {}, invalid(change));

@@ -164,12 +164,26 @@ describe('a finished run of the same file', () => {
     expect([second.code, second.writes]).toEqual([10, []]);
     expect(second.error()).toMatchObject({ code: 'REPEATED_RUN', retryable: false });
     expect(second.error().message).toEqual(naming(runs[0].id, runs[0].started_at.slice(0, 10), 3));
+    expect(second.error().data).toMatchObject({ run: runs[0].id, completed: 3, creates: 3 });
     expect(second.error().hint).toEqual(naming('opsctl tracker bulk', 'rows.ndjson', '--restart'));
     const copy = await at.run(['bulk', '-f', 'copy.ndjson', '-o', 'json']);
     expect([copy.code, copy.error().code, copy.writes]).toEqual([10, 'REPEATED_RUN', []]);
     expect((await bulk(at, ['--dry-run'])).code).toBe(0);
     expect((await bulk(at, ['--restart'])).code).toBe(0);
     expect(names(at)).toHaveLength(6);
+  });
+  test('counts only the rows that create a record again, and ends its journal with an entry of all versions', async () => {
+    const at = trackerInMemory({});
+    const { id } = at.send('POST', '/epics', { name: 'old' });
+    const head = 'op,resource,id,external_id,name\n';
+    const rows = ['create,epics,,,new', `update,epics,${id},,changed`, 'upsert,epics,,E-1,kept'];
+    await at.write('rows.csv', `${head}${rows.join('\n')}\n`);
+    const run = () => at.run(['bulk', '-f', 'rows.csv', '--journal', '/j', '-o', 'json']);
+    expect((await run()).code).toBe(0);
+    expect(at.read('/j')).toMatch(/\ne\n$/);
+    const second = await run();
+    expect([second.code, second.writes]).toEqual([10, []]);
+    expect(second.error()).toMatchObject({ code: 'REPEATED_RUN', data: { completed: 3, creates: 1 } });
   });
   test('prevents a second run after a resumed run, and with a journal of the user', async () => {
     const at = trackerInMemory({ 'rows.ndjson': rowsOf(3) });

@@ -31,7 +31,7 @@ test('the run holds its lock before it writes the journal, and removes it after 
   expectInOrder(
     traced.entries,
     ...['create run.journal.lock done', 'replace run.journal', 'print done 3'],
-    ...['write run.journal: c', 'sync run.journal', 'remove run.journal.lock'],
+    ...['write run.journal: e', 'sync run.journal', 'remove run.journal.lock'],
   );
 });
 

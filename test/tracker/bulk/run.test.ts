@@ -446,7 +446,7 @@ describe('tracker bulk', () => {
     expect([none.code, none.err]).toEqual([2, naming('--journal', 'invalid', 'arguments', 'required')]);
     expect((await at.run(['bulk', '-f', '-', '--journal', '/j'], { stdin })).code).toBe(0);
     expect((await at.run(['bulk', '-f', '-', '--journal', '/j', '--resume'], { stdin })).writes).toEqual([]);
-    expect(at.read('/j')).toMatch(/^h \d+\nm \{.*\}\nb 1 \{.*\}\ns 1 \S+\nd 1 \S+ \d+ \S+\n(c\n)+$/);
+    expect(at.read('/j')).toMatch(/^h \d+\nm \{.*\}\nb 1 \{.*\}\ns 1 \S+\nd 1 \S+ \d+ \S+\n(e\n)+$/);
   });
 
   test.each([
