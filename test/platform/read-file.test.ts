@@ -13,11 +13,12 @@ import fs, {
   readdirSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isPlaceToWrite, nodeFiles } from '../../src/platform/node/files.ts';
 import { start } from '../../src/platform/node/processes.ts';
@@ -80,7 +81,7 @@ describe('links of other users', () => {
   afterEach(() => void vi.restoreAllMocks());
   it.each([...writers, ...readers])(
     '%s follows no link of another user in a directory that others can write to',
-    async (_, write) => {
+    async (kind, write) => {
       for (const mode of [0o1777, 0o777]) {
         const at = publicDirectory(mode);
         symlinkSync(`${at}-victim`, join(at, 'out'));
@@ -88,7 +89,8 @@ describe('links of other users', () => {
         symlinkSync(`${at}-private`, join(at, 'way'));
         for (const name of ['out', 'way']) giveAway(join(at, name));
         giveDirectoryAway(at);
-        for (const name of ['out', 'second', 'way/new', 'way/../new']) {
+        const last = kind === 'create' ? [] : ['out', 'second'];
+        for (const name of [...last, 'way/new', 'way/../new']) {
           await expect((async () => write(`${at}/${name}`))()).rejects.toMatchObject({
             code: 'ELINKOWNER',
             path: `${at}/${name}`,
@@ -168,6 +170,99 @@ describe('links of other users', () => {
     giveAway(join(`${at}-private`, 'link'));
     await nodeFiles.replace(join(`${at}-private`, 'link'), 'private');
     expect(readFileSync(`${at}-victim`, 'utf8')).toBe('private');
+  });
+  /** A directory that every user can write to, with a link to a missing file. Both belong to another user. */
+  const withDanglingLink = (): string => {
+    const at = publicDirectory(0o1777);
+    symlinkSync(`${at}-private/missing`, join(at, 'dangling'));
+    giveAway(join(at, 'dangling'));
+    if (user === 0) chownSync(at, 65_534, group);
+    return at;
+  };
+  it('create follows no link at the end of a path', async () => {
+    const at = withDanglingLink();
+    for (const name of ['dangling', 'out']) {
+      if (name === 'out') {
+        symlinkSync(`${at}-victim`, join(at, name));
+        giveAway(join(at, name));
+        giveDirectoryAway(at);
+      }
+      expect(await nodeFiles.create(join(at, name), 'x')).toBe(false);
+    }
+    expect(readdirSync(`${at}-private`)).toEqual([]);
+    expect(readFileSync(`${at}-victim`, 'utf8')).toBe('keep');
+  });
+  it('replace replaces a link to a missing file, in every directory', async () => {
+    const at = withDanglingLink();
+    symlinkSync('missing', join(`${at}-private`, 'dangling'));
+    symlinkSync(join(at, 'missing'), join(`${at}-private`, 'shared'));
+    for (const path of [`${at}/dangling`, `${at}-private/dangling`, `${at}-private/shared`]) {
+      await nodeFiles.replace(path, 'new');
+      expect([lstatSync(path).isFile(), readFileSync(path, 'utf8')]).toEqual([true, 'new']);
+    }
+    expect(readdirSync(at)).toEqual(['dangling']);
+    expect(readdirSync(`${at}-private`).sort()).toEqual(['dangling', 'shared']);
+  });
+  it.runIf(process.platform === 'linux')(
+    'an open file of a shared directory is read after it was removed, and as a pipe',
+    async () => {
+      const at = publicDirectory(0o1777);
+      const [path, pipe] = [join(at, 'removed'), join(at, 'pipe')];
+      writeFileSync(path, 'text');
+      const file = openSync(path, 'r');
+      rmSync(path);
+      for (const named of [`/dev/fd/${file}`, `/proc/self/fd/${file}`]) {
+        expect(await nodeFiles.read(named)).toBe('text');
+        expect(nodeFiles.readNow(named)).toBe('text');
+        expect(nodeFiles.openParts(named)?.size).toBe(4);
+        expect(String((await nodeFiles.stream(named)[Symbol.asyncIterator]().next()).value)).toBe('text');
+      }
+      closeSync(file);
+      execFileSync('mkfifo', [pipe]);
+      // With both ends open, no call blocks, so the test also terminates if it fails.
+      const ends = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+      writeFileSync(ends, 'piped');
+      const chunks = nodeFiles.stream(`/dev/fd/${ends}`)[Symbol.asyncIterator]();
+      const first = await chunks.next().finally(() => closeSync(ends));
+      expect(String(first.value)).toBe('piped');
+      await chunks.return?.();
+    },
+  );
+  it('an error of a replaced file names the requested file only', async () => {
+    const at = publicDirectory(0o1777);
+    const path = join(at, 'busy');
+    vi.spyOn(fs.promises, 'rename').mockImplementation(async (from, to) => {
+      const message = `EBUSY: resource busy or locked, rename '${String(from)}' -> '${String(to)}'`;
+      throw Object.assign(new Error(message), { code: 'EBUSY', path: from, dest: to });
+    });
+    await expect(nodeFiles.replace(path, 'x')).rejects.toMatchObject({
+      code: 'EBUSY',
+      path,
+      message: `EBUSY: resource busy or locked, rename '${path}' -> '${path}'`,
+    });
+    expect(readdirSync(at)).toEqual([]);
+  });
+  it.each(['with', 'without'])('paths into a shared directory are used %s /proc', async (proc) => {
+    const at = publicDirectory(0o1777);
+    if (proc === 'without')
+      vi.spyOn(fs, 'readlinkSync').mockImplementation(() => {
+        throw new Error('ENOENT');
+      });
+    for (const path of [join(at, 'new'), relative(process.cwd(), join(at, 'second'))]) {
+      expect(await nodeFiles.create(path, 'one')).toBe(true);
+      await nodeFiles.replace(path, 'two');
+      nodeFiles.append(path).write('three');
+      expect(await nodeFiles.read(path)).toBe('twothree');
+      expect(nodeFiles.readNow(path)).toBe('twothree');
+    }
+    for (const end of ['/', '/.']) {
+      const path = join(at, 'new') + end;
+      expect(await nodeFiles.read(path)).toBeUndefined();
+      for (const [kind, write] of writers)
+        await expect((async () => write(path))(), kind).rejects.toThrow(/ENOTDIR|EISDIR/);
+    }
+    expect(readdirSync(at).sort()).toEqual(['new', 'second']);
+    expect(readFileSync(join(at, 'new'), 'utf8')).toBe('twothree');
   });
 });
 

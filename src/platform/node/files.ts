@@ -24,10 +24,12 @@ const pathOfOpen = (file: number): string | undefined => {
     return undefined;
   }
 };
-/** Returns the same error for the requested file, because users do not know the temporary file. */
-const about = (thrown: unknown, temporary: string, path: string): unknown => {
-  if (!(thrown instanceof Error) || !thrown.message.includes(temporary)) return aboutFile(thrown, path);
-  thrown.message = thrown.message.replaceAll(temporary, path);
+/** Returns the same error for the requested file: users know neither its temporary file nor its open directory. */
+const about = (thrown: unknown, path: string, ...inner: readonly string[]): unknown => {
+  if (!(thrown instanceof Error)) return thrown;
+  const { message } = thrown;
+  if (!inner.some((name) => message.includes(name))) return aboutFile(thrown, path);
+  thrown.message = inner.reduce((text, name) => text.replaceAll(name, path), message);
   return Object.assign(thrown, { path });
 };
 /** How a shell names a pipe that it made for a command: `-f <(…)`. */
@@ -52,6 +54,7 @@ const statsAt = (path: string): fs.Stats | undefined => {
   }
 };
 const OTHERS_MAY_WRITE = 0o002;
+const isOpenToOthers = (mode: number | undefined): boolean => ((mode ?? 0) & OTHERS_MAY_WRITE) !== 0;
 /**
  * Directories that this turn of the event loop found without a link on their path, by their mode. A directory is included
  * only if no other user can replace it by a link: none of the directories on its path lets other users write to it.
@@ -69,31 +72,39 @@ const wholePath = (path: string): string => (isAbsolute(path) ? path : `${proces
  * As in Linux, a link of the owner of its directory is allowed: that user can replace everything in the directory anyway.
  * Unlike in Linux, the directory needs no sticky bit: without it, even more users can replace the link.
  */
-const isLinkOfStranger = (link: fs.Stats, directory: fs.Stats, user: number): boolean =>
-  ![user, 0, directory.uid].includes(link.uid) && (directory.mode & OTHERS_MAY_WRITE) !== 0;
-const isOpenToOthers = (mode: number | undefined): boolean => ((mode ?? 0) & OTHERS_MAY_WRITE) !== 0;
-/** A path without links, and whether other users can write to a directory on it. */
-type Resolved = { readonly real: string; readonly isShared: boolean };
+const refuseLinkOfStranger = (at: string, link: fs.Stats, user: number, path: string): void => {
+  const directory = fs.statSync(dirname(at));
+  if (![user, 0, directory.uid].includes(link.uid) && isOpenToOthers(directory.mode))
+    throw systemError('ELINKOWNER', `the link ${at} belongs to user ${link.uid}`, path);
+};
+/** Where the walk of a path starts: at the root, or at its directory if that was just checked. */
+const startOf = (whole: string): { at: string; rest: readonly string[] } => {
+  const at = dirname(whole);
+  return directories.has(at) ? { at, rest: [basename(whole)] } : { at: sep, rest: whole.split(sep) };
+};
+/** A path without links, the same with its last name not followed, and whether other users can write to a directory on it. */
+type Resolved = { readonly real: string; readonly named: string; readonly isShared: boolean };
 /** The kernel follows at most this many links in one path. */
 const MOST_LINKS = 40;
 /**
  * In a directory that other users can write to, such as /tmp, a link of another user may lead to any file of this user.
  * Linux refuses to follow it (fs.protected_symlinks), but not on every machine, and not for a path that is resolved first.
+ * With `isLastKept`, the last name is not followed, and may be any link.
  */
-const refuseLinkOfOther = (path: string): Resolved | undefined => {
+const refuseLinkOfOther = (path: string, isLastKept = false): Resolved | undefined => {
   const user = process.geteuid?.();
   if (user === undefined) return undefined;
-  const whole = wholePath(path);
-  const isKnown = directories.has(dirname(whole));
-  let at: string = isKnown ? dirname(whole) : sep;
-  let isShared = isKnown && isOpenToOthers(directories.get(at));
+  let { at, rest } = startOf(wholePath(path));
+  let isShared = isOpenToOthers(directories.get(at));
   let links = 0;
-  for (let rest = isKnown ? [basename(whole)] : whole.split(sep); rest.length > 0; ) {
+  let named: string | undefined;
+  while (rest.length > 0) {
     const [part = '', ...others] = rest;
     rest = others;
     const next = join(at, part);
     const stats = statsAt(next);
-    if (stats?.isSymbolicLink() !== true) {
+    if (rest.length === 0) named ??= next;
+    if (stats?.isSymbolicLink() !== true || (isLastKept && rest.length === 0)) {
       noteDirectory(next, stats, at);
       isShared ||= rest.length > 0 && isOpenToOthers(stats?.mode);
       at = next;
@@ -101,13 +112,12 @@ const refuseLinkOfOther = (path: string): Resolved | undefined => {
     }
     links += 1;
     if (links > MOST_LINKS) return undefined;
-    if (isLinkOfStranger(stats, fs.statSync(at), user))
-      throw systemError('ELINKOWNER', `the link ${next} belongs to user ${stats.uid}`, path);
+    refuseLinkOfStranger(next, stats, user, path);
     const to = fs.readlinkSync(next);
-    if (isAbsolute(to)) at = sep;
     rest = [...to.split(sep), ...rest];
+    if (isAbsolute(to)) at = sep;
   }
-  return { real: at, isShared };
+  return { real: at, named: named ?? at, isShared };
 };
 /** Opens a directory without the right to read it. Only Linux has it, and Node does not name it. */
 const O_PATH = 0o10000000;
@@ -135,7 +145,9 @@ const pin = (path: string, resolved: Resolved | undefined): Pinned => {
     close();
     throw systemError('ELINKOWNER', 'another user replaced a directory on its path', path);
   }
-  const below = join(`/proc/self/fd/${file}`, basename(resolved.real));
+  // With a slash or a dot at its end, a path names a directory only.
+  const end = /\/\.?$/.test(path) ? sep : '';
+  const below = join(`/proc/self/fd/${file}`, basename(resolved.real), end);
   return { path: below, flags: fs.constants.O_NOFOLLOW, close };
 };
 const openPinned = (path: string, resolved: Resolved | undefined, flags: number, mode?: number): number => {
@@ -143,7 +155,7 @@ const openPinned = (path: string, resolved: Resolved | undefined, flags: number,
   try {
     return fs.openSync(pinned.path, flags | pinned.flags, mode);
   } catch (error) {
-    throw about(error, pinned.path, path);
+    throw about(error, path, pinned.path);
   } finally {
     pinned.close();
   }
@@ -170,11 +182,11 @@ const refuseUnreadable = (stats: fs.Stats, path: string): void => {
   if (stats.size > limits.fileBytes)
     throw systemError('EFBIG', `larger than ${limits.fileBytes} bytes`, path);
 };
-/** Links below /proc come from the kernel. */
+/** Links below /proc come from the kernel. Their text may be no path: `/tmp/file (deleted)`. */
 const isOfKernel = (path: string): boolean => /^\/proc\//.test(path);
 /** The content may be sent to a service or shown, so that another user must not choose the file either. */
 const refuseToRead = (path: string): Resolved | undefined =>
-  isOfKernel(path) ? undefined : refuseLinkOfOther(path);
+  isOfKernel(path) || PIPE_OF_A_SHELL.test(path) ? undefined : refuseLinkOfOther(path);
 /** Opening a pipe waits for its writer. */
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0);
 /** A file in a shared directory is checked after it was opened, because its name may stand for another file then. */
@@ -349,16 +361,21 @@ const passThrough = async (
     await file.close();
   }
 };
+/** Pins the file that is replaced: the target of a link, or the link itself if its target is missing. */
+const pinReplaced = (path: string): Pinned => {
+  // A file must not replace a device, which root could do: every program of the machine would lose the
+  // device.
+  const resolved = refuseOtherThanFileNow(path);
+  const isNew = resolved !== undefined && statsAt(resolved.real) === undefined;
+  return pin(path, isNew ? { ...resolved, real: resolved.named } : resolved);
+};
 const replaceWith = async (
   path: string,
   mode: number | undefined,
   write: (file: fs.promises.FileHandle) => Promise<void>,
 ): Promise<void> => {
   if (isPlaceToWrite(path)) return passThrough(path, write);
-  // A file must not replace a device, which root could do: every program of the machine would lose the
-  // device.
-  const resolved = refuseOtherThanFileNow(path);
-  const pinned = pin(path, resolved);
+  const pinned = pinReplaced(path);
   const real = pinned.flags === 0 ? await target(path) : pinned.path;
   const directory = dirname(real);
   const temporary = join(
@@ -371,7 +388,7 @@ const replaceWith = async (
     await syncDirectory(directory);
   } catch (error) {
     await fs.promises.rm(temporary, { force: true });
-    throw about(error, temporary, path);
+    throw about(error, path, temporary, ...(pinned.flags === 0 ? [] : [real, directory]));
   } finally {
     pinned.close();
   }
@@ -429,7 +446,7 @@ const copy = async (from: string, to: string): Promise<void> => {
   if ((await fs.promises.lstat(from)).isDirectory()) await copyDirectoryTimes(from, to);
 };
 const create = async (path: string, data: string, mode = 0o666, passing = false): Promise<boolean> => {
-  const pinned = pin(path, refuseLinkOfOther(path));
+  const pinned = pin(path, refuseLinkOfOther(path, true));
   try {
     const file = await fs.promises.open(pinned.path, 'wx', mode);
     try {
@@ -445,7 +462,7 @@ const create = async (path: string, data: string, mode = 0o666, passing = false)
     return true;
   } catch (error) {
     if ((error as { code?: string }).code === 'EEXIST') return false;
-    throw about(error, pinned.path, path);
+    throw about(error, path, pinned.path);
   } finally {
     pinned.close();
   }
