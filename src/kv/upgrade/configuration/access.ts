@@ -333,15 +333,28 @@ const certificateSettings = {
 } as const;
 type Party = keyof typeof certificateSettings;
 const certificateKeys = ['client-cert-auth', 'trusted-ca-file', 'ca-file'] as const;
+const ownKeys = ['cert-file', 'key-file'] as const;
+const readerOf = (who: Party, read: Reading): ((key: string) => unknown) => {
+  const { prefix, section } = certificateSettings[who];
+  return (key) => read(`${prefix}${key}`, [section, key]);
+};
+/**
+ * Returns whether the server generates its certificate: then it ignores its settings about the certificates of others
+ * (seen on 3.3, 3.4 and 3.5).
+ */
+const generatesCertificate = (who: Party, read: Reading): boolean => {
+  const get = readerOf(who, read);
+  return isOn(get('auto-tls')) && !ownKeys.some((key) => isSet(get(key)));
+};
 /** Returns whether a start with these settings requests a certificate at each listener with TLS. */
 export const requestsCertificate = (who: Party, read: Reading, minor: Minor | undefined): boolean => {
-  const { prefix, section } = certificateSettings[who];
-  const get = (key: (typeof certificateKeys)[number]): unknown => read(`${prefix}${key}`, [section, key]);
+  const get = readerOf(who, read);
   const access = accessOf(minor);
   return (
-    isOn(get('client-cert-auth')) ||
-    (access?.section.includes('ca-file') === true && isSet(get('ca-file'))) ||
-    (access?.trustedCaRequires === true && isSet(get('trusted-ca-file')))
+    !generatesCertificate(who, read) &&
+    (isOn(get('client-cert-auth')) ||
+      (access?.section.includes('ca-file') === true && isSet(get('ca-file'))) ||
+      (access?.trustedCaRequires === true && isSet(get('trusted-ca-file'))))
   );
 };
 /** The URLs of a listener. The default URLs are equal in every version. */
@@ -377,13 +390,21 @@ const lostCertificates = (
   // Other functions judge a setting that only one of both versions reads.
   const isRequested = [from, to].some((minor) => requestsCertificate(who, read, minor));
   const rejects = `its process rejects ${who} without a certificate, and the next one would accept them`;
-  const dropped = accessFinding(
-    'fail',
-    `${prefix}client-cert-auth`,
-    `is not in its next start: ${rejects}`,
-    `write ${prefix}client-cert-auth and ${prefix}trusted-ca-file of the running process there`,
-  );
-  const isCertain = certificateKeys.every((key) => isKnown(`${prefix}${key}`));
+  const isGenerated = generatesCertificate(who, read);
+  const dropped = isGenerated
+    ? accessFinding(
+        'fail',
+        `${prefix}auto-tls`,
+        `is on in its next start without ${prefix}cert-file, and then the server ignores ${prefix}client-cert-auth: ${rejects}`,
+        `write ${prefix}cert-file, ${prefix}key-file, ${prefix}client-cert-auth and ${prefix}trusted-ca-file of the running process there`,
+      )
+    : accessFinding(
+        'fail',
+        `${prefix}client-cert-auth`,
+        `is not in its next start: ${rejects}`,
+        `write ${prefix}client-cert-auth and ${prefix}trusted-ca-file of the running process there`,
+      );
+  const isCertain = (isGenerated ? ownKeys : certificateKeys).every((key) => isKnown(`${prefix}${key}`));
   return [
     ...(isRequested || kept.length === 0 ? [] : [{ finding: dropped, isCertain }]),
     ...kept.flatMap((key): LostLimit[] => {

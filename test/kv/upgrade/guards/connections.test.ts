@@ -294,6 +294,24 @@ describe('certificates', () => {
       'fail',
     ],
     ['without client-cert-auth', [], [{ is_server_only: true }], 'pass'],
+    [
+      'with a generated certificate, which replaces client-cert-auth',
+      ['--peer-auto-tls', '--peer-client-cert-auth', '--peer-trusted-ca-file=/ca'],
+      [{ is_server_only: true }],
+      'pass',
+    ],
+    [
+      'with auto-tls and an own certificate',
+      ['--peer-auto-tls', '--peer-client-cert-auth', '--peer-cert-file=/c'],
+      [{ is_server_only: true }],
+      'fail',
+    ],
+    [
+      'with auto-tls only for clients',
+      ['--auto-tls', '--peer-client-cert-auth'],
+      [{ is_server_only: true }],
+      'fail',
+    ],
     ['for clients too', ['--peer-client-cert-auth'], [{}], 'pass'],
     ['and a second one for clients', ['--peer-client-cert-auth'], [{ is_server_only: true }, {}], 'pass'],
   ] as const)('a peer certificate only for servers, %s: %j', (_, words, patches, level) => {
