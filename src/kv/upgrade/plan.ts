@@ -337,6 +337,13 @@ type Given = {
   readonly 'stable-for'?: number | undefined;
   readonly 'stable-before-last'?: number | undefined;
 };
+const whyNotAccepted = (name: string, allowed: readonly string[]): string => {
+  if (!guards.some(({ id }) => id === name)) return `${name} is not a guard`;
+  // A restore accepts other guards than an upgrade, and a guard of an upgrade may not apply to it.
+  return acceptable.every((one) => allowed.includes(one))
+    ? `${name} cannot be accepted: the upgrade would damage the cluster`
+    : `${name} is not a guard that this command accepts`;
+};
 /** Returns the current names of guards. Rejects a guard that cannot be accepted as a warning. */
 export const acceptedGuards = (
   names: readonly string[] = [],
@@ -345,10 +352,9 @@ export const acceptedGuards = (
   const accept = names.map(currentGuard);
   for (const name of accept) {
     if (allowed.includes(name)) continue;
-    const why = guards.some(({ id }) => id === name)
-      ? `${name} cannot be accepted: the upgrade would damage the cluster`
-      : `${name} is not a guard`;
-    throw invalidArguments([problem('--accept', 'enum', why, `one of ${allowed.join(', ')}`)]);
+    throw invalidArguments([
+      problem('--accept', 'enum', whyNotAccepted(name, allowed), `one of ${allowed.join(', ')}`),
+    ]);
   }
   return accept;
 };

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AppError } from '../../../src/core/problem.ts';
 import { versionTable } from '../../../src/api-specs/etcd/versions.ts';
 import { readPlan, refusalError } from '../../../src/kv/upgrade/plan-kind.ts';
+import { acceptable } from '../../../src/kv/upgrade/guards/guard.ts';
 import { acceptedGuards, planOptions as optionsFrom } from '../../../src/kv/upgrade/plan.ts';
 import { fakeHost } from '../../support/fake-host.ts';
 import { clusterFile, planOptions, planned } from '../../support/observations.ts';
@@ -86,9 +87,9 @@ describe('input of a plan', () => {
   });
 
   it('guards are accepted by their names, and only those that may be', () => {
-    const reason = (name: string): unknown => {
+    const reason = (name: string, allowed?: readonly string[]): unknown => {
       try {
-        acceptedGuards([name]);
+        acceptedGuards([name], allowed);
       } catch (error) {
         return (error as AppError).detail.problems?.[0]?.message;
       }
@@ -100,6 +101,11 @@ describe('input of a plan', () => {
       'version-path cannot be accepted: the upgrade would damage the cluster',
     );
     expect(reason('versionpath')).toBe('versionpath is not a guard');
+    expect(reason('version-path', [...acceptable, 'one-cluster'])).toBe(reason('version-path'));
+    for (const name of ['configuration-fits', 'version-path'])
+      expect(reason(name, ['one-cluster'])).toEqual(
+        expect.not.stringMatching(/upgrade|damage|is not a guard$/),
+      );
   });
 });
 
