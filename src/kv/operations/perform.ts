@@ -107,8 +107,8 @@ const openOperation = async (
     if (line !== undefined) say(line.trim(), event.event === 'note' ? event.level : 'info');
   };
   const now = minorOf(plan.observation.cluster_version) ?? (plan.observation.lowest as Minor);
-  const to = plan.values.to ?? now;
-  const seen = { observation: plan.observation, to };
+  const { observation, operation, steps } = plan;
+  const seen = { observation, operation, steps, to: plan.values.to ?? now };
   return {
     host,
     plan,

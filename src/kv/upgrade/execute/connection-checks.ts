@@ -224,9 +224,13 @@ const isIntended = ({ plan }: Checking): boolean =>
   'options' in plan &&
   kindOf(plan as Run['plan']) === 'restart' &&
   (plan as Run['plan']).options.accept.includes('configuration-fits');
-/** An operation without a start of the member, such as a defragmentation, keeps its process and its access. */
+/**
+ * An operation without a start of the member, such as a defragmentation, keeps its process and its access. A start
+ * without a member starts all members.
+ */
 const keepsProcess = ({ plan: { operation, steps = [] } }: Checking, name: string): boolean =>
-  operation !== undefined && !steps.some(({ kind, member }) => kind === 'start' && member === name);
+  operation !== undefined &&
+  !steps.some(({ kind, member }) => kind === 'start' && (member === undefined || member === name));
 /** A member without access control cannot lose it with the new version. */
 const restrictedNothing = (before: AccessResults | undefined, wanted: readonly AccessProbe[]): Verdict => {
   const unseen = wanted.filter((name) => before?.[name] === undefined).map((name) => probes[name]);

@@ -88,14 +88,6 @@ describe('anonymous connections', () => {
     await recordAccess(run, stop);
     expect((await accessIsKept(openGate(run, 'n2', plan.from))).ok).toBe(ok);
   });
-  it.each([
-    ['defrag', true],
-    ['start', null],
-  ])('an operation with the step %s: access that nobody checked before', async (kind, ok) => {
-    const { run, gate } = await scene({});
-    const plan = { ...run.plan, operation: kind, steps: [{ kind, member: 'n2' }] };
-    expect((await accessIsKept({ ...gate, run: { ...gate.run, plan } })).ok).toBe(ok);
-  });
   it('a list of hosts rejects other names before and after the start', async () => {
     const small = smallCluster('upgrade');
     const plan = await small.plan();
