@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { readJsonText } from '../core/json.ts';
 import { isRecord } from '../core/shape.ts';
@@ -122,17 +123,42 @@ const identityIn = (text: string | undefined): ProcessIdentity | undefined => {
   return isWhole ? (value as ProcessIdentity) : undefined;
 };
 type DirectoryHost = ProcessHost & Pick<Host, 'files' | 'pid' | 'platform' | 'random' | 'uid'>;
+/**
+ * Whether a process is alive and its command contains one of the texts: the system reuses process IDs. Without readable
+ * commands, and while the process becomes another program, only the process ID counts.
+ */
+export const isAliveWith = (
+  host: Pick<Host, 'files' | 'processes'>,
+  pid: number,
+  texts: readonly string[],
+): boolean => {
+  if (!(pid > 1) || !host.processes.isAlive(pid)) return false;
+  const line = host.files.readNow(`/proc/${pid}/cmdline`) ?? '';
+  return line === '' || texts.some((text) => line.includes(text));
+};
+/** Whether a process of a `*.pid` file there, such as a member of a rehearsal, survived its killed owner. */
+const hasProcesses = async (host: DirectoryHost, directory: string): Promise<boolean> => {
+  const inner = (await host.files.list(directory)).map((name) => childPath(directory, pathPart(name)));
+  for (const place of [directory, ...inner])
+    for (const name of await host.files.list(place).catch(() => []))
+      if (name.endsWith('.pid')) {
+        const pid = Number.parseInt(host.files.readNow(childPath(place, pathPart(name))) ?? '', 10);
+        if (isAliveWith(host, pid, [basename(directory)])) return true;
+      }
+  return false;
+};
 const isAbandoned = async (host: DirectoryHost, directory: string): Promise<boolean> => {
   const { files, platform, uid } = host;
   const info = await files.info(directory);
   const isOwn = info?.kind === 'directory' && info.uid === uid;
   if (!isOwn || (platform !== 'win32' && (info.mode & 0o777) !== PRIVATE)) return false;
   const owner = identityIn(await files.read(childPath(directory, pathPart(OWNER))));
-  return owner !== undefined && processState(host, owner) === 'gone';
+  if (owner === undefined || processState(host, owner) !== 'gone') return false;
+  return !(await hasProcesses(host, directory));
 };
 /**
  * Removes the private directories of processes that were killed. A directory of another user, with another mode, without
- * an owner, or whose owner this process cannot check, is never removed.
+ * an owner, or whose owner this process cannot check, is never removed, and one with running members not before they end.
  */
 export const removeAbandonedDirectories = async (host: DirectoryHost, base: string): Promise<void> => {
   const names = await host.files.list(base).catch(() => []);

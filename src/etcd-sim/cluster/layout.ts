@@ -7,6 +7,7 @@ import { AppError } from '../../core/problem.ts';
 import { sh, shellWord } from '../../core/shell.ts';
 import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
+import { isAliveWith } from '../../platform/process-identity.ts';
 import { bumpsRevisions, formOf } from '../forms.ts';
 
 /** All options of `mock kv start`. */
@@ -296,15 +297,8 @@ export const detectLastVersion = async (
 /** The process of a member, if the recorded process is still this member. */
 export const pidOf = (host: Host, member: RehearsalMember): number | undefined => {
   const pid = Number.parseInt(host.files.readNow(member.pidFile) ?? '', 10);
-  if (!(pid > 1) || !host.processes.isAlive(pid)) return undefined;
-  const line = host.files.readNow(`/proc/${pid}/cmdline`);
-  // Empty while the process becomes another program.
-  return line === undefined ||
-    line === '' ||
-    line.includes(member.dataDir) ||
-    (member.configFile !== undefined && line.includes(member.configFile))
-    ? pid
-    : undefined;
+  const texts = [member.dataDir, ...(member.configFile === undefined ? [] : [member.configFile])];
+  return isAliveWith(host, pid, texts) ? pid : undefined;
 };
 export const startProcess = async (
   host: Host,
