@@ -147,3 +147,6 @@ export const pathParts = async function* <Info extends { readonly kind: string; 
     }
   }
 };
+/** The target receives bytes but is not replaced by a file: `--out /dev/stdout`. */
+const PLACE_TO_WRITE = /^\/(dev|proc\/self)\/(fd\/\d+|stdout|stderr|null)$/;
+export const isPlaceToWrite = (path: string): boolean => PLACE_TO_WRITE.test(path);

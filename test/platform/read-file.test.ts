@@ -20,7 +20,8 @@ import fs, {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { isPlaceToWrite, nodeFiles } from '../../src/platform/node/files.ts';
+import { isPlaceToWrite } from '../../src/core/file-name.ts';
+import { nodeFiles } from '../../src/platform/node/files.ts';
 import { start } from '../../src/platform/node/processes.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';

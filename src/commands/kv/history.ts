@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, datetime, int, oneOf, str } from '../../core/field.ts';
+import { isPlaceToWrite } from '../../core/file-name.ts';
 import type { Argument, Flags, ValuesOf } from '../../core/flag.ts';
 import { problem } from '../../core/problem.ts';
 import { nothing, rawResult, recordResult, type Result, rowsResult } from '../../core/result.ts';
@@ -134,10 +135,13 @@ export const report = defineCommand({
       says: 'Attach the page to the story of the change',
     },
   ],
-  check: ({ attach, out }) =>
-    attach !== undefined && out === undefined
-      ? [problem('--out', 'required', 'is required with --attach')]
-      : [],
+  check: ({ attach, out }) => {
+    if (attach === undefined) return [];
+    if (out === undefined) return [problem('--out', 'required', 'is required with --attach')];
+    return isPlaceToWrite(out)
+      ? [problem('--out', 'rule', `names ${out}, which --attach cannot upload: name a file`)]
+      : [];
+  },
   async run(context, values): Promise<Result> {
     const { host, settings, log } = context;
     const [{ foundRun }, { shownOperation, shownReport }, { storedReport }] = await Promise.all([

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { basename, dirname, isAbsolute, join, sep } from 'node:path';
 import { promisify } from 'node:util';
-import { fileNameKey } from '../../core/file-name.ts';
+import { fileNameKey, isPlaceToWrite } from '../../core/file-name.ts';
 import { limits } from '../../core/limits.ts';
 import { messageOf, writeFailure } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
@@ -34,9 +34,6 @@ const about = (thrown: unknown, path: string, ...inner: readonly string[]): unkn
 };
 /** How a shell names a pipe that it made for a command: `-f <(…)`. */
 const PIPE_OF_A_SHELL = /^\/(dev|proc\/self)\/(fd\/\d+|stdin)$/;
-/** The target receives bytes but is not replaced by a file: `--out /dev/stdout`. */
-const PLACE_TO_WRITE = /^\/(dev|proc\/self)\/(fd\/\d+|stdout|stderr|null)$/;
-export const isPlaceToWrite = (path: string): boolean => PLACE_TO_WRITE.test(path);
 const systemError = (code: string, message: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${message}, open '${path}'`), { code, path, syscall: 'open' });
 /** Opening a pipe without a writer would wait forever, and a device never ends. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { commands } from '../../../src/commands/kv/commands.ts';
+import { report } from '../../../src/commands/kv/history.ts';
 import { upgrade } from '../../../src/commands/kv/upgrade.ts';
 
 describe('the commands of kv', () => {
@@ -46,6 +47,15 @@ describe('the commands of kv', () => {
       ]),
     );
     expect(new Set(paths).size).toBe(paths.length);
+  });
+  it('a report that is attached must be a file, which the check rejects before it writes', () => {
+    const wrong = (out?: string) =>
+      report.check?.({ attach: 107, ...(out === undefined ? {} : { out }) }).map(({ path }) => path);
+    expect([wrong(), wrong('/dev/stdout'), wrong('/dev/fd/1'), wrong('r.html')]).toEqual([
+      ...[['--out'], ['--out'], ['--out']],
+      [],
+    ]);
+    expect(report.check?.({ out: '/dev/stdout' })).toEqual([]);
   });
   it('no flag takes a password', () => {
     for (const { flags = {} } of commands) expect(Object.keys(flags)).not.toContain('password');
