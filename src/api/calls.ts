@@ -403,7 +403,7 @@ const rowsOn =
 /** Any request to a service: only the address and the token are added. */
 const senderOn =
   ({ options, target, senderTo, transport }: Wire): Context['send'] =>
-  async (service, { method, path, headers, body, contentDigest, prover }) => {
+  async (service, { method, path, headers, body, contentDigest, form, prover }) => {
     const to = await target(service);
     const base = prefixFor(basePaths[service], to);
     const prefix = path.startsWith(`${base}/`) ? '' : base;
@@ -415,7 +415,7 @@ const senderOn =
       ...(body === undefined ? {} : { body }),
       ...(contentDigest === undefined ? {} : { contentDigest }),
     };
-    const shown = { ...request, body: typeof body === 'string' ? body : undefined };
+    const shown = { ...request, body: typeof body === 'string' ? body : undefined, form };
     transport.admit(shown, to, { service, method, path });
     const send = auditedBy(options, service, to, senderTo(to, prover));
     return send(request).catch(async (error: unknown) => {

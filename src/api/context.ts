@@ -57,6 +57,8 @@ type SendRequest = {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: HttpRequest['body'];
   readonly contentDigest?: string;
+  /** The parts of a multipart body as values of `-F` of curl. */
+  readonly form?: readonly string[];
   readonly prover?: RequestProver;
 };
 export type CallOptions = {

@@ -13,6 +13,8 @@ export type WireRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** The parts of a multipart body, as values of `-F` of curl. */
+  readonly form?: readonly string[];
 };
 /** A record has one position: the documents do not state which of the two a service uses. */
 const positionProblems = ({
@@ -125,9 +127,15 @@ export const dryRun = (request: WireRequest): DryRun => {
     request.body === undefined
       ? undefined
       : (redactedBody(request.body, type) ?? `(${Buffer.byteLength(request.body)} bytes)`);
+  const { form = [] } = request;
+  // curl makes the boundary of a form, and with it the type and the length.
+  const isShown = (name: string) => form.length === 0 || !/^content-(type|length)$/i.test(name);
   const lines = [
     `curl -X ${request.method} ${quoteText(url)}`,
-    ...Object.entries(headers).map(([name, value]) => `-H ${quoteText(`${name}: ${value}`)}`),
+    ...Object.entries(headers)
+      .filter(([name]) => isShown(name))
+      .map(([name, value]) => `-H ${quoteText(`${name}: ${value}`)}`),
+    ...form.map((part) => `-F ${quoteText(part)}`),
     ...(body === undefined ? [] : [`--data-raw ${quoteText(body)}`]),
   ];
   return {

@@ -35,29 +35,30 @@ const sizeOf = async (context: EngineContext, given: string): Promise<number> =>
     ]);
   return info.sizeBytes;
 };
-const filePart = async (context: EngineContext, given: string, index: number): Promise<Part> => {
+/** What an upload sends under the name of a file. It is read twice: for its digest, and for its request. */
+type Source = { readonly path: string; readonly sizeBytes: number; read(): AsyncIterable<Uint8Array> };
+const fileSource = async (context: EngineContext, given: string): Promise<Source> => {
   const path = absolute(context, given);
-  const sizeBytes = await sizeOf(context, given);
-  const contentType = types[extname(path).toLowerCase()] ?? 'application/octet-stream';
-  return {
-    name: `file${index}`,
-    filename: basename(path),
-    contentType,
-    sizeBytes,
-    bytes: context.host.files.stream(path),
-  };
+  return { path, sizeBytes: await sizeOf(context, given), read: () => context.host.files.stream(path) };
 };
+const typeOf = (path: string): string => types[extname(path).toLowerCase()] ?? 'application/octet-stream';
+const partOf = ({ path, sizeBytes, read }: Source, index: number): Part => ({
+  name: `file${index}`,
+  filename: basename(path),
+  contentType: typeOf(path),
+  sizeBytes,
+  bytes: read(),
+});
+/** Inside double quotes, curl reads a comma or a semicolon of a path as text. */
+const curlFile = ({ path }: Source, index: number): string =>
+  `file${index}=@"${path.replaceAll(/["\\]/g, String.raw`\$&`)}";type=${typeOf(path)}`;
 
 /** Identifies what an upload sends, so that the same upload is recognized after a crash. The boundary of a body is random. */
-const digestOf = async (
-  { host }: EngineContext,
-  paths: readonly string[],
-  storyId: number | undefined,
-): Promise<string> => {
+const digestOf = async (sources: readonly Source[], storyId: number | undefined): Promise<string> => {
   const contents: unknown[] = [storyId ?? null];
-  for (const path of paths) {
+  for (const { path, read } of sources) {
     const content = createHash('sha256');
-    for await (const piece of host.files.stream(path)) content.update(piece);
+    for await (const piece of read()) content.update(piece);
     contents.push([basename(path), content.digest('hex')]);
   }
   return hash('sha256', JSON.stringify(contents));
@@ -66,11 +67,11 @@ const digestOf = async (
 const MOST = 4;
 const upload = async (
   context: EngineContext,
-  paths: readonly string[],
+  sources: readonly Source[],
   storyId: number | undefined,
 ): Promise<unknown[]> => {
-  const parts: Part[] = storyId === undefined ? [] : [{ name: 'story_id', value: String(storyId) }];
-  for (const [i, path] of paths.entries()) parts.push(await filePart(context, path, i));
+  const story = storyId === undefined ? [] : [{ name: 'story_id', value: String(storyId) }];
+  const parts: Part[] = [...story, ...sources.map(partOf)];
   const { contentType, lengthBytes, body } = multipart(
     parts,
     Buffer.from(context.host.random(12)).toString('hex'),
@@ -80,9 +81,9 @@ const upload = async (
     'content-type': contentType,
     'content-length': String(lengthBytes),
   };
-  const absolutes = paths.map((path) => absolute(context, path));
-  const contentDigest = await digestOf(context, absolutes, storyId);
-  const request = { method: 'POST', path: '/files', headers, body, contentDigest };
+  const contentDigest = await digestOf(sources, storyId);
+  const form = [...story.map(({ name, value }) => `${name}=${value}`), ...sources.map(curlFile)];
+  const request = { method: 'POST', path: '/files', headers, body, contentDigest, form };
   const reply = await context.send('tracker', request);
   const answer = await jsonReply(context, reply, 'POST /files');
   const records: unknown[] = Array.isArray(answer) ? answer : [answer];
@@ -95,6 +96,19 @@ const upload = async (
 };
 const isRecord = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && typeof (value as { id?: unknown }).id === 'number';
+/** Uploads a text under the name of a file, which need not exist. */
+export const uploadText = (
+  context: EngineContext,
+  path: string,
+  text: string,
+  storyId: number,
+): Promise<unknown[]> => {
+  const bytes = Buffer.from(text);
+  const read = async function* () {
+    yield bytes;
+  };
+  return upload(context, [{ path, sizeBytes: bytes.length, read }], storyId);
+};
 export const uploadAll = async (
   context: EngineContext,
   paths: readonly string[],
@@ -105,7 +119,9 @@ export const uploadAll = async (
   const found: unknown[] = [];
   for (let i = 0; i < paths.length; i += MOST) {
     try {
-      found.push(...(await upload(context, paths.slice(i, i + MOST), storyId)));
+      const sources: Source[] = [];
+      for (const path of paths.slice(i, i + MOST)) sources.push(await fileSource(context, path));
+      found.push(...(await upload(context, sources, storyId)));
     } catch (error) {
       if (!(error instanceof AppError) || i === 0) throw error;
       const tryThis = [...(error.detail.tryThis ?? []), `upload the rest, from ${paths[i]} on`];

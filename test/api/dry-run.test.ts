@@ -4,6 +4,7 @@ import { type ContextOptions, makeContext } from '../../src/api/calls.ts';
 import { asPreview } from '../../src/api/context.ts';
 import { dryRun } from '../../src/api/request.ts';
 import { fakeHost } from '../support/fake-host.ts';
+import { trackerInMemory } from '../support/in-memory.ts';
 
 const request = { method: 'POST', url: 'http://t.example/x', body: '{"a":"it\'s"}' };
 
@@ -32,6 +33,19 @@ test('secrets are not shown, in the headers as little as in the curl line', () =
   expect(shown.curl).toBe(
     `curl -X POST 'http://t.example/x' -H 'authorization: Bearer ***' -H 'x-session-token: ***' -H 'accept: text/plain' --data-raw '{"a":"it'\\''s"}'`,
   );
+});
+
+test('the curl line of an upload names the files and leaves the boundary to curl', async () => {
+  const at = trackerInMemory({ 'a.txt': 'a', 'b;"c.bin': 'b' });
+  const words = ['files', 'upload', 'a.txt', 'b;"c.bin', '--story-id', '107', '--dry-run', '-o', 'json'];
+  const shown = (await at.run(words)).json();
+  expect(shown.curl.match(/-F '[^']*'/g)).toEqual([
+    "-F 'story_id=107'",
+    expect.stringMatching(/^-F 'file0=@".*\/a\.txt";type=text\/plain'$/),
+    expect.stringMatching(/^-F 'file1=@".*\/b;\\"c\.bin";type=application\/octet-stream'$/),
+  ]);
+  expect(shown.curl).not.toMatch(/content-(type|length)/);
+  expect(shown.headers).toHaveProperty('content-type');
 });
 
 /**
@@ -65,6 +79,7 @@ const checks: Readonly<Record<string, readonly (keyof typeof reasons)[]>> = {
   'commands/auth/token.ts': ['other'],
   'commands/kv/compare.ts': ['plan'],
   'commands/kv/fleet.ts': ['plan'],
+  'commands/kv/history.ts': ['files', 'text'],
   'commands/kv/plan.ts': ['plan'],
   'commands/kv/prepare.ts': ['plan'],
   'commands/kv/restore.ts': ['plan'],

@@ -95,6 +95,11 @@ describe('3.2 → 3.3 on simulated members', () => {
     expect(attached.code, attached.stderr).toBe(0);
     const { files } = JSON.parse((await home.run(['tracker', 'stories', 'get', '107'])).stdout);
     expect(files).toMatchObject([{ name: 'page.html', size: Buffer.byteLength(page) }]);
+    const next = join(dirname(file), 'next.html');
+    const words = ['--out', next, '--attach', '107', '--dry-run', '-o', 'json'];
+    const { curl } = JSON.parse(await as(...words));
+    expect(curl).toContain(`-F 'file0=@"${next}";type=text/html'`);
+    expect(existsSync(next)).toBe(false);
     const whole = JSON.parse(await as('-o', 'json'));
     for (const name of ['report.json', 'events.ndjson']) rmSync(join(dirname(whole.journal), name));
     const rebuilt = await home.run(['kv', 'report', '--cluster', cluster.file, '-o', 'json']);

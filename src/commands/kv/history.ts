@@ -115,9 +115,9 @@ const formOf = (values: Pick<ReportValues, 'as' | 'out'>): ReportForm | undefine
         : 'markdown');
 
 /** Uploads the report to a story of the tracker, so that the ticket of the change contains it. */
-const attachTo = async (context: Context, path: string, story: number): Promise<Result> => {
-  const { uploadAll } = await import('../../tracker/files.ts');
-  const [file] = await uploadAll(context, [path], story);
+const attachTo = async (context: Context, path: string, text: string, story: number): Promise<Result> => {
+  const { uploadText } = await import('../../tracker/files.ts');
+  const [file] = await uploadText(context, path, text, story);
   return recordResult(file, { text: `attached the report to story ${story}` });
 };
 export const report = defineCommand({
@@ -158,11 +158,12 @@ export const report = defineCommand({
     const form = formOf(values);
     if (values.out !== undefined && form !== undefined) {
       const path = resolve(host.cwd, values.out);
-      await host.files.replace(path, await shown.textAs(form), 0o600);
-      const written = `wrote report of run ${shown.run} to ${values.out}`;
+      const text = await shown.textAs(form);
+      if (!context.isDryRun) await host.files.replace(path, text, 0o600);
+      const written = `${context.isDryRun ? 'would write' : 'wrote'} report of run ${shown.run} to ${values.out}`;
       if (values.attach === undefined) return nothing(written);
       log.info(written);
-      return attachTo(context, path, values.attach);
+      return attachTo(context, path, text, values.attach);
     }
     if (form !== undefined) return rawResult(await shown.textAs(form));
     return recordResult(shown.data, { text: (await shown.textAs('markdown')).trimEnd(), name: 'run' });
