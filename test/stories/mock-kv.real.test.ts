@@ -62,7 +62,7 @@ describe('opsctl mock kv', () => {
     ]);
     expect(await tab('mock', 'kv', 'fault', '--dir', dir, '--member', '')).toEqual(['n1', 'n2', 'n3']);
     expect(await tab('kv', 'move-leader', '--cluster', join(dir, 'nothing.yaml'), '')).toEqual(['']);
-    expect(await tab('kv', 'upgrade', '--to', '')).toEqual(['3.3', '3.4', '3.5', '3.6']);
+    expect(await tab('kv', 'upgrade', '--to', '')).toEqual(['3.3', '3.4', '3.5', '3.6', '3.7']);
     expect(await tab('kv', 'upgrade', '--accept', 'quor')).toEqual(['quorum-survives']);
     expect(await tab('mock', 'kv', 'fault', 'cr')).toEqual(['crash-at-start']);
     const runs = join(home.home, 'state', 'kv-clusters', 'rehearsal');
