@@ -15,10 +15,10 @@ import type { Argument, Flag } from '../../core/flag.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { rawResult, recordResult, rowsResult } from '../../core/result.ts';
 import { wordsOf } from '../../core/shell.ts';
-import { sourceFormats } from '../../kv/upgrade/configuration/access.ts';
+import { type ConfigFinding, finding, sourceFormats } from '../../kv/upgrade/configuration/access.ts';
 import type { Source, SourceFormat } from '../../kv/upgrade/configuration/sources.ts';
 import { givenVersions, versionsFlag } from './flags.ts';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 
 /** The known facts of each minor, as one row. */
 export const minorRows = (table: VersionTable) =>
@@ -194,6 +194,19 @@ export const configMigrate = defineCommand({
   },
 });
 
+/** A script or another program starts the server with flags that the line does not contain. */
+const findUnreadCommand = ([program = '', ...words]: readonly string[]): ConfigFinding[] =>
+  program === '' || basename(program) === 'etcd' || words.some((word) => word.startsWith('-'))
+    ? []
+    : [
+        finding(
+          'warn',
+          '--command',
+          'contains no flag of the server, so opsctl did not check its flags',
+          'give the command line that starts the server, such as etcd --name n1',
+        ),
+      ];
+
 export const configLint = defineCommand({
   path: ['kv', 'config', 'lint'],
   summary: 'Check the configuration of a server for a version',
@@ -233,7 +246,8 @@ export const configLint = defineCommand({
     const to = (values.to ?? '3.3') as Minor;
     const { path, source } = await readStarts(context, values.file, values.format);
     const displayPath = (file: string): string => (file === path ? shownName(values.file) : file);
-    const command = lintFlags(wordsOf(values.command ?? '') ?? [], to).map((one) => ({
+    const words = wordsOf(values.command ?? '') ?? [];
+    const command = [...lintFlags(words, to), ...findUnreadCommand(words)].map((one) => ({
       ...one,
       server: '',
       origin: undefined,

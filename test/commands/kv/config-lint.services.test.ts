@@ -29,3 +29,13 @@ it('config lint does not pass a command line that it cannot read', async () => {
   expect(paths('etcd --name "x"')).toEqual([]);
   expect((await home.run(['kv', 'config', 'lint', '-', '--command', ''], { input })).code).toBe(2);
 });
+it('config lint names a command line without flags of the server', async () => {
+  const keys = async (command: string): Promise<string[]> => {
+    const found = await home.json(['kv', 'config', 'lint', '-', '--command', command], {
+      input: 'snapshot-count: 100\n',
+    });
+    return found.map(({ key }: { key: string }) => key);
+  };
+  expect(await keys('sh start.sh')).toEqual(['--command']);
+  expect([await keys('/usr/bin/etcd'), await keys('etcd --name n1')]).toEqual([[], []]);
+});
