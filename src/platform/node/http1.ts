@@ -22,7 +22,7 @@ const chunk = (bytes: Bytes): Bytes =>
  * fails or has a different length than announced, because that would corrupt the next request on the
  * connection.
  */
-export const upload = async (
+const upload = async (
   socket: Socket,
   body: AsyncIterable<Bytes>,
   announced: number | undefined,
@@ -50,7 +50,7 @@ export type Owner = {
 };
 const READ_BYTES = 32 * 1024;
 /** One socket with one request at a time. */
-export class Connection {
+class Connection {
   readonly #socket: Socket;
   readonly #owner: Owner;
   readonly #lastHead = new LastHead();
