@@ -71,6 +71,17 @@ const nothing = {
 const since33 = { ...nothing, leases: true, transferLeader: true };
 const since34 = { ...since33, newLeasePaths: true, appliedIndex: true, learners: true };
 const since35 = { ...since34, hashKv: true, authStatus: true, readyz: true, alarmHeader: true };
+const form35: Form = {
+  ...base,
+  minor: '3.5',
+  prefixes: ['/v3', '/v3beta'],
+  health: (isHealthy, reason) => `{"health":"${isHealthy}","reason":"${isHealthy ? '' : reason}"}`,
+  errorBody: 'code+message',
+  isSpaced: true,
+  takesNothing: true,
+  logLines: 'json',
+  has: since35,
+};
 const forms: readonly Form[] = [
   {
     ...base,
@@ -100,30 +111,9 @@ const forms: readonly Form[] = [
     takesNothing: true,
     has: since34,
   },
-  {
-    ...base,
-    minor: '3.5',
-    prefixes: ['/v3', '/v3beta'],
-    health: (isHealthy, reason) => `{"health":"${isHealthy}","reason":"${isHealthy ? '' : reason}"}`,
-    errorBody: 'code+message',
-    isSpaced: true,
-    takesNothing: true,
-    logLines: 'json',
-    has: since35,
-  },
+  form35,
   ...['3.6', '3.7'].map(
-    (minor): Form => ({
-      ...base,
-      minor,
-      prefixes: ['/v3', '/v3beta'],
-      health: (isHealthy, reason) => `{"health":"${isHealthy}","reason":"${isHealthy ? '' : reason}"}`,
-      errorBody: 'code+message',
-      isSpaced: true,
-      takesNothing: true,
-      logLines: 'json',
-      isGateway2: true,
-      has: { ...since35, downgrade: true },
-    }),
+    (minor): Form => ({ ...form35, minor, isGateway2: true, has: { ...since35, downgrade: true } }),
   ),
 ];
 export const simulatedMinors: readonly string[] = forms.map(({ minor }) => minor);

@@ -106,11 +106,11 @@ const removedIn36 = [
   ...proxyFlags.map((key) => removedFlag(key, proxyNote)),
   removedFlag('experimental-max-learners', 'max-learners, once every member runs 3.6'),
 ];
-const row36: VersionRow = {
-  minor: '3.6',
+const row35: VersionRow = {
+  minor: '3.5',
   prefix: '/v3',
   answers: ['/v3', '/v3beta'],
-  v2: 'removed',
+  v2: 'enable-v2',
   authHeader: 'Authorization',
   healthyBody: '{"health":"true","reason":""}',
   can: {
@@ -120,11 +120,20 @@ const row36: VersionRow = {
     authStatus: true,
     appliedIndex: true,
     learners: true,
-    downgrade: true,
+    downgrade: false,
   },
-  monitorSeconds: 4,
+  monitorSeconds: 5,
   path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
   retention: 'string',
+  removed: logFlags,
+  access: access35,
+};
+const row36: VersionRow = {
+  ...row35,
+  minor: '3.6',
+  v2: 'removed',
+  can: { ...row35.can, downgrade: true },
+  monitorSeconds: 4,
   removed: [...logFlags, ...removedIn36],
   access: access36,
 };
@@ -204,28 +213,7 @@ export const versionRows: readonly VersionRow[] = [
     removed: [],
     access: access34,
   },
-  {
-    minor: '3.5',
-    prefix: '/v3',
-    answers: ['/v3', '/v3beta'],
-    v2: 'enable-v2',
-    authHeader: 'Authorization',
-    healthyBody: '{"health":"true","reason":""}',
-    can: {
-      moveLeader: true,
-      listLeases: true,
-      hashKv: 'gateway',
-      authStatus: true,
-      appliedIndex: true,
-      learners: true,
-      downgrade: false,
-    },
-    monitorSeconds: 5,
-    path: { listLeases: '/lease/leases', timeToLive: '/lease/timetolive', revokeLease: '/lease/revoke' },
-    retention: 'string',
-    removed: logFlags,
-    access: access35,
-  },
+  row35,
   row36,
   { ...row36, minor: '3.7', removed: [...row36.removed, ...removedIn37], access: access37 },
 ];

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { minorOf } from '../../api-specs/etcd/versions.ts';
+import { defaultRow, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../../core/field.ts';
@@ -234,7 +234,7 @@ export const startOptions = (values: StartValues): RehearsalOptions => ({
   newVersion: values['new-version'] ?? DEFAULT.newVersion,
   laterVersions: values['later-version'] ?? [],
   word: values['field-words'] ?? 'kv',
-  monitorMs: values['monitor-ms'] ?? (/^3\.[67]\./.test(values['new-version'] ?? '') ? 4_000 : 5_000),
+  monitorMs: values['monitor-ms'] ?? (rowOf(values['new-version']) ?? defaultRow).monitorSeconds * 1000,
   heartbeatMs: values['heartbeat-ms'] ?? 100,
   electionMs: values['election-ms'] ?? 1_000,
   v2Bytes: values['v2-size'] ?? 0,
