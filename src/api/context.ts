@@ -9,7 +9,8 @@ import type { Bytes, Host, HttpReply, HttpRequest } from '../platform/host.ts';
 /** Messages on stderr. Secrets are replaced by value on the way. */
 export type Logger = {
   /**
-   * Progress and facts; silent with --quiet. `canWait`: the message is not needed before the command ends.
+   * Progress and facts; silent with --quiet. `canWait`: the message is not needed before the command ends. What a person
+   * confirms can wait: without a terminal there is no question, and an error is then the only text on stderr.
    */
   info(text: string, canWait?: boolean): void;
   warn(text: string): void;

@@ -190,7 +190,7 @@ export const retireLabel = async (
   const { name, live } = target;
   await refuseProtected(context, live, 'all');
   refuseLocked(live.title, await listLocks(context, name));
-  context.log.info(lossText(live, await listPermissions(context, name, asking)));
+  context.log.info(lossText(live, await listPermissions(context, name, asking)), true);
   await confirmTitle(context, live.title, title);
   const data = { label: name, title: live.title, fields: live.fields.map((f) => f.name) };
   if (context.isDryRun)

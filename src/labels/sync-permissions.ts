@@ -118,7 +118,7 @@ export const syncPermissions = async (
     const [parent = ''] = found.split('@');
     const plan = permissionPlan(wanted, await listPermissions(context, parent, asking), asking.keep);
     const text = permissionText(plan);
-    context.log.info(`permissions of ${parent}:\n${text}`);
+    context.log.info(`permissions of ${parent}:\n${text}`, true);
     const isChange = plan.added.length + plan.changed.length + plan.removed.length > 0;
     if (plan.removed.length > 0)
       await context.confirm(
@@ -268,7 +268,7 @@ const showAndConfirm = async (
 ): Promise<void> => {
   const changing = planned.filter(({ plan }) => isChange(plan));
   for (const { name, path, plan } of changing)
-    context.log.info(`permissions of ${path} (${name}):\n${permissionText(plan)}`);
+    context.log.info(`permissions of ${path} (${name}):\n${permissionText(plan)}`, true);
   const losing = changing.flatMap(({ path, plan }) =>
     plan.removed.map((one) => `${principalName(one)} on ${path}`),
   );

@@ -12,7 +12,7 @@ import { errorExplanations } from '../../src/reference/explanations/errors.ts';
 import { guardExplanations } from '../../src/reference/explanations/guards.ts';
 import { exitExplanations, settingExplanations } from '../../src/reference/explanations/settings.ts';
 import { makeDirectory } from '../support/directory.ts';
-import { naming } from '../support/facts.ts';
+import { errorOf, naming } from '../support/facts.ts';
 import { opsctl } from '../support/program.ts';
 
 const root = new URL('../../src/', import.meta.url).pathname;
@@ -164,7 +164,7 @@ test('explain prints text into a pipe, and JSON for a program that asks for it',
 
 test('explain points to the help of a command, and knows the singular of a resource', async () => {
   const failed = await opsctl(['explain', 'kv', 'upgrade', '-o', 'json'], { home: makeDirectory() });
-  expect(JSON.parse(failed.stderr)).toMatchObject({
+  expect(errorOf(failed)).toMatchObject({
     code: 'NOTHING_TO_EXPLAIN',
     hints: [expect.toRead('opsctl kv upgrade --help'), expect.toRead('opsctl explain')],
   });

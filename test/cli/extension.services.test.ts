@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
-import { naming } from '../support/facts.ts';
+import { errorOf, naming } from '../support/facts.ts';
 
 let home = '';
 let env: Record<string, string>;
@@ -56,7 +56,7 @@ test('an installed extension runs, also without PATH, and its checksum is checke
   expect((await opsctl(['report', 'a', '--b'], { home })).code).toBe(3);
   writeFileSync(installed(), '#!/bin/sh\ntouch "$OPSCTL_HOME/replaced"\n');
   const changed = await opsctl(['report', '-o', 'json'], { home });
-  expect([changed.code, JSON.parse(changed.stderr).code]).toEqual([10, 'EXTENSION_CHANGED']);
+  expect([changed.code, errorOf(changed).code]).toEqual([10, 'EXTENSION_CHANGED']);
   expect((await opsctl(['extension', 'list'], { home, env: { PATH: '' } })).json()).toEqual([
     { name: 'report', state: 'changed', path: installed(), reason: expect.any(String) },
   ]);

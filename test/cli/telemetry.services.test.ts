@@ -11,6 +11,7 @@ import type { Host, HttpReply, HttpRequest, StepMark } from '../../src/platform/
 import { opsctl } from '../support/program.ts';
 import { startTracker, TOKEN, type TrackerServer } from '../support/tracker-server.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 // Loaded by the tests that need them, so that one test can state that a run does not load them.
 const loads = vi.hoisted(() => ({ count: 0 }));
@@ -303,7 +304,7 @@ describe('export', () => {
     collector.statuses.push(...statuses);
     const bad = await run('tracker labels get 99999 -o json', env);
     expect(bad.code).toBe(6);
-    const error = JSON.parse(bad.stderr);
+    const error = errorOf(bad);
     expect(error.notes.join('\n')).toContain(reason);
     expect((await run('tracker labels list -q', env)).stderr).toBe('');
   });

@@ -14,6 +14,7 @@ import {
 import { eventually, listedAt } from '../support/membership-scene.ts';
 import { opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 let cluster: RealCluster;
 let home: string;
@@ -28,7 +29,7 @@ const kv = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, '--yes', '-o', 'json'], { home });
 const looked = (...words: string[]) =>
   opsctl(['kv', ...words, '--cluster', cluster.file, '-o', 'json'], { home });
-const problemOf = (ran: { stderr: string }) => JSON.parse(ran.stderr.trim().split('\n').at(-1) ?? '{}');
+const problemOf = (ran: { stderr: string }) => errorOf(ran);
 const url = (at = 0): string => cluster.urls[at] as string;
 
 /** Raises the alarm for this member and returns its id. */

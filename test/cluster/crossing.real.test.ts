@@ -19,6 +19,7 @@ import { whenJournal } from '../support/when-journal.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
 import { hangTimer } from '../support/hang.ts';
+import { errorOf } from '../support/facts.ts';
 
 const { from, to } = pair;
 let cluster: RealCluster;
@@ -36,8 +37,7 @@ const kv = (verb: string, more: string[] = [], host?: Parameters<typeof opsctl>[
     ...(host === undefined ? {} : { host }),
   });
 const toTheEnd = '--accept-point-of-no-return';
-const error = (ran: Ran): { code: string; message: string; hint: string } =>
-  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const error = (ran: Ran): { code: string; message: string; hint: string } => errorOf(ran);
 const versionsOf = async (field: string): Promise<string[]> =>
   Promise.all(
     cluster.urls.map(async (url) =>

@@ -37,6 +37,7 @@ import {
 import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 const { from, to } = pair;
 const mib = 1024 * 1024;
@@ -127,8 +128,7 @@ const kv = (
       ...(host === undefined ? {} : { host }),
     },
   );
-const error = (ran: Ran): { code: string; message: string; hint: string } =>
-  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const error = (ran: Ran): { code: string; message: string; hint: string } => errorOf(ran);
 const versions = async (): Promise<string[]> =>
   Promise.all(
     cluster.urls.map(

@@ -21,6 +21,7 @@ import {
 import { opsctl, type Ran } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 const { older, from, to, beyond, prefix } = pair;
 let cluster: RealCluster;
@@ -56,8 +57,7 @@ const upgrade = (more: string[] = [], { format = 'json', ...options }: More = {}
     ],
     { home, ...options },
   );
-const error = (ran: Ran): { code: string; message: string; hint: string; exit_code: number } =>
-  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const error = (ran: Ran): { code: string; message: string; hint: string; exit_code: number } => errorOf(ran);
 
 const versions = async (): Promise<string[]> =>
   Promise.all(

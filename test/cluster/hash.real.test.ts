@@ -21,6 +21,7 @@ import { hashAt, snapshotFile } from '../../src/etcd-sim/disk/db-file.ts';
 import type { Command } from '../../src/etcd-sim/state/command.ts';
 import { Machine } from '../../src/etcd-sim/state/machine.ts';
 import { inMemory, snapshotHistory } from '../../src/kv/client/snapshot-content.ts';
+import { errorOf } from '../support/facts.ts';
 
 const { from, to } = pair;
 /** Pairs of versions that support hashes. 3.2 does not. */
@@ -63,8 +64,7 @@ const upgrade = (format = 'ndjson', env: Record<string, string> = {}): Promise<R
     ],
     { home, env },
   );
-const error = (ran: Ran): { code: string; message: string } =>
-  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const error = (ran: Ran): { code: string; message: string } => errorOf(ran);
 const post = async (path: string, body: unknown): Promise<any> =>
   JSON.parse((await call(`${url()}/v3beta${path}`, body)).text);
 

@@ -15,6 +15,7 @@ import {
 import { opsctl, type Ran } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
 import { covers } from '../support/covers.ts';
+import { errorOf } from '../support/facts.ts';
 
 /**
  * Runs the same commands against a real member of each version, although the versions use different names.
@@ -48,8 +49,7 @@ const kv = (minor: string, ...words: string[]): Promise<Ran> =>
   opsctl(['kv', ...words, '--endpoints', endpoint(minor)], { home });
 /** Errors are JSON only with `-o json`. */
 const failing = (minor: string, ...words: string[]): Promise<Ran> => kv(minor, ...words, '-o', 'json');
-const error = (ran: Ran) =>
-  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string) as { code: string; message: string };
+const error = (ran: Ran) => errorOf(ran) as { code: string; message: string };
 
 describe.each(minors)('the interfaces of %s', (minor) => {
   it('the interface returns health, version and endpoint health in the documented form', async () => {

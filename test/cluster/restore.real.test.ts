@@ -19,6 +19,7 @@ import { opsctl } from '../support/program.ts';
 import { whenJournal } from '../support/when-journal.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;
@@ -223,6 +224,6 @@ describe.runIf(hasBinaries('3.5'))('a restore of real 3.5 members', () => {
     expect(done.json().revision).toBeGreaterThan(1_000_000_000);
     expect((await kv('get', 'a')).json().value).toBe('1');
     const watch = await kv('watch', 'a', '--rev', String(before));
-    expect([watch.code, JSON.parse(watch.stderr).code]).toEqual([5, 'COMPACTED']);
+    expect([watch.code, errorOf(watch).code]).toEqual([5, 'COMPACTED']);
   });
 });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { opsctl } from '../support/program.ts';
 import { testInTurn } from '../support/slice.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: string;
 let dir: string;
@@ -92,13 +93,13 @@ describe('keys of a snapshot', () => {
       );
       expect(after.json().map((row: any) => row.key)).toEqual(['/other']);
       const half = await kv('restore', '--prefix', '/app/');
-      expect([half.code, JSON.parse(half.stderr).problems[0].path]).toEqual([2, '--at']);
+      expect([half.code, errorOf(half).problems[0].path]).toEqual([2, '--at']);
       const named = await kv('snapshot', 'diff', file, 'cluster');
-      expect([named.code, JSON.parse(named.stderr).code]).toEqual([6, 'NO_SNAPSHOT']);
+      expect([named.code, errorOf(named).code]).toEqual([6, 'NO_SNAPSHOT']);
       const clusterFile = join(dir, 'cluster.yaml');
       const byFile = await kv('snapshot', 'diff', file, clusterFile);
       for (const { stderr } of [named, byFile])
-        expect(JSON.parse(stderr).hint).toContain(`--cluster ${clusterFile}`);
+        expect(errorOf({ stderr }).hint).toContain(`--cluster ${clusterFile}`);
     },
   );
 });

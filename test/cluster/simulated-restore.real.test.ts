@@ -5,6 +5,7 @@ import { opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
 import { slice } from '../support/slice.ts';
 import { covers } from '../support/covers.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: string;
 let dir: string;
@@ -43,7 +44,7 @@ describe('a simulated cluster after the point of no return', () => {
       expect((await kv('upgrade', ...fast)).code).toBe(0);
       await kv('put', 'a', 'after');
       const back = await kv('rollback', '--yes');
-      expect([back.code, JSON.parse(back.stderr).code]).toEqual([10, 'PAST_POINT_OF_NO_RETURN']);
+      expect([back.code, errorOf(back).code]).toEqual([10, 'PAST_POINT_OF_NO_RETURN']);
       const plan = (await kv('restore', '--dry-run')).json();
       expect([plan.to, plan.bump_revision ?? 0]).toEqual([from, bump]);
       const done = await kv('restore', '--yes');
@@ -56,7 +57,7 @@ describe('a simulated cluster after the point of no return', () => {
       expect(members[0].cluster_id).not.toBe(before.cluster_id);
       if (bump > 0) {
         const watch = await kv('watch', 'a', '--rev', '2', '--timeout', '5s');
-        expect(JSON.parse(watch.stderr).code).toBe('COMPACTED');
+        expect(errorOf(watch).code).toBe('COMPACTED');
       }
     },
   );

@@ -16,10 +16,11 @@ import {
 import { opsctl } from '../support/program.ts';
 import { type S3Server, startS3 } from '../support/s3-server.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 const { from, to, prefix } = pair;
 const hasCtl = hasBinaries(from, to) && (binariesOf(from) as Binaries).ctl !== '';
-const error = (ran: { stderr: string }) => JSON.parse(ran.stderr.trim().split('\n').at(-1) ?? '{}');
+const error = (ran: { stderr: string }) => errorOf(ran);
 
 describe.runIf(hasCtl)('stored snapshots of real servers', () => {
   let cluster: RealCluster;

@@ -18,6 +18,7 @@ import {
 } from '../support/cluster.ts';
 import { type ProgramOptions, type Ran, opsctl } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 const { from, to, prefix } = pair;
 let cluster: RealCluster;
@@ -40,8 +41,7 @@ const kv = (words: readonly string[], options: Partial<ProgramOptions> = {}): Pr
 const byFile = (...words: string[]): Promise<Ran> => kv([...words, '--cluster', cluster.file, '-o', 'json']);
 const byFlags = (...words: string[]): Promise<Ran> =>
   kv([...words, '--endpoints', endpoints(), ...flags(), '-o', 'json']);
-const error = (ran: Ran): { code: string; message: string; exit_code: number } =>
-  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const error = (ran: Ran): { code: string; message: string; exit_code: number } => errorOf(ran);
 const good = (ran: Ran): any => {
   expect(ran.code === 0 ? '' : ran.stderr).toBe('');
   return ran.json();

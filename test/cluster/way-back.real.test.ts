@@ -16,6 +16,7 @@ import {
 import { opsctl, type Ran } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 const { from, to, prefix } = pair;
 /** The longer half of the suite. The other half keeps `npm test` short. */
@@ -37,8 +38,7 @@ const [unreadable, readable] =
   to === '3.3'
     ? ['auto-compaction-retention: 24', 'auto-compaction-retention: "24"']
     : ['log-output: stderr', 'log-outputs: [ stderr ]'];
-const error = (ran: Ran): { code: string; message: string; hint: string } =>
-  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const error = (ran: Ran): { code: string; message: string; hint: string } => errorOf(ran);
 const versions = async (): Promise<string[]> =>
   Promise.all(
     cluster.urls.map(async (url) => JSON.parse((await call(`${url}/version`)).text).etcdserver.slice(0, 3)),
@@ -153,7 +153,7 @@ describe.runIf(hasBinaries(from, to))('rollback', () => {
       const refused = await kv('resume');
       expect(refused.code).toBe(8);
       expect(error(refused)).toMatchObject({ code: 'GUARD', message: expect.stringContaining(last.name) });
-      expect(JSON.parse(refused.stderr.trim().split('\n').at(-1) as string).data).toMatchObject({
+      expect(errorOf(refused).data).toMatchObject({
         members: members.map(({ name }) => ({ name, state: 'up' })),
         next: ['resume', 'rollback'].map(
           (name) => `opsctl kv ${name} --cluster ${join(cluster.directory, 'cluster.yaml')}`,

@@ -10,6 +10,7 @@ import { partlyMade } from '../support/context.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { opsctl, type Ran } from '../support/program.ts';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: string;
 const run = (line: string, env: Readonly<Record<string, string>> = {}): Promise<Ran> =>
@@ -428,7 +429,7 @@ it.each([
   mkdirSync(join(home, 'config'), { recursive: true });
   writeFileSync(join(home, 'config/config.json'), JSON.stringify({ profiles: { broken: { [key]: value } } }));
   const stopped = await run('tracker labels list --profile broken -o json');
-  const { code, hint } = JSON.parse(stopped.stderr);
+  const { code, hint } = errorOf(stopped);
   expect([stopped.code === 0, code]).toEqual([false, errorCode]);
   expect((await run('config list --profile broken')).code).toBe(0);
   if (errorCode !== 'USAGE') expect(hint).toBe(`opsctl config unset ${key} --profile broken`);

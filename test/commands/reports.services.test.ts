@@ -9,6 +9,7 @@ import { opsctl } from '../support/program.ts';
 import { covers } from '../support/covers.ts';
 import { makeDirectory } from '../support/directory.ts';
 import { junitFaults, sarifFaults } from '../support/report-schemas.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: string;
 const at = (name: string): string => join(home, name);
@@ -141,7 +142,7 @@ describe('a report that cannot be written', () => {
   it('does not hide the error of the check', async () => {
     const wrong = [...line, '--bogus', '-o', 'json'];
     const ran = await opsctl(wrong, { home });
-    const error = JSON.parse(ran.stderr);
+    const error = errorOf(ran);
     expect([ran.code, error.message]).toEqual([2, expect.stringContaining('--bogus')]);
     expect(error.notes).toEqual([expect.stringContaining('cannot write the report')]);
     expect(errorsIn(readFileSync(at('r.sarif'), 'utf8'))).toBeGreaterThan(0);

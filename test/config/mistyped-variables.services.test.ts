@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { environmentRows, mistypedVariables } from '../../src/config/load.ts';
 import { makeDirectory } from '../support/directory.ts';
 import { opsctl } from '../support/program.ts';
+import { errorOf } from '../support/facts.ts';
 
 const known = environmentRows()
   .flatMap(([names]) => names.split(', '))
@@ -55,5 +56,5 @@ test.each([
 ])('the fix for a wrong value of a variable changes the variable: %s=%s', async (name, value) => {
   const env = { [name]: value };
   const { code, stderr } = await opsctl(['whoami', '-o', 'json'], { home: makeDirectory(), env });
-  expect([code, JSON.parse(stderr)]).toMatchObject([3, { hints: [`unset ${name}`] }]);
+  expect([code, errorOf({ stderr })]).toMatchObject([3, { hints: [`unset ${name}`] }]);
 });

@@ -11,6 +11,7 @@ import { type Ran, opsctl } from '../support/program.ts';
 import { TOKEN, startTracker } from '../support/tracker-server.ts';
 import { makeDirectory } from '../support/directory.ts';
 import { covers } from '../support/covers.ts';
+import { errorOf } from '../support/facts.ts';
 
 type Seen = { readonly method: string; readonly url: string; readonly headers: IncomingHttpHeaders };
 /** Starts a server that returns the same response to every request and records the requests. */
@@ -80,7 +81,7 @@ test.each(['http://tracker.example', 'http://10.0.0.1:8080'])(
   covers('spec/tracker#authentication-4'),
   async (url) => {
     const refused = await run(url, 'labels', 'list', '-o', 'json');
-    expect([refused.code, JSON.parse(refused.stderr).code]).toEqual([3, 'PLAIN_HTTP']);
+    expect([refused.code, errorOf(refused).code]).toEqual([3, 'PLAIN_HTTP']);
   },
 );
 test('plain HTTP is accepted on loopback', covers('spec/tracker#authentication-4'), async () => {
@@ -94,7 +95,7 @@ test(
   async () => {
     const { seen, origin } = await startRecorder(200, [label]);
     const refused = await run(`${origin}/api/v2`, 'labels', 'list', '-o', 'json');
-    const error = JSON.parse(refused.stderr);
+    const error = errorOf(refused);
     expect([refused.code, error.code, seen]).toEqual([3, 'PREVIOUS_API_VERSION', []]);
     expect(JSON.stringify(error)).toContain('/api/v3');
   },

@@ -11,6 +11,7 @@ import { tracker } from '../../src/api-specs/tracker/index.ts';
 import { isSearch, operations } from '../../src/core/operation.ts';
 import { program, type RunningProgram } from '../support/built-program.ts';
 import { slice } from '../support/slice.ts';
+import { errorOf } from '../support/facts.ts';
 
 type Ids = { readonly state: number; readonly story: number; readonly other: number; readonly epic: number };
 type Words = (ids: Ids & { readonly comment: number; readonly reply: number }) => readonly string[];
@@ -120,6 +121,6 @@ test.each(slice(Object.keys(creates), 6))(
     const again = await home.run([...words, '-o', 'json'], { env });
     expect(again.code).toBe(10);
     expect(requests.posts).toBe(before);
-    expect(JSON.parse(again.stderr)).toMatchObject({ code: 'UNFINISHED_REQUEST' });
+    expect(errorOf(again)).toMatchObject({ code: 'UNFINISHED_REQUEST' });
   },
 );

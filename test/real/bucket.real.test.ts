@@ -10,6 +10,7 @@ import { opsctl } from '../support/program.ts';
 import { type Moto, startMoto } from '../support/moto-server.ts';
 import { realMoto } from './services.mjs';
 import { makeDirectory } from '../support/directory.ts';
+import { errorOf } from '../support/facts.ts';
 
 const anybody = { AWS_ACCESS_KEY_ID: 'anybody', AWS_SECRET_ACCESS_KEY: 'anything' };
 let moto: Moto;
@@ -118,7 +119,7 @@ describe.runIf(!('missing' in realMoto()))(
             ...env,
           },
         });
-      const said = (ran: { stderr: string }) => JSON.parse(ran.stderr.trim().split('\n').at(-1) ?? '{}');
+      const said = (ran: { stderr: string }) => errorOf(ran);
       const list = ['list', 's3://backups/x'];
       const allowed = await run(list);
       expect(allowed.code === 0 ? '' : allowed.stderr).toBe('');

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
 import { guards } from '../../src/kv/upgrade/guards/all.ts';
 import { type Program, program } from '../support/built-program.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: Program;
 beforeAll(() => {
@@ -42,7 +43,7 @@ test('the docs of an error name a working command', async () => {
     ['explain', 'nosuch'],
   ]) {
     const { stderr } = await home.run([...line, '-o', 'json']);
-    const { docs } = JSON.parse(stderr);
+    const { docs } = errorOf({ stderr });
     expect(docs).toMatch(/^opsctl explain [A-Z_]+$/);
     expect((await home.run(docs.split(' ').slice(1))).code).toBe(0);
   }

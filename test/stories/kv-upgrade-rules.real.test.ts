@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { covers } from '../support/covers.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: Program;
 let dir: string;
@@ -46,7 +47,7 @@ it('v2 data needs a copy or an acceptance that plan and report record', {
   expect((await kv('report', '--as', 'markdown')).stdout).toContain('v2-backup');
 
   const back = await kv('rollback', '--yes', '-o', 'json');
-  expect([back.code, JSON.parse(back.stderr)]).toMatchObject([
+  expect([back.code, errorOf(back)]).toMatchObject([
     10,
     {
       code: 'PAST_POINT_OF_NO_RETURN',

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: Program;
 let serving: ReturnType<Program['start']>;
@@ -18,7 +19,7 @@ afterEach(async () => {
 /** The error object that -o json writes on stderr. */
 const refusal = async (...argv: string[]) => {
   const { code, stderr } = await home.run([...argv, '-o', 'json']);
-  return { code, ...JSON.parse(stderr.trim().split('\n').at(-1) ?? '') };
+  return { code, ...errorOf({ stderr }) };
 };
 const works = async (...argv: string[]): Promise<void> => {
   const { code, stderr } = await home.run(argv);

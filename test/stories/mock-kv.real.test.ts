@@ -9,6 +9,7 @@ import { startOptions } from '../../src/commands/mock/kv-start.ts';
 import { startRehearsal } from '../../src/etcd-sim/cluster/start.ts';
 import { type Ended, type Program, program } from '../support/built-program.ts';
 import { realHost } from '../support/real-host.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: Program;
 let dir: string;
@@ -21,7 +22,7 @@ afterEach(async () => {
 });
 const kv = (verb: string, ...args: string[]): Promise<Ended> =>
   home.run(['mock', 'kv', verb, ...args, '--dir', dir]);
-const complaint = ({ stderr }: Ended) => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+const complaint = ({ stderr }: Ended) => errorOf({ stderr });
 
 describe('opsctl mock kv', () => {
   it('mock kv reports what it is, the next command, and all locations', async () => {

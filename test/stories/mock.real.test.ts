@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
 import { covers } from '../support/covers.ts';
+import { errorOf } from '../support/facts.ts';
 
 let home: Program;
 beforeEach(() => {
@@ -21,7 +22,7 @@ const ask = async (url: string, path: string, token = 'mock-tracker-token', init
 const labelNames = async (): Promise<string[]> =>
   (await home.json(['tracker', 'labels', 'list'])).map(({ name }: { name: string }) => name);
 /** The error object that -o json writes on stderr, after the lines for users. */
-const problemIn = (stderr: string) => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+const problemIn = (stderr: string) => errorOf({ stderr });
 
 describe('opsctl mock serve', () => {
   it('mock serve prints all locations on its first line when it accepts connections', async () => {

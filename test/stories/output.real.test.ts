@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type Program, program } from '../support/built-program.ts';
+import { errorOf } from '../support/facts.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
 const label = (id: number) => ({
@@ -88,7 +89,7 @@ describe('errors', () => {
     expect(text.stderr).toContain('your token is ***');
     const json = await opsctl.run(['tracker', 'labels', 'get', '9', '-o', 'json']);
     expect(json).toMatchObject({ code: 6, stdout: '' });
-    expect(JSON.parse(json.stderr)).toMatchObject({
+    expect(errorOf(json)).toMatchObject({
       http_status: 404,
       exit_code: 6,
       request_id: 'req-7',

@@ -10,6 +10,7 @@ import { afterEach, expect, test } from 'vitest';
 import { type Program, program, type RunningProgram } from '../support/built-program.ts';
 import { testSeed } from '../support/seeded.ts';
 import { slice } from '../support/slice.ts';
+import { errorOf } from '../support/facts.ts';
 
 const ROWS = 300;
 const PLACES = 40;
@@ -163,7 +164,7 @@ test.each(slice(cells, 2))(
     if (second.code === 10) {
       // A create that the service may have applied is never repeated without a decision; the error prints the command.
       const before = await keysIn(proxy, token);
-      const { code: name, hints } = JSON.parse(second.stderr.trim().split('\n').at(-1) ?? '');
+      const { code: name, hints } = errorOf(second);
       expect([name, hints[0]]).toEqual(['UNFINISHED_RUN', `opsctl tracker ${command} --resume`]);
       expect(await keysIn(proxy, token)).toEqual(before);
       second = await client.run([...words, '--resume'], again);

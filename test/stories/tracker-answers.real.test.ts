@@ -2,6 +2,7 @@ import { type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Program, program } from '../support/built-program.ts';
+import { errorOf } from '../support/facts.ts';
 
 /** A server that returns faulty responses. */
 let answer: (reply: ServerResponse, count: number) => void;
@@ -80,10 +81,7 @@ test('an error has a hint; JSON of another shape is not a success', async () => 
   const refused = await opsctl.run(['tracker', 'labels', 'get', '4711']);
   expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('OPSCTL_TRACKER_TOKEN=…')]);
   const raw = await opsctl.run(['api', 'tracker', 'GET', '/labels', '-o', 'json']);
-  expect([raw.code, JSON.parse(raw.stderr).hint]).toEqual([
-    4,
-    expect.stringContaining('OPSCTL_TRACKER_TOKEN=…'),
-  ]);
+  expect([raw.code, errorOf(raw).hint]).toEqual([4, expect.stringContaining('OPSCTL_TRACKER_TOKEN=…')]);
   reply(200, { error: 'weird' });
   const ran = await opsctl.run(['tracker', 'labels', 'list']);
   expect([ran.code, ran.stdout, ran.stderr]).toEqual([

@@ -20,6 +20,7 @@ import { whenJournal } from './when-journal.ts';
 import { makeDirectory } from './directory.ts';
 import { hangTimer } from './hang.ts';
 import { slice } from './slice.ts';
+import { errorOf } from './facts.ts';
 
 const { from, to, prefix } = pair;
 let network: CutNetwork;
@@ -63,8 +64,7 @@ const kv = (verb: 'upgrade' | 'resume', host?: (host: Host) => Host): Promise<Ra
     home,
     ...(host === undefined ? {} : { host }),
   });
-const error = (ran: Ran): { code: string; message: string } =>
-  JSON.parse(ran.stderr.trim().split('\n').at(-1) as string);
+const error = (ran: Ran): { code: string; message: string } => errorOf(ran);
 /** Checks the processes continuously. The returned function reports the maximum number of members that were down at the same time. */
 const watchProcesses = () => {
   let [isOver, most] = [false, 0];

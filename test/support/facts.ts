@@ -9,6 +9,10 @@ export const valuesIn = (sentence: string): string[] =>
 export const problemFacts = ({ path, rule, message, hint = '' }: Problem): string =>
   [path, rule, ...valuesIn(`${message} ${hint}`)].join(' | ');
 
+/** Returns the error object that `-o json` writes as the last line of stderr. Progress precedes it if the run is slow. */
+export const errorOf = ({ stderr }: { readonly stderr: string }): any =>
+  JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+
 type Value = string | number;
 /** Returns the text of an error with its problems and its next steps, of a next step, or of a string. */
 const textOf = (actual: unknown): string | undefined => {

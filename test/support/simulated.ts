@@ -4,6 +4,7 @@ import { hangMs, unhurried } from './hang.ts';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ended, Program } from './built-program.ts';
+import { errorOf } from './facts.ts';
 
 export const text64 = (text: string): string => Buffer.from(text).toString('base64');
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -83,7 +84,7 @@ type Complaint = {
   readonly hint: string | null;
   readonly problems: readonly { readonly message: string }[];
 };
-export const complaint = ({ stderr }: Ended): Complaint => JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+export const complaint = ({ stderr }: Ended): Complaint => errorOf({ stderr });
 
 export type History = { readonly acknowledged: string[]; readonly failed: number };
 /** A client does not wait longer for a member that is suspended or cut off. */

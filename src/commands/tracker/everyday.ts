@@ -209,7 +209,7 @@ const applyEdit = async (
   const body = Object.fromEntries(changes.map(({ field, to }) => [field, to]));
   const hidden = hiddenTextProblems(body, '');
   if (hidden.length > 0) throw invalidArguments(hidden);
-  if (!context.isQuiet) context.log.info(diffText(await nameChanges(context, changes)));
+  if (!context.isQuiet) context.log.info(diffText(await nameChanges(context, changes)), true);
   if (context.isInteractive) await context.confirm(`Apply these changes to story ${before.id}?`);
   const now = await readStory(context, before.id);
   assertNoConflict(changes, listChanges(before, now, editableFields));
@@ -513,7 +513,7 @@ const rollover = async (context: Context, values: Values): Promise<Result> => {
   if (open.length === 0)
     return recordResult(plan, { message: `all stories of ${from.name} are done; no changes were made` });
   if (!context.isDryRun) {
-    context.log.info(open.map(({ id, name }) => `  #${id} ${name}`).join('\n'));
+    context.log.info(open.map(({ id, name }) => `  #${id} ${name}`).join('\n'), true);
     await context.confirm(
       `Move ${countText(open.length, 'story', 'stories')} from ${from.name} to ${to.name}?`,
     );

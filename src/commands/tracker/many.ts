@@ -248,7 +248,7 @@ export const applyCommand = defineCommand({
       return recordResult({ ...plan, dry_run: true }, { text: planText(plan), isProse: true });
     if (plan.actions.length === 0)
       return recordResult({ ...plan, done: [] }, { text: planText(plan), isProse: true, isReport: true });
-    if (!context.isConfirmed) context.log.info(planText(plan).trimEnd());
+    if (!context.isConfirmed) context.log.info(planText(plan).trimEnd(), true);
     await context.confirm(`Make ${countText(plan.actions.length, 'change')}?`);
     if (!context.isConfirmed) await refuseOtherPlan(planned);
     const done = await applyPlan(context, plan, planAgain).finally(() => trackerNames.forget(context));

@@ -255,7 +255,7 @@ export const undoBulk = async (context: EngineContext & Prompts, options: UndoOp
       const rows = actions.map((action) => rowOf(action, action.status === 'undo' ? 'would' : action.status));
       return { kind: 'rows', rows, view: { columns: COLUMNS, name: 'id' } };
     }
-    if (!context.isConfirmed) context.log.info(await planText(context, groups, plan));
+    if (!context.isConfirmed) context.log.info(await planText(context, groups, plan), true);
     await context.confirm(`Undo ${options.title ?? `run ${run.id}`} (${actionsText(actions)})?`);
     // The user may take a while to decide. Records that changed in the meantime are also rejected.
     const latest = context.isConfirmed ? plan : await planUndo(context, groups, options);

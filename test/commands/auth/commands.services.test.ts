@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { opsctl } from '../../support/program.ts';
 import { makeDirectory } from '../../support/directory.ts';
+import { errorOf } from '../../support/facts.ts';
 
 /** The account commands in sequence, in this process, on the embedded mock server. */
 let home: string;
@@ -27,7 +28,7 @@ test.each([[], ['--method', 'browser'], ['--method', 'device']])(
   async (...method: string[]) => {
     const ran = await run('login', '--key-file', 'key.json', ...method, '-o', 'json');
     expect([ran.code, ran.stdout]).toEqual([2, '']);
-    expect(JSON.parse(ran.stderr).problems.map(({ path }: { path: string }) => path)).toEqual(['--key-file']);
+    expect(errorOf(ran).problems.map(({ path }: { path: string }) => path)).toEqual(['--key-file']);
   },
 );
 

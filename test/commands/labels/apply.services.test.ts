@@ -2,6 +2,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Surrounding, answering, everything, surrounding } from './around.ts';
+import { errorOf } from '../../support/facts.ts';
 
 let at: Surrounding;
 beforeEach(async () => {
@@ -264,7 +265,7 @@ test('an edit between plan and delta is refused by the pin and explained', async
     'json',
   );
   expect(ran.code).toBe(10);
-  const error = JSON.parse(ran.stderr.slice(ran.stderr.indexOf('{"code"')));
+  const error = errorOf(ran);
   expect(error).toMatchObject({ code: 'CHANGED_MEANWHILE' });
   expect(error.message).toMatch(/revision 1,.*revision is 2/);
   expect(error.message).toContain('description');

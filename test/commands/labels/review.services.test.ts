@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Surrounding, surrounding } from './around.ts';
+import { errorOf } from '../../support/facts.ts';
 
 let at: Surrounding;
 beforeEach(async () => {
@@ -96,7 +97,7 @@ test('the same id twice is an error that names both places', async () => {
   await write('b.yaml', '# moved\ntitle: B\nid: abc\n');
   const ran = await at.run('validate', '-f', 'labels', '-o', 'json');
   expect(ran.code).toBe(2);
-  expect(JSON.parse(ran.stderr).problems).toMatchObject([
+  expect(errorOf(ran).problems).toMatchObject([
     { file: 'labels/b.yaml', line: 3, column: 1, message: expect.stringContaining('labels/a.yaml:1:1') },
   ]);
 });

@@ -1,6 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import type { Host } from '../../../src/platform/host.ts';
 import { findState } from '../../../src/tracker/stories.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { TOKEN, type TrackerServer, startTracker } from '../../support/tracker-server.ts';
@@ -12,14 +13,18 @@ beforeAll(async () => {
   server = await startTracker();
   home = makeDirectory();
 });
-const run = (argv: readonly string[], more: Record<string, string> = {}): Promise<Ran> => {
+const run = (
+  argv: readonly string[],
+  more: Record<string, string> = {},
+  host: (host: Host) => Host = (one) => one,
+): Promise<Ran> => {
   const env = {
     OPSCTL_TRACKER_URL: new URL(server.base).origin,
     OPSCTL_TRACKER_TOKEN: TOKEN,
     OPSCTL_RATE_PER_MINUTE: 'off',
     ...more,
   };
-  return opsctl(['tracker', ...argv, '-o', 'json'], { home, env });
+  return opsctl(['tracker', ...argv, '-o', 'json'], { home, env, host });
 };
 const story = async (id: number) => (await server.ask('GET', `/stories/${id}`)).body;
 
@@ -79,12 +84,23 @@ test('edit sends only the edited fields, and no request for an unchanged text', 
   expect((await run(['stories', 'edit', '107'], { EDITOR })).code).toBe(0);
   expect(await story(107)).toEqual(again);
 });
+/** The editor is open for a minute, so messages that are held only at the start of a command are no longer held. */
+const afterMinute = (host: Host): Host => {
+  let openedMs = 0;
+  const run: Host['processes']['run'] = async (...call) => {
+    openedMs = 60_000;
+    return host.processes.run(...call);
+  };
+  return { ...host, elapsed: () => host.elapsed() + openedMs, processes: { ...host.processes, run } };
+};
 test('edit refuses to overwrite a field that another user has changed, and keeps the text', async () => {
   const url = `${server.base}/stories/107`;
   const theirs = `curl -s -X PUT -H 'content-type: application/json' -H 'tracker-token: ${TOKEN}' -d '{"name":"theirs"}' ${url} >/dev/null`;
   const EDITOR = editor(`sed -i 's/^name:.*/name: mine/' "$1"; ${theirs}`);
-  const refused = await run(['stories', 'edit', '107'], { EDITOR });
+  const refused = await run(['stories', 'edit', '107'], { EDITOR }, afterMinute);
   expect([refused.code, JSON.parse(refused.stderr).code], refused.stderr).toEqual([5, 'CONFLICT']);
+  // The changes are a part of the error, because a script reads stderr as one object.
+  expect(JSON.parse(refused.stderr).notes.join('\n')).toContain('mine');
   expect((await story(107)).name).toBe('theirs');
 });
 

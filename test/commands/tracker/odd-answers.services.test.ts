@@ -8,6 +8,7 @@ import { limits } from '../../../src/core/limits.ts';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
 import { makeDirectory } from '../../support/directory.ts';
+import { errorOf } from '../../support/facts.ts';
 
 type Answer = (request: IncomingMessage, reply: ServerResponse, count: number) => void;
 let answer: Answer;
@@ -52,11 +53,7 @@ const file = (name: string): string => {
 test('a search whose page leads back to itself ends, and so does one without data', async () => {
   answer = json({ stories: { data: [{ id: 1 }], next: '/api/v3/search?next=again', total: 9 } });
   const circle = await run('search', 'x', '--all', '-o', 'ndjson');
-  expect([circle.code, circle.stdout, JSON.parse(circle.stderr).code]).toEqual([
-    11,
-    '{"id":1}\n',
-    'LIST_CHANGED',
-  ]);
+  expect([circle.code, circle.stdout, errorOf(circle).code]).toEqual([11, '{"id":1}\n', 'LIST_CHANGED']);
   answer = json({ stories: { total: 0 } });
   expect((await run('search', 'x')).stderr).toContain('the group stories has no list of data');
   answer = json({ stories: { data: [{ id: 1 }], total: 1 } });
@@ -106,7 +103,7 @@ test('an upload checks all paths first, and reports finished uploads when the re
     );
   const half = await run('files', 'upload', ...paths, '-o', 'json');
   expect(half.code).toBe(9);
-  expect(JSON.parse(half.stderr)).toMatchObject({
+  expect(errorOf(half)).toMatchObject({
     message: '4 of 5 files are up, then: POST /files: full',
     data: { files: [{ id: 1 }, {}, {}, { id: 4 }] },
   });
@@ -176,7 +173,7 @@ test('--limit and a lookup by name stop in an endless list and report it', async
   expect([first.code, first.stdout]).toEqual([0, 'a\na\n']);
   expect(first.stderr).toMatch(/2 of more than \d{7} shown; leave --limit out for all/);
   const named = await run('labels', 'get', 'b', '-o', 'json');
-  expect([named.code, JSON.parse(named.stderr)]).toEqual([
+  expect([named.code, errorOf(named)]).toEqual([
     11,
     expect.objectContaining({
       code: 'TOO_MANY_ROWS',

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Ran, opsctl } from '../../support/program.ts';
 import { covers } from '../../support/covers.ts';
 import { makeDirectory } from '../../support/directory.ts';
+import { errorOf } from '../../support/facts.ts';
 
 let answer: (reply: ServerResponse, method: string) => void;
 let got: string[] = [];
@@ -64,7 +65,7 @@ test.each(unproven)(
     ]) {
       const ran = await run(...argv, '-o', 'json');
       expect([argv, ran.code, ran.stdout]).toEqual([argv, 11, '']);
-      expect(JSON.parse(ran.stderr).message).toContain(words);
+      expect(errorOf(ran).message).toContain(words);
     }
   },
 );
@@ -118,7 +119,7 @@ test('bulk: an update with another record in the response is not done, and --res
   answer = (reply, method) => json(reply, 200, `{"id":${method === 'GET' ? 5 : 6},"name":"x"}`);
   const first = await run('bulk', '-f', rows, '--journal', journal, '-o', 'ndjson');
   expect([first.code, first.stdout]).toEqual([11, '']);
-  expect(JSON.parse(first.stderr.trim().split('\n').at(-1) as string)).toMatchObject({
+  expect(errorOf(first)).toMatchObject({
     code: 'NOT_PROVEN',
   });
   expect(readFileSync(journal, 'utf8')).not.toMatch(/^d /m);

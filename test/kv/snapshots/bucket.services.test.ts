@@ -6,6 +6,7 @@ import { program } from '../../support/built-program.ts';
 import { opsctl } from '../../support/program.ts';
 import { type S3Server, startS3 } from '../../support/s3-server.ts';
 import { makeDirectory } from '../../support/directory.ts';
+import { errorOf } from '../../support/facts.ts';
 
 let s3: S3Server;
 let home: string;
@@ -52,7 +53,7 @@ const stored = async (prefix: string, name: string, isVerified = true, content =
     );
   destination.close();
 };
-const error = (ran: { stderr: string }) => JSON.parse(ran.stderr.trim().split('\n').at(-1) ?? '{}');
+const error = (ran: { stderr: string }) => errorOf(ran);
 
 describe('snapshots in a bucket', () => {
   it('a bucket lists its own snapshots with their manifests', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Asked, goodTokens, type TokenServer, tokenServer } from '../../auth/token-server.ts';
 import { addressOf, type Program, program } from './program.ts';
+import { errorOf } from '../../support/facts.ts';
 
 let tokens: TokenServer;
 let opsctl: Program;
@@ -477,7 +478,7 @@ test('a revoked refresh token: auth status exits with code 4 and names the comma
   tokens.answer({ status: 400, body: { error: 'invalid_grant' } });
   const { code, stderr } = await opsctl.run(['auth', 'status', '-o', 'json']);
   expect(code).toBe(4);
-  expect(JSON.parse(stderr)).toMatchObject({ code: 'SIGN_IN_ENDED' });
+  expect(errorOf({ stderr })).toMatchObject({ code: 'SIGN_IN_ENDED' });
 });
 
 test('stored credentials that others can read are refused', async () => {
