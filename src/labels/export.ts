@@ -8,6 +8,7 @@ import {
   pathPart,
   uniqueFileName,
 } from '../core/file-name.ts';
+import { oneLine } from '../core/text.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
 import { type Result, rowsResult } from '../core/result.ts';
 import { yamlText } from '../core/yaml.ts';
@@ -164,7 +165,8 @@ async function* exportLabels(
 const comment = ({ json, live }: Exported): string => {
   const { state = '', hasUnpublishedChanges = false } = json.lifecycle ?? {};
   const pending = hasUnpublishedChanges ? ' with unpublished changes' : '';
-  return `# ${json.name}, revision ${live.revisionId}, ${state.toLowerCase().replaceAll('_', ' ')}${pending}\n`;
+  const text = `${json.name}, revision ${live.revisionId}, ${state.toLowerCase().replaceAll('_', ' ')}${pending}`;
+  return `# ${oneLine(text)}\n`;
 };
 /** A definition as one YAML document. */
 const documentText = (one: Exported): string => comment(one) + yamlText(fileFrom(one.definition));

@@ -176,11 +176,10 @@ const tooDeep = (): AppError =>
 
 const load = async (): Promise<(data: unknown) => string> => {
   const { stringify } = await import('../platform/yaml.ts');
-  // Words that YAML 1.1 readers treat as booleans or dates are quoted. Long texts stay on one line. There are
-  // no aliases.
+  // Long texts stay on one line.
   return (data) => {
     try {
-      return stringify(data, { lineWidth: 0, compat: 'yaml-1.1', aliasDuplicateObjects: false });
+      return stringify(data, { lineWidth: 0 });
     } catch (error) {
       throw error instanceof RangeError ? tooDeep() : error;
     }

@@ -34,17 +34,15 @@ export type Job = {
 /** One file for the scheduler: its place on a machine and its text. */
 export type SchedulerFile = { readonly name: string; readonly text: string };
 /**
- * Detects control characters. A line break would start another setting or job, and neither format can escape
- * it outside of quotes.
+ * Refuses control characters and line breaks. A line break would start another setting, job or object, and no format can
+ * escape it outside of quotes. U+2028 and U+2029 end a comment for kubectl and Ansible, which read YAML 1.1.
  */
-const isControl = (character: string): boolean =>
-  character < ' ' || (character >= '\x7f' && character <= '\x9f');
 export const refuseControl = (
   value: string,
   where: string,
-  tryThis = 'rename the file or directory, or use --emit kubernetes',
+  tryThis = 'use a path and values without these characters, or use --emit kubernetes',
 ): string => {
-  if (![...value].some(isControl)) return value;
+  if (!/[\p{Cc}\p{Zl}\p{Zp}]/u.test(value)) return value;
   throw new AppError(
     'usage',
     `invalid value ${JSON.stringify(value)}: ${where} cannot contain line breaks or control characters`,
@@ -71,15 +69,20 @@ const unitPath = (path: string): string => {
   throw new AppError(
     'usage',
     `invalid path ${JSON.stringify(path)}: a systemd unit cannot contain a path with both kinds of quotes or a backslash at the end`,
-    { tryThis: ['rename the directory, or use --emit kubernetes'] },
+    { tryThis: ['use another path, or --emit kubernetes'] },
   );
 };
 /** Returns the arguments of a container as text: Kubernetes replaces `$(NAME)` by a variable, which may be a secret. */
 export const containerArguments = (words: readonly string[]): string[] =>
   words.map((word) => word.replaceAll('$', '$$$$'));
-/** `%` ends the command in a line of a crontab. */
-const cronWord = (word: string): string =>
-  shellLine([refuseControl(word, 'a crontab')]).replaceAll('%', '\\%');
+/**
+ * `%` ends the command in a line of a crontab, and cron removes a backslash before it. The pair is outside of quotes: after
+ * a backslash of the word, cron would not see the pair, and crond of BusyBox leaves the backslash to the shell.
+ */
+const cronWord = (word: string): string => {
+  const quoted = shellLine([refuseControl(word, 'a crontab')]);
+  return quoted.replaceAll('%', quoted.includes("'") ? "'\\%'" : '\\%');
+};
 type Value = string | readonly string[];
 type Tag = (parts: TemplateStringsArray, ...values: readonly Value[]) => string;
 /**
@@ -162,12 +165,20 @@ const systemd = (job: Job): SchedulerFile[] => [
   { name: `${unitName(job)}.service`, text: service(job) },
   { name: `${unitName(job)}.timer`, text: timer(job) },
 ];
+/** cron (MAX_COMMAND) drops the rest of a longer command without an error: `--keep-last 30` would become `--keep-last 3`. */
+const MOST_CRON_BYTES = 999;
 const cron = (job: Job): SchedulerFile[] => {
   // cron ignores files whose names contain a dot.
   const name = unitName(job).replaceAll('.', '-');
-  const text = crontab`# /etc/cron.d/${name}: the fields of a system crontab, with the user in the sixth
-${job.calendar.cron} root ${[...job.program, ...job.words]}
-`;
+  const command = crontab`${[...job.program, ...job.words]}`;
+  if (Buffer.byteLength(command) > MOST_CRON_BYTES)
+    throw new AppError(
+      'usage',
+      `the command has ${Buffer.byteLength(command)} bytes: a line of a crontab has at most ${MOST_CRON_BYTES}`,
+      { tryThis: ['use shorter paths, or --emit systemd'] },
+    );
+  const text = `${crontab`# /etc/cron.d/${name}: the fields of a system crontab, with the user in the sixth
+${job.calendar.cron} root `}${command}\n`;
   return [{ name, text }];
 };
 const xmlText = (value: string): string =>

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -52,6 +52,11 @@ const verifyUnits = async (): Promise<void> => {
   expect([read.status, read.stdout]).toEqual([0, expect.stringContaining('Next elapse')]);
 };
 
+/** The words of a command line of systemd.service(5): specifiers, quotes, escapes, then variables. */
+const wordsOfUnit = (line: string): string[] =>
+  [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, quoted, bare]) =>
+    (quoted?.replaceAll(/\\([\\"])/g, '$1') ?? bare ?? '').replaceAll('%%', '%').replaceAll('$$', '$'),
+  );
 /** A property list as Python reads it: macOS has no other rules for XML lists. */
 const readPlist = (text: string): unknown => {
   const code = 'import json, plistlib, sys; print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))';
@@ -60,6 +65,64 @@ const readPlist = (text: string): unknown => {
   expect(read.stderr).toBe('');
   return JSON.parse(read.stdout);
 };
+
+/** How cron reads the command of a line, as its do_command function does: the command, and what it gets as input. */
+const commandOfCron = (text: string): { readonly command: string; readonly input: string | undefined } => {
+  let command = '';
+  for (let i = 0; i < text.length; i += 1) {
+    const each = text[i] ?? '';
+    if (each === '%') return { command, input: text.slice(i + 1) };
+    const after = each === '\\' ? (text[i + 1] ?? '') : '';
+    command += after === '%' ? after : each + after;
+    i += after.length;
+  }
+  return { command, input: undefined };
+};
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of a shell
+const variable = '${HOME}';
+const hostile = [
+  variable,
+  ...[
+    '$(touch ran)',
+    '`touch ran`',
+    "'; touch ran; '",
+    '"; touch ran; "',
+    ';',
+    '& touch ran',
+    '> ran',
+    '*',
+    '~',
+  ],
+  ...[
+    '50%',
+    '%',
+    'a\\%b',
+    'a\\\\%b',
+    '\\',
+    "a\\'%b",
+    '%%\\%',
+    '%n',
+    '%h',
+    '$HOME',
+    '$(HOME)',
+    '{{ x }}',
+    '{% x %}',
+  ],
+  ...[
+    '# x',
+    ']]>',
+    '--><x/>',
+    '</string><true/>',
+    '&lt;',
+    '::set-output name=x::y',
+    '\u202egpj.exe',
+    '\u200b',
+    ' x ',
+    '!x',
+    '!!x',
+  ],
+];
+const wordsHere = ['/d', ...hostile];
 
 describe('how often', () => {
   it('a calendar accepts only divisors of an hour or a day', () => {
@@ -114,6 +177,64 @@ describe('output for schedulers', () => {
     });
     expect(seen.stdout.trimEnd().split('\n')).toEqual(job.words);
   });
+  it.each([
+    ['cron', commandOfCron],
+    [
+      'crond of BusyBox, which leaves the percent sign to the shell',
+      (command: string) => ({ command, input: undefined }),
+    ],
+  ])('a shell gets %s as it is: every word of a hostile line', async (_, read) => {
+    for (const word of hostile) {
+      const line = (await scheduleText('cron', { ...job, words: ['x', word, 'y'] })).split('\n')[1] ?? '';
+      const { command, input } = read(/^7 \*\/6 \* \* \* root \S+ \S+ (.*)$/.exec(line)?.[1] ?? '');
+      const directory = makeDirectory();
+      const seen = spawnSync('sh', ['-c', `printf '%s\\0' ${command}`], { encoding: 'utf8', cwd: directory });
+      expect([word, input, seen.stdout, readdirSync(directory)]).toEqual([
+        word,
+        undefined,
+        `x\0${word}\0y\0`,
+        [],
+      ]);
+    }
+  });
+  it('a command that cron would cut off is refused', async () => {
+    const text = (size: number) =>
+      scheduleText('cron', { ...job, words: ['x'.repeat(size), '--keep-last', '30'] });
+    const rest = `${job.program.join(' ')}  --keep-last 30`.length;
+    expect(await text(999 - rest)).toContain(' --keep-last 30\n');
+    await expect(text(1_000 - rest)).rejects.toMatchObject({ category: 'usage' });
+  });
+  it('systemd passes every hostile word to the program unchanged', async ({ skip }) => {
+    const found = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' });
+    if (found.error !== undefined) return skip('there is no systemd-analyze');
+    const directory = makeDirectory();
+    const text = await scheduleText('systemd', { ...job, program: ['/bin/echo'], words: wordsHere });
+    for (const [name, unit] of unitsIn(text)) writeFileSync(join(directory, name), unit);
+    const unit = join(directory, 'opsctl-snapshot-prod.service');
+    const verified = spawnSync('systemd-analyze', ['verify', '--man=no', unit], { encoding: 'utf8' });
+    expect(verified.stderr.split('\n').filter((line) => line.includes('opsctl-snapshot'))).toEqual([]);
+    const exec = text.split('\n').filter((line) => line.startsWith('ExecStart='));
+    expect(exec.map((line) => wordsOfUnit(line.slice('ExecStart='.length)))).toEqual([
+      ['/bin/echo', ...wordsHere],
+    ]);
+  });
+  it.each(['\n', '\r', '\0', '\x1b[2J', '\x85', '\u2028', '\u2029'])(
+    'no file contains the line break %j',
+    async (sign) => {
+      const end = `${sign}* * * * * root touch ran`;
+      for (const scheduler of ['systemd', 'cron', 'launchd'] as const)
+        await expect(scheduleText(scheduler, { ...job, words: [`/d${end}`] })).rejects.toMatchObject({
+          detail: { code: 'CONTROL_CHARACTER' },
+        });
+      const inComment = scheduleText('kubernetes', { ...job, clusterPath: `/c${sign}apiVersion: v1` });
+      await expect(inComment).rejects.toMatchObject({ detail: { code: 'CONTROL_CHARACTER' } });
+      const text = await scheduleText('kubernetes', { ...job, words: [`/d${sign}apiVersion: v1`] });
+      expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u);
+      expect(parse(text).spec.jobTemplate.spec.template.spec.containers[0].args).toEqual([
+        `/d${sign}apiVersion: v1`,
+      ]);
+    },
+  );
   it('Kubernetes: a CronJob whose container has these arguments and no rights', async () => {
     const object = parse(await scheduleText('kubernetes', job));
     expect(object).toMatchObject({
@@ -182,7 +303,7 @@ describe('values of a schedule', () => {
   /** What Kubernetes makes of an argument (k8s.io/utils, third_party/forked/golang/expansion). */
   const expand = (text: string): string =>
     text.replaceAll(/\$(?:\$|\(([^)]*)\))/g, (all, name) => (all === '$$' ? '$' : `value of ${name}`));
-  it.each(['/a/$(OPSCTL_KV_PASSWORD)', '$$(A)', '$', '$$', '/$A/$(', '$$$(A)'])(
+  it.each(['/a/$(OPSCTL_KV_PASSWORD)', '$$(A)', '$', '$$', '/$A/$(', '$$$(A)', ...hostile])(
     'Kubernetes passes %j to the command without a variable in it',
     async (path) => {
       const object = parse(await scheduleText('kubernetes', { ...job, words: ['kv', path] }));
@@ -190,10 +311,6 @@ describe('values of a schedule', () => {
       expect(container.args.map(expand)).toEqual(['kv', path]);
     },
   );
-  it('values in a crontab are data: a percent sign is not a line break', async () =>
-    expect(await scheduleText('cron', { ...job, words: ["/a 50%/it's$(id)"] })).toContain(
-      "root /usr/bin/node /opt/opsctl/bin/opsctl.js '/a 50\\%/it'\\''s$(id)'\n",
-    ));
 });
 
 /** What each reader has: the files that the output names, and a destination that it can write. */

@@ -18,6 +18,7 @@ import {
 } from '../../../core/file-name.ts';
 import { next } from '../../../core/next.ts';
 import { AppError } from '../../../core/problem.ts';
+import { oneLine } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
 import { containedPath, findTrustProblem, userText } from '../../../platform/trust.ts';
 import { hexId } from '../../client/messages.ts';
@@ -486,7 +487,7 @@ const head = async (host: Host, cache: string): Promise<string> => {
   const path = join(cache, 'cluster.schema.json');
   await host.files.makeDirectory(cache, 0o700);
   await host.files.replace(path, `${JSON.stringify(clusterSchema(), null, 2)}\n`);
-  return `# yaml-language-server: $schema=${path}\n# Cluster file of opsctl. Its JSON Schema: opsctl kv schema`;
+  return `# yaml-language-server: $schema=${oneLine(path)}\n# Cluster file of opsctl. Its JSON Schema: opsctl kv schema`;
 };
 /** Returns the text of the file and writes its schema to the cache. */
 export const draftText = async (host: Host, cache: string, { content }: Draft): Promise<string> =>

@@ -63,7 +63,11 @@ export const wavesOf = (fleet: Fleet): string[][] => {
 const templateError = (text: string, origin: string, why: string): AppError =>
   new AppError('config', `invalid value ${JSON.stringify(text)} of ${origin}: ${why}`, {
     code: 'TEMPLATE_IN_VALUE',
-    tryThis: ['use a value without these characters: rename the file or directory'],
+    tryThis: [
+      origin === 'a flag' || origin.startsWith('--')
+        ? `use a value of ${origin} without these characters`
+        : 'rename the file or directory, and change its name in the file that contains it',
+    ],
   });
 const group = 'etcd_clusters';
 const program = "{{ opsctl_program | default('opsctl') }}";
@@ -80,8 +84,17 @@ const plainArgument = (text: string, origin: string): string | Scalar => {
   if (!/\$[\w{]/.test(text)) return plainValue(text);
   throw templateError(text, origin, 'Ansible replaces a variable after $');
 };
+/** The flag that has this value, as `--flag value` or `--flag=value`. */
+const flagOf = (words: readonly string[], value: string): string => {
+  const before = words[words.indexOf(value) - 1] ?? '';
+  return /^--[^=]+/.exec(value)?.[0] ?? (before.startsWith('--') ? before : 'a flag');
+};
 const command = (...words: string[]): object => ({
-  argv: [program, 'kv', ...words.map((word) => plainArgument(word, 'a flag')), '--cluster', file, '--yes'],
+  argv: [
+    ...[program, 'kv'],
+    ...words.map((word) => plainArgument(word, flagOf(words, word))),
+    ...['--cluster', file, '--yes'],
+  ],
 });
 /** A run continues when the connection of ansible is interrupted: ansible only polls its state. */
 const detached = { async: 86_400, poll: '{{ opsctl_poll_seconds | default(10) | int }}' };
@@ -280,7 +293,8 @@ const argoTemplate = (
 });
 /** The lines that create what the workflow mounts. */
 const argoHead = (name: string, configMap: readonly string[], { secretFiles }: Layout): string => {
-  const comment = (line: string): string => refuseControl(line, 'a comment', 'rename the file');
+  const comment = (line: string): string =>
+    refuseControl(line, 'a comment', 'rename the file, and change its name in the file that contains it');
   const create = shellLine(['kubectl', 'create', 'configmap', name, ...configMap]);
   const files = secretFiles.map(({ key, path }) => `--from-file=${key}=${path}`);
   const secret = shellLine(['kubectl', 'create', 'secret', 'generic', `${name}-files`, ...files]);
@@ -325,7 +339,7 @@ const argo = ({ fleet, lastMember, planFlags = [], image, accessFiles }: EmitOpt
   const object = { apiVersion: 'argoproj.io/v1alpha1', kind: 'Workflow', metadata, spec };
   refuseTemplates(object, (text) => {
     const named = layout.secretFiles.find(({ place }) => place === text || underMount(place) === text);
-    return named?.origin ?? (text === image ? '--image' : 'a flag');
+    return named?.origin ?? (text === image ? '--image' : flagOf([...lastMember, ...planFlags], text));
   });
   return `${argoHead(name, configMap, layout)}\n${stringify(object)}`;
 };

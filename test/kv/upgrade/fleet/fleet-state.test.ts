@@ -349,7 +349,7 @@ describe('names and waves', () => {
     const oneCluster = { ...fleet, canary: path, clusters: [path] };
     const given: Record<string, EmitOptions> = {
       '--image': { ...options, image: text },
-      'a flag': { ...options, image, planFlags: ['--accept', text] },
+      '--accept': { ...options, image, planFlags: ['--accept', text] },
       'ca_file in /c/b.yaml': named('ca_file', `/pki/${text}.pem`),
       'key_file in /c/b.yaml': named('key_file', `pki/${text}.pem`),
       '': { ...options, image, fleet: { ...oneCluster, name: text } },
