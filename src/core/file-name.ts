@@ -11,24 +11,40 @@ declare const fileNameBrand: unique symbol;
 export type FileName = string & { readonly [fileNameBrand]: true };
 
 /** Device names. Windows opens the device even if the name has an extension. */
-const DEVICE = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)/i;
+const DEVICE =
+  /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]*(\.|$)/i;
+/** Dots, dashes and spaces. A space that has no width or breaks the line is one of the characters without a shape. */
+const LEADING = /^[-. \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+/;
 /** Control characters, bidi marks, characters without a shape, and unpaired surrogates. */
 const withoutUnseen = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, '_');
 /** Characters that Windows does not allow in a file name. The separators have already been removed. */
 const FORBIDDEN = /[<>:"|?*]/g;
 const LONGEST_EXTENSION_BYTES = 20;
 
-const lastPart = (text: string): string =>
-  text
-    .replaceAll('\\', '/')
-    .split('/')
-    .findLast((part) => part !== '') ?? '';
-
 /** Without a regular expression: a pattern that is anchored at the end takes quadratic time on a run of spaces. */
 const withoutEnd = (text: string, isRemoved: (letter: string) => boolean): string => {
   let end = text.length;
   while (end > 0 && isRemoved(text.charAt(end - 1))) end -= 1;
   return text.slice(0, end);
+};
+const isSeparator = (letter: string): boolean => letter === '/' || letter === '\\';
+const isRemovedAtEnd = (letter: string): boolean => letter === '.' || letter === ' ';
+
+const lastPart = (text: string): string => {
+  const path = withoutEnd(text, isSeparator);
+  return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
+};
+
+/** A letter of one byte may replace two units of UTF-16, and neither end of the name may begin within a pair. */
+const MOST_UNITS = 2;
+/**
+ * Removes the middle of a long text, so that the rules read a bounded number of characters. The kept ends are
+ * longer than the start and the extension that `shortenName` takes from them.
+ */
+const withoutMiddle = (text: string): string => {
+  const start = MOST_UNITS * (limits.fileNameBytes + 1);
+  const end = MOST_UNITS * (LONGEST_EXTENSION_BYTES + 1);
+  return text.length <= start + end ? text : `${text.slice(0, start)}_${text.slice(-end)}`;
 };
 
 const extensionOf = (name: string): string => {
@@ -63,14 +79,11 @@ const shortenName = (name: string): string => {
  * length. `otherwise` is the name for a text of which no characters remain.
  */
 export const safeFileName = (text: string, otherwise: string): FileName => {
-  const safe = withoutEnd(
-    withoutUnseen(lastPart(text)).replace(FORBIDDEN, '_'),
-    (letter) => letter === '.' || letter === ' ',
-  ).replace(/^[.\s-]+/, (start) => '_'.repeat(start.length));
-  const name = withoutEnd(
-    shortenName(DEVICE.test(safe) ? `_${safe}` : safe),
-    (letter) => letter === '.' || letter === ' ',
+  const part = withoutEnd(lastPart(text), isRemovedAtEnd).replace(LEADING, (start) =>
+    '_'.repeat(start.length),
   );
+  const safe = withoutUnseen(withoutMiddle(part)).replace(FORBIDDEN, '_');
+  const name = withoutEnd(shortenName(DEVICE.test(part) ? `_${safe}` : safe), isRemovedAtEnd);
   if (name.replaceAll('_', '') !== '') return name as FileName;
   return (otherwise === '' ? 'file' : safeFileName(otherwise, '')) as FileName;
 };

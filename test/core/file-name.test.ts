@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   childPath,
@@ -43,6 +44,27 @@ const hostile = [
   `${' '.repeat(5000)}x`,
 ];
 
+/** The rules of a name in their order, each applied to the whole text. */
+const nameByDefinition = (text: string, otherwise: string): string => {
+  const bytes = (one: string): number => Buffer.byteLength(one);
+  const part = text.split(/[/\\]/).findLast((one) => one !== '') ?? '';
+  const seen = part.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029<>:"|?*]/gu, '_').replace(/[. ]+$/, '');
+  const safe = seen.replace(/^[.\s-]+/, (start) => '_'.repeat(start.length));
+  const isDevice = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])\s*(\.|$)/i.test(safe);
+  let name = isDevice ? `_${safe}` : safe;
+  if (bytes(name) > limits.fileNameBytes) {
+    const dot = name.lastIndexOf('.');
+    const end = dot > 0 && bytes(name.slice(dot)) <= 20 ? name.slice(dot) : '';
+    const letters = [...name];
+    let size = bytes(name);
+    const most = limits.fileNameBytes - bytes(end);
+    while (size > most) size -= bytes(letters.pop() ?? '');
+    name = letters.join('') + end;
+  }
+  name = name.replace(/[. ]+$/, '');
+  return name.replaceAll('_', '') === '' ? otherwise : name;
+};
+
 describe('safeFileName', () => {
   test.each(hostile)('makes one safe part of %j', (text) => {
     const name = safeFileName(text, 'label');
@@ -52,6 +74,36 @@ describe('safeFileName', () => {
     expect(childPath('/a/b', name)).toMatch(/^\/a\/b\/[^/]+$/);
     expect(isSafeFileName(name)).toBe(true);
     expect(safeFileName(name, 'x')).toBe(name);
+  });
+
+  test('safeFileName reads both ends of a long text as if it had read all of it', () => {
+    const parts = [
+      ' ',
+      '.',
+      '-',
+      'a',
+      '\t',
+      '\u00a0',
+      '\u200b',
+      '\u2028',
+      '\ufeff',
+      '\ud83d',
+      '\ude00',
+      '😀',
+    ];
+    const piece = fc
+      .tuple(
+        fc.constantFrom(...parts, 'con', '.yaml', 'é', '/', '\\', ':', '$'),
+        fc.constantFrom(1, 2, 30, 600),
+      )
+      .map(([text, count]) => text.repeat(count));
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const text = pieces.join('');
+        expect(safeFileName(text, 'x')).toBe(nameByDefinition(text, 'x'));
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test('safeFileName keeps a valid name and uses the fallback for a name without usable characters', () => {
