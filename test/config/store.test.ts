@@ -17,6 +17,8 @@ import type { Host } from '../../src/platform/host.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
 import { covers } from '../support/covers.ts';
 import { naming } from '../support/facts.ts';
+import { type Bed, expectEachEffectMayFail } from '../support/failing-effects.ts';
+import { type Fault, traceHost } from '../support/trace.ts';
 
 let real: RealHost;
 beforeEach(async () => {
@@ -311,4 +313,59 @@ test('a disk that fills up while the file is written leaves the old one', covers
   ).rejects.toMatchObject({ code: 'ENOSPC' });
   expect(await real.host.files.list(`${real.directory}/opsctl/config`)).toEqual(['config.json']);
   expect(readProfiles(real.host).profiles['work']).toEqual({ timeout: '1s' });
+});
+
+describe('each effect of a change of the settings', () => {
+  /** A process of the machine whose clock advances with each wait. All other processes have ended. */
+  const processOf = (pid: number): Host => {
+    let waitedMs = 0;
+    const { host } = real;
+    const sleep: Host['sleep'] = async (ms, signal) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      signal?.throwIfAborted();
+      waitedMs += ms;
+    };
+    const isAlive = (one: number): boolean => one === pid;
+    const elapsed = (): number => waitedMs;
+    return { ...host, pid, sleep, elapsed, processes: { ...host.processes, isAlive } };
+  };
+  const bedWith =
+    (change: (stored: Profiles) => Profiles, wanted: Profiles['profiles']) =>
+    async (fault: Fault | undefined): Promise<Bed> => {
+      real = await realHost();
+      const before = { other: { 'tracker.url': 'https://other' }, work: { timeout: '1s' } };
+      await changeProfiles(real.host, () => ({ profiles: before }));
+      const traced = traceHost(processOf(5001), { fault });
+      const stored = (): string => JSON.stringify(readProfiles(real.host).profiles);
+      return {
+        start: () => ({ traced, result: changeProfiles(traced.host, change) }),
+        check: async (ended) => {
+          const allowed = [...(ended.kind === 'ended' ? [] : [before]), wanted].map((one) =>
+            JSON.stringify(one),
+          );
+          const first = stored();
+          await changeProfiles(processOf(5002), change);
+          const left = await real.host.files.list(`${real.directory}/opsctl/config`);
+          return [
+            ...(allowed.includes(first) ? [] : [`the settings are ${first} after the first run`]),
+            ...(stored() === JSON.stringify(wanted) ? [] : [`the settings are ${stored()} at the end`]),
+            ...left.filter((name) => name !== 'config.json').map((name) => `${name} is left`),
+          ];
+        },
+      };
+    };
+  test.each<[string, (stored: Profiles) => Profiles, Profiles['profiles']]>([
+    [
+      'a new value',
+      (stored) => withSetting(stored, 'work', url, 'https://t'),
+      { other: { 'tracker.url': 'https://other' }, work: { timeout: '1s', 'tracker.url': 'https://t' } },
+    ],
+    [
+      'a removed value',
+      (stored) => withoutSetting(stored, 'work', timeout),
+      { other: { 'tracker.url': 'https://other' }, work: {} },
+    ],
+  ])('%s is stored completely or not at all, and the next change succeeds', async (_, change, wanted) => {
+    await expectEachEffectMayFail(bedWith(change, wanted), 12);
+  });
 });
