@@ -194,21 +194,43 @@ const reportFormats = {
 export type ReportFormat = keyof typeof reportFormats;
 export const reportFormatNames = Object.keys(reportFormats) as ReportFormat[];
 
-/**
- * Wraps a text at word boundaries to at most `width` characters per line. Additional lines start with
- * `indent`. A longer word stays whole.
- */
-export const wrap = (text: string, width: number, indent: string): string => {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/)) {
-    if (line !== '' && line.length + word.length + 1 > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line].join(`\n${indent}`);
+const wideIn = (text: string): readonly string[] =>
+  text.match(
+    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu,
+  ) ?? [];
+/** Columns that a text takes on a terminal. */
+export const placesOf = (colored: string): number => {
+  const text = colored.includes('\u001b') ? stripVTControlCharacters(colored) : colored;
+  if (/^[ -~]*$/.test(text)) return text.length;
+  return text.length + wideIn(text).filter((one) => one.length === 1).length;
 };
+/**
+ * Ends of words: spaces, and the places between ideographs, kana and Hangul syllables, which need no space between words. A
+ * closing sign stays with the character before it.
+ */
+const WORD_END =
+  /(\s+)|(?<=[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef])(?![\s、。，．：；！？）」』】〉》ー]|$)/;
+/** The words of a text, between which a line may end. */
+export const wordsIn = (text: string): string[] => text.split(WORD_END).filter((_, i) => i % 2 === 0);
+/** Lines of at most `width` places, broken between words. A longer word stays whole. Pure. */
+export const wordLines = (text: string, width: number): string[] => {
+  const parts = text.split(WORD_END);
+  const lines: string[] = [];
+  let [line, places] = ['', 0];
+  for (let i = 0; i < parts.length; i += 2) {
+    const word = parts[i] ?? '';
+    const space = line === '' || parts[i - 1] === undefined ? '' : ' ';
+    const size = placesOf(word);
+    if (line !== '' && places + space.length + size > width) {
+      lines.push(line);
+      [line, places] = [word, size];
+    } else [line, places] = [line + space + word, places + space.length + size];
+  }
+  return [...lines, line];
+};
+/** Wraps a text at word boundaries to at most `width` places per line. Additional lines start with `indent`. */
+export const wrap = (text: string, width: number, indent: string): string =>
+  wordLines(text, width).join(`\n${indent}`);
 /** What follows a name that is the subject of a sentence, such as `opsctl shows` or `A=1 is set`. */
 const NOT_PROSE = String.raw`(?!(?:can|cannot|could|does|has|is|may|must|was|will|to|for|and|or|if|in|on|of|as|at|with|when|(?!labels\b|commands\b)[a-z]+s)\b)`;
 /** The start of a command: another program with a subcommand, or variables in front of a program. */
@@ -239,15 +261,6 @@ const SHELL_LINE = new RegExp(
 );
 /** A longer line is data that no person copies. It is not wrapped, because UNBROKEN needs stack for each character. */
 const LONGEST_WRAPPED_LINE = 20_000;
-const wideIn = (text: string): readonly string[] =>
-  text.match(
-    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/gu,
-  ) ?? [];
-const placesOf = (colored: string): number => {
-  const text = colored.includes('\u001b') ? stripVTControlCharacters(colored) : colored;
-  if (/^[ -~]*$/.test(text)) return text.length;
-  return text.length + wideIn(text).filter((one) => one.length === 1).length;
-};
 /**
  * Wraps one line of a message for a person at `width` places between words. Additional lines start with `indent`.
  * A command that a person copies stays on one line, however long it is. Pure.
@@ -268,7 +281,7 @@ export const wrapMessage = (text: string, width: number, indent: string): string
     } else line += isEmpty ? word : ` ${word}`;
     isEmpty = false;
   }
-  return [...lines, line].map(whole).join('\n');
+  return [...lines.map((one) => one.trimEnd()), line].map(whole).join('\n');
 };
 /** Places for messages: a log in CI and a pipe have no edge. */
 export const messageColumns = (

@@ -39,7 +39,7 @@ const refuseOther = (seen: Compared, wanted: string | undefined): void => {
 /** A label without pending changes is not a failure: the result is the label, as after a publish. */
 const asItIs = (context: EngineContext, { label, draft }: Compared): Result => {
   context.log.info(`label ${draft.title}: no changes to publish (revision ${draft.revisionId} is published)`);
-  return recordResult(label, { text: labelText(label) });
+  return recordResult(label, { text: labelText(label), isProse: true });
 };
 export type PublishOptions = ReadOptions & { readonly revision?: string; readonly languageCode?: string };
 /** Shows the pending changes, confirms, and publishes exactly the shown revision. */
@@ -77,6 +77,7 @@ export const publishLabel = async (
   return recordResult(label, {
     text: `published:\n${labelText(label)}`,
     isReport: true,
+    isProse: true,
     name: 'name',
     message: `label ${draft.title} published as revision ${label.revisionId}`,
   });
@@ -196,7 +197,7 @@ export const retireLabel = async (
   if (context.isDryRun)
     return recordResult(
       { ...data, disabled: false, deleted: false },
-      { text: `${live.title}: no request was sent (dry run)`, name: 'label' },
+      { text: `${live.title}: no request was sent (dry run)`, isProse: true, name: 'label' },
     );
   const disabled = await remove(context, target);
   return recordResult(

@@ -1,4 +1,4 @@
-import { secondOf } from '../core/format.ts';
+import { secondOf, wordsIn } from '../core/format.ts';
 import { oneLine } from '../core/text.ts';
 import { jsonOfAnyDepth, restoreNumbers } from '../core/json.ts';
 import { type Theme, cellText, columnOf, type Formatter, keysOf, type Row } from './types.ts';
@@ -101,30 +101,22 @@ const squeeze = (widths: number[], least: readonly (number | undefined)[], avail
 };
 /**
  * Widths for a line of `available` columns: headings shrink first, then free text, then long names by
- * wrapping. Pure.
+ * wrapping. Text that is cut in any case gives its places to headings on one line. Pure.
  */
 const fitColumns = (columns: readonly Column[], available: number): Fit => {
   const natural = columns.map(({ content, title }) => Math.max(content, title));
-  if (total(natural) <= available) return { kind: 'table', widths: natural };
-  const widths = [...natural];
-  squeeze(
-    widths,
-    columns.map(({ content, heading }) => Math.max(content, heading)),
-    available,
-  );
-  squeeze(
-    widths,
-    columns.map(({ kind, heading }) => (kind === 'text' ? Math.max(LEAST_TEXT, heading) : undefined)),
-    available,
-  );
-  squeeze(
-    widths,
-    columns.map(({ kind, heading, word }) =>
-      kind === 'name' ? Math.max(LEAST_NAME, heading, word) : undefined,
-    ),
-    available,
-  );
-  return total(widths) <= available ? { kind: 'table', widths } : { kind: 'block' };
+  const squeezes: Readonly<Record<'headings' | 'texts' | 'names', (column: Column) => number | undefined>> = {
+    headings: ({ content, heading }) => Math.max(content, heading),
+    texts: ({ kind, heading }) => (kind === 'text' ? Math.max(LEAST_TEXT, heading) : undefined),
+    names: ({ kind, heading, word }) => (kind === 'name' ? Math.max(LEAST_NAME, heading, word) : undefined),
+  };
+  const orders = [['headings'], ['texts'], ['headings', 'texts', 'names']] as const;
+  for (const order of orders) {
+    const widths = [...natural];
+    for (const one of order) squeeze(widths, columns.map(squeezes[one]), available);
+    if (total(widths) <= available) return { kind: 'table', widths };
+  }
+  return { kind: 'block' };
 };
 /** The last column has the rest of the line, for later rows with longer cells. It is not padded. Pure. */
 const extendLast = (fit: Fit, available: number): Fit => {
@@ -276,9 +268,9 @@ type Field = {
 };
 const fieldLines = (name: string, value: string, { wide, width, measure, theme }: Field): string[] => {
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - wide - GAP;
-  // A long name may leave no space next to it, and an ID that fits on a separate line is not broken.
-  const size = measure(value);
-  const isBelow = room < 12 || (size > room && size <= (width ?? 0) - GAP && !/\s/.test(value));
+  // A long name may leave no space next to it, and a word that fits on a separate line is not broken.
+  const longest = widestOf(value.split(' '), measure);
+  const isBelow = room < 12 || (longest > room && longest <= (width ?? 0) - GAP);
   const lines = foldText(value, isBelow ? Math.max(1, (width ?? 80) - GAP) : room, measure);
   const label = theme.bold(name);
   if (isBelow) return [label, ...lines.map((line) => `${' '.repeat(GAP)}${line}`)];
@@ -289,8 +281,6 @@ const fieldLines = (name: string, value: string, { wide, width, measure, theme }
 };
 /** A table with fewer columns has less information than a list of fields. */
 const FEWEST_COLUMNS = 2;
-/** A space, or a place next to an ideograph, a kana or a Hangul syllable, which need no space between words. */
-const WORD_END = / |(?<=[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef])/;
 /** So many columns may be left out to keep the words of names, such as a file name, on one line. */
 const MOST_DROPPED_FOR_WORDS = 3;
 /** Places that the widest cell of each column takes, and its longest word. */
@@ -344,7 +334,7 @@ export const tableRows = (options: TableOptions): Formatter => {
     const known = names.map((name, i) => kinds?.[i] ?? kindOf(name, cellsOf(i)));
     kinds = known;
     content = names.map((_, i) => widestOf(cellsOf(i), measure, content[i]));
-    const wordsOf = (i: number): string[] => cellsOf(i).flatMap((cell) => cell.split(WORD_END));
+    const wordsOf = (i: number): string[] => cellsOf(i).flatMap(wordsIn);
     longestWords = names.map((_, i) =>
       known[i] === 'name' ? widestOf(wordsOf(i), measure, longestWords[i]) : 0,
     );
@@ -414,11 +404,17 @@ const isLongJson = (value: unknown): boolean =>
   value !== null &&
   !(Array.isArray(value) && value.every((one) => typeof one !== 'object')) &&
   cellText(value).length >= LONG;
-/** Fields worth a line: those of the view, and of the rest what has a value that a person reads. Pure. */
+/**
+ * Fields worth a line: those of the view, and of the rest what has a value that a person reads. A small record shows its
+ * empty fields too, unless most of its lines would be empty. Pure.
+ */
 const lookedAt = (data: Row, first: readonly string[], rest: readonly string[]): string[] => {
   const has = (name: string): boolean => columnOf(data, name) !== undefined;
-  if (first.length + rest.length <= MANY)
-    return [...first, ...rest.filter((name) => !isLongJson(columnOf(data, name)))];
+  if (first.length + rest.length <= MANY) {
+    const all = [...first, ...rest.filter((name) => !isLongJson(columnOf(data, name)))];
+    const filled = all.filter((name) => cellText(columnOf(data, name)) !== '');
+    return filled.length > 0 && filled.length * 2 < all.length ? filled : all;
+  }
   const isRead = (name: string): boolean => {
     const value = columnOf(data, name);
     if (value === null || value === '' || value === false || /(^|_)(entity_type|global_id)$/.test(name))

@@ -1,4 +1,4 @@
-import { countText } from '../core/format.ts';
+import { countText, placesOf, wordLines } from '../core/format.ts';
 import type { Display, EngineContext } from '../api/context.ts';
 import { bare, type Field, type Fields } from '../core/field.ts';
 import type { Operation } from '../core/operation.ts';
@@ -134,6 +134,48 @@ const foundColumns = ['id', 'entity_type', 'name', 'state', 'owner', 'estimate',
 /** Columns that name a page; the embedded server of one command closes with the command, so that its pages are gone. */
 const isPageColumn = (column: string): boolean => column === 'app_url';
 
+/** One change of a field: `state: Ready → Done`, `labels: + urgent`. */
+const changeText = async (context: EngineContext, field: string, change: unknown): Promise<string> => {
+  if (!isRecord(change)) return field;
+  const of = (value: unknown): Promise<string> => valueText(context, field, value);
+  const [from, to, added, removed] = await Promise.all(
+    [change.old, change.new, change.adds, change.removes].map(of),
+  );
+  const parts = [
+    ...(added ? [`+ ${added}`] : []),
+    ...(removed ? [`- ${removed}`] : []),
+    ...(from || to ? [`${from || 'nothing'} → ${to || 'nothing'}`] : []),
+  ];
+  return `${nameColumn(field).replaceAll('_', ' ')}: ${parts.join(', ')}`;
+};
+/** Fields that the service changes together with another field. */
+const FOLLOWS = /_(at|override)$|^(position|started|completed)$/;
+/** One action of the history: `update story: state: Ready → Done`, `create story comment: Looks good`. */
+const actionText = async (context: EngineContext, action: unknown): Promise<string> => {
+  if (!isRecord(action)) return '';
+  const what = `${text(action.action)} ${text(action.entity_type).replaceAll('-', ' ')}`;
+  const all = isRecord(action.changes) && action.action === 'update' ? Object.entries(action.changes) : [];
+  const chosen = all.filter(([field]) => !FOLLOWS.test(field));
+  const changes = chosen.length > 0 ? chosen : all;
+  const changed = await Promise.all(changes.map(([field, change]) => changeText(context, field, change)));
+  const content = text(action.name) || text(action.text) || text(action.description);
+  return `${what}: ${changed.length > 0 ? changed.join('; ') : content}`;
+};
+/** The history of a record: who did what, with names in place of IDs. */
+const historyView = (context: EngineContext & Display): View => ({
+  columns: ['changed_at', 'actor', 'change'],
+  toTableRows: (batch) =>
+    Promise.all(
+      batch.map(async (row) => {
+        if (!isRecord(row) || context.columns !== undefined) return row;
+        const actions = Array.isArray(row.actions) ? row.actions : [];
+        const change = (await Promise.all(actions.map((one) => actionText(context, one)))).join('; ');
+        const at = ageText(text(row.changed_at), context.host.now());
+        return { ...row, changed_at: at, actor: text(row.actor_name), change };
+      }),
+    ),
+});
+
 /** How a list or a record of the tracker is shown to a person. Data formats never call it. */
 export const trackerView = (
   context: EngineContext & Display,
@@ -146,6 +188,7 @@ export const trackerView = (
   if (fields.workflow_state_id !== undefined)
     return { ...listView(context, storyColumns, storyWide), drawRecord };
   if (fields.epic_state_id !== undefined) return { ...listView(context, epicColumns, epicWide), drawRecord };
+  if (fields.actions !== undefined) return historyView(context);
   if (fields.states !== undefined)
     return { ...listView(context, ['id', 'name', 'states'], ['default_state', 'projects']), drawRecord };
   const named = columns
@@ -161,25 +204,22 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 const records = (value: unknown): Row[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 /** Lines of at most `width` places; the lines that the author wrote stay. */
 const wrap = (value: string, width: number, indent = ''): string[] =>
-  value.split('\n').flatMap((line) => {
-    const lines: string[] = [];
-    let current = '';
-    for (const word of line.split(' ')) {
-      const next = current === '' ? word : `${current} ${word}`;
-      if (next.length + indent.length > width && current !== '') {
-        lines.push(indent + current);
-        current = word;
-      } else current = next;
-    }
-    return [...lines, indent + current];
-  });
+  value
+    .split('\n')
+    .flatMap((line) => wordLines(line, width - indent.length))
+    .map((line) => indent + line);
 type Term = readonly [label: string, value: string];
+/** A word that does not fit next to the labels, such as a URL, makes its value stand below the label. */
 const termLines = (terms: readonly Term[], width: number): string[] => {
   const shown = terms.filter(([, value]) => value !== '');
-  const size = Math.max(0, ...shown.map(([label]) => label.length)) + 2;
-  return shown.flatMap(([label, value]) =>
-    wrap(value, width - size).map((line, i) => (i === 0 ? label : '').padEnd(size) + line),
-  );
+  const size = Math.max(0, ...shown.map(([label]) => placesOf(label))) + 2;
+  return shown.flatMap(([label, value]) => {
+    const lines = wrap(value, width - size);
+    if (lines.some((line) => placesOf(line) > width - size)) return [label, ...wrap(value, width, '  ')];
+    return lines.map(
+      (line, i) => (i === 0 ? label + ' '.repeat(size - placesOf(label)) : ' '.repeat(size)) + line,
+    );
+  });
 };
 const section = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : ['', title, ...lines];
@@ -280,7 +320,7 @@ const drawStory = async (context: EngineContext, row: Row, width: number): Promi
 
 /** Fields that users do not read in a record: internal IDs, and data that the names already show. */
 const HIDDEN =
-  /(^|_)(entity_type|global_id|app_url|position|version)$|mention_ids$|^(label_ids|workflow_id|id|name|description|archived_at)$/;
+  /(^|_)(entity_type|global_id|app_url|position|version)$|mention_ids$|^(label_ids|workflow_id|id|name|title|description|content|content_markdown|archived_at)$/;
 const HIDDEN_BELOW = /(^|_)(entity_type|global_id|created_at|updated_at)$|(^|_)ids?$/;
 /** An internal ID without a known name is not useful to a person. An external ID is the user's own. */
 const isBareId = (field: string): boolean =>
@@ -309,6 +349,9 @@ const statsText = (stats: Row): string => {
   const { num_stories_done: done, num_stories_total: all } = stats;
   return typeof done === 'number' && typeof all === 'number' ? `${done} of ${all} stories done` : '';
 };
+const titleOf = (row: Row): string => text(row.name) || text(row.title);
+const bodyOf = (row: Row): string =>
+  text(row.description) || text(row.text) || text(row.content_markdown) || text(row.content);
 /** Any other record of the tracker: its name, its fields with names in place of ids, its description, its comments. */
 const drawOther = async (
   context: EngineContext,
@@ -326,15 +369,18 @@ const drawOther = async (
   const terms: Term[] = [];
   for (const field of fields.filter((name) => !['stats', 'comments', 'tasks', 'text'].includes(name)))
     terms.push([
-      capital(nameColumn(field)).replace(/ id$/, ' ID').replace(/ at$/, ''),
+      capital(nameColumn(field))
+        .replace(/ (id|url)$/, (word) => word.toUpperCase())
+        .replace(/ at$/, ''),
       await valueText(context, field, row[field]),
     ]);
   if (isRecord(row.stats)) terms.push(['Progress', statsText(row.stats)]);
-  terms.push(await pageTerm(context, row));
-  const title = text(row.name) || text(row.title);
-  const body = text(row.description) || text(row.text);
+  const [title, body] = [titleOf(row), bodyOf(row)];
+  // People say "story 107", but nobody says a UUID.
+  const isNumbered = typeof row.id === 'number' || title === '';
+  terms.push(['ID', isNumbered ? '' : text(row.id)], await pageTerm(context, row));
   return [
-    ...wrap(`${row.id === undefined ? '' : `#${row.id} `}${title}`.trim(), width),
+    ...wrap(`${isNumbered && row.id !== undefined ? `#${row.id} ` : ''}${title}`.trim(), width),
     '',
     ...termLines(terms, width),
     ...(body === '' ? [] : ['', ...wrap(body, width)]),

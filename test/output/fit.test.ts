@@ -1,6 +1,7 @@
 /** Tables fit 40 to 200 columns; opsctl never truncates an id or a name. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { placesOf, wordLines } from '../../src/core/format.ts';
 import { columnTitles, recordText, tableRows } from '../../src/output/table.ts';
 
 const plain = (text: string): string => text;
@@ -199,4 +200,40 @@ test.each<[width: number | undefined, rows: number, words: number]>([
   const rows = Array.from({ length: count }, (_, i) => ({ name: `${name}word${i}` }));
   const text = await tableRows({ columns: ['name'], hasHeader: true, width, theme }).rows(rows);
   expect(text.includes(`word${count - 1}`)).toBe(true);
+});
+
+test('a heading keeps one line where free text is cut in any case', async () => {
+  const rows = [{ changed_at: 'now', actor_name: 'Ana', note: 'a word '.repeat(40).trim() }];
+  const text = await tableRows({
+    columns: Object.keys(rows[0] ?? {}),
+    hasHeader: true,
+    width: 60,
+    theme,
+  }).rows(rows);
+  expect(text.split('\n')[0]).toBe('CHANGED  ACTOR NAME  NOTE');
+});
+
+test.each([40, 60, 80])('a record breaks no word that fits on its own line of %s places', async (width) => {
+  const word = '2026-11-27T18:39:21.664+01:00,';
+  const record = { state_directory: 'short', clock_of_server: `time: ${word} offset ms: 0, frozen: false` };
+  const { text } = await recordText(record, [], { columns: undefined, hasHeader: true, width, theme });
+  expect(text.split(/\s+/)).toContain(word);
+  for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(width);
+});
+
+test('a record whose fields are mostly empty shows those with a value', async () => {
+  const options = { columns: undefined, hasHeader: true, width: 80, theme };
+  const record = { mode: 'ask', user: null, seconds: null, scopes: [] };
+  expect(await recordText(record, [], options)).toEqual({ text: 'mode  ask\n', hidden: 3 });
+  const half = await recordText({ mode: 'ask', user: null }, [], options);
+  expect(half.text.split('\n')).toContain('user');
+});
+
+test('lines end between ideographs, and never before a closing sign', () => {
+  const lines = wordLines('登録フォームの検証。エラーを、画面に表示する und mehr', 20);
+  expect(lines.join('').replaceAll(' ', '')).toBe('登録フォームの検証。エラーを、画面に表示するundmehr');
+  for (const line of lines) {
+    expect(placesOf(line)).toBeLessThanOrEqual(20);
+    expect(line).not.toMatch(/^[、。]/);
+  }
 });

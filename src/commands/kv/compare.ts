@@ -165,9 +165,12 @@ export const restoreKeys = async (context: Context, opened: Opened, part: Part):
     ...(leases > 0 ? [`${leases} of these keys have a lease now; restored keys have none`] : []),
   ];
   const data = { cluster: opened.cluster.name, prefix: part.prefix, at: part.at, ...counts, changes: rows };
-  if (context.isDryRun) return recordResult(data, { text: lines.join('\n') });
+  if (context.isDryRun) return recordResult(data, { text: lines.join('\n'), isProse: true });
   if (changes.length === 0)
-    return recordResult({ ...data, conflicts: [] }, { text: `nothing to restore below ${part.prefix}` });
+    return recordResult(
+      { ...data, conflicts: [] },
+      { text: `nothing to restore below ${part.prefix}`, isProse: true },
+    );
   context.log.info(lines.join('\n'));
   await context.confirm(
     `Apply ${changes.length === 1 ? 'this change' : `these ${changes.length} changes`} to ${opened.cluster.name}?`,
@@ -176,7 +179,7 @@ export const restoreKeys = async (context: Context, opened: Opened, part: Part):
   if (conflicts.length === 0)
     return recordResult(
       { ...data, conflicts },
-      { text: `restored ${countText(changes.length, 'key')} below ${part.prefix}` },
+      { text: `restored ${countText(changes.length, 'key')} below ${part.prefix}`, isProse: true },
     );
   throw new AppError(
     'partial',

@@ -284,7 +284,7 @@ export const abort = defineCommand({
       const members = await look();
       refuseWhileDown(members);
       const report = await giveUp({ host, ...opened, driver, found, plan, members });
-      return recordResult(report, { text: report.message, message: report.message });
+      return recordResult(report, { text: report.message, isProse: true, message: report.message });
     } finally {
       await lock.release();
     }

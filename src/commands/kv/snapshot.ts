@@ -369,14 +369,18 @@ const pruneSnapshots = async (context: Context, values: SnapshotPruneGiven) => {
       ...kept.map(({ name, why }) => `keep   ${name} (${why})`),
       ...names.map((name) => `remove ${name}`),
     ];
-    if (context.isDryRun) return recordResult(data, { text: [`would remove ${count}`, ...lines].join('\n') });
+    if (context.isDryRun)
+      return recordResult(data, { text: [`would remove ${count}`, ...lines].join('\n'), isProse: true });
     if (names.length > 0) {
       context.log.info(lines.join('\n'));
       await context.confirm(`Remove ${count} in ${destination.where}?`);
       await removeSnapshots(destination, prune);
     }
     const unfinished = await destination.discardUnfinished();
-    return recordResult({ ...data, unfinished_uploads: unfinished ?? null }, { text: `removed ${count}` });
+    return recordResult(
+      { ...data, unfinished_uploads: unfinished ?? null },
+      { text: `removed ${count}`, isProse: true },
+    );
   });
 };
 export const snapshotPrune = defineCommand({

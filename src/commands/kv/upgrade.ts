@@ -264,16 +264,22 @@ const cancel = async (context: Context, values: MemberByMember): Promise<Result>
   if (isOver)
     return recordResult(
       { outcome: 'unchanged', cluster_version: `${highest}.0`, message },
-      { text: message },
+      { text: message, isProse: true },
     );
   if (context.isDryRun) {
     const message = `would cancel the downgrade of ${cluster.name}; the cluster stays at ${highest}`;
-    return recordResult({ outcome: 'planned', cluster_version: `${highest}.0`, message }, { text: message });
+    return recordResult(
+      { outcome: 'planned', cluster_version: `${highest}.0`, message },
+      { text: message, isProse: true },
+    );
   }
   await confirmStart(context, cluster.name, `Cancel the downgrade of ${cluster.name}?`);
   const { cancelDowngrade } = await import('../../kv/upgrade/execute/confirm.ts');
   await cancelDowngrade({ host, cluster, access }, highest);
-  return recordResult({ outcome: 'cancelled', cluster_version: `${highest}.0`, message }, { text: message });
+  return recordResult(
+    { outcome: 'cancelled', cluster_version: `${highest}.0`, message },
+    { text: message, isProse: true },
+  );
 };
 export const downgrade = defineCommand({
   path: ['kv', 'downgrade'],

@@ -359,7 +359,7 @@ const madeBy = ({ responses = [] }: Delta): string =>
 const viewAnswer = async (operation: Operation, format: OutputFormat, result: Result): Promise<Result> => {
   if (result.kind !== 'record') return result;
   const { data } = result;
-  const view = { ...result.view, name: 'name' };
+  const view = { ...result.view, isProse: true as const, name: 'name' };
   switch (nameOf(operation.returns)) {
     case 'Label':
       return { ...result, view: { ...view, text: await withText(data as LabelJson) } };

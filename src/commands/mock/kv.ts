@@ -275,7 +275,10 @@ const stop = defineCommand({
     );
     if (values.remove && values.member === undefined) await context.host.files.remove(rehearsal.directory);
     const message = stopped.map(({ name, result }) => `${name} ${result}`).join(', ');
-    return recordResult({ dir: rehearsal.directory, members: stopped }, { text: message, name: 'dir' });
+    return recordResult(
+      { dir: rehearsal.directory, members: stopped },
+      { text: message, isProse: true, name: 'dir' },
+    );
   },
 });
 

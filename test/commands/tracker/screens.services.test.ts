@@ -90,6 +90,28 @@ describe('a list on a screen', () => {
   });
 });
 
+describe('the history of a story', () => {
+  test('shows who changed what, with names in place of IDs', async () => {
+    await server.ask('PUT', '/stories/107', { workflow_state_id: 13, owner_ids: [] });
+    const { stdout } = await run('stories', 'history', '107', '-o', 'wide');
+    const last = stdout.trimEnd().split('\n').at(-1);
+    expect(last).toContain('Ana Ortiz');
+    expect(last).toMatch(/state: In Progress → \w+/);
+    expect(last).toContain('owner: - Ben Okafor (@ben)');
+    expect(stdout).not.toMatch(UUID);
+    expect(stdout).not.toContain('13');
+    const rows = (await run('stories', 'history', '107', '-o', 'json')).json() as { actions: unknown[] }[];
+    expect(rows.at(-1)?.actions).toHaveLength(1);
+  });
+});
+
+test('a document shows its text once, below its facts', async () => {
+  const { stdout } = await run('documents', 'get', '88888888-0000-4000-8000-000000000001', '-o', 'table');
+  expect(stdout.split('\n')[0]).toBe('Release checklist');
+  expect(stdout.match(/# After/g)).toHaveLength(1);
+  expect(stdout.trimEnd().split('\n').at(-1)).toBe('# After');
+});
+
 test('an age is the largest whole unit, and the day for old or future moments', () => {
   const now = Date.parse('2026-03-31T12:00:00Z');
   expect(ageText('2026-03-31T11:59:30Z', now)).toBe('now');
