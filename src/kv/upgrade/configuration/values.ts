@@ -191,21 +191,53 @@ const flagWords: Readonly<Record<SettingKind, string>> = {
   duration: 'a duration such as 5s',
 };
 
-const isBindHost = (host: string): boolean =>
-  host === 'localhost' || /^\d+(\.\d+){3}$/.test(host) || host.startsWith('[');
-/** Returns why the version rejects this URL. Undefined if it accepts it. Until 3.4, a socket has a host and a port, and no path. */
-const urlProblem = (url: string, isBind: boolean, to: Minor): string | undefined => {
-  const parts = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(.*)$/i.exec(url);
-  const scheme = parts?.[1]?.toLowerCase() ?? '';
-  if (!['http', 'https', 'unix', 'unixs'].includes(scheme)) return 'has no scheme http, https, unix or unixs';
-  const isSocket = scheme.startsWith('unix');
+const isAddress = (given: string): boolean => {
+  const host = given.replace(/^\[(.*)\]$/, '$1');
+  return (
+    host === 'localhost' ||
+    /^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(host) ||
+    (/^\d+(\.\d+){3}$/.test(host) && host.split('.').every((part) => Number(part) <= 255))
+  );
+};
+/** What a version does with a URL after it has parsed it. */
+type UrlUse = 'parsed' | 'listened' | 'advertised';
+const useOf = (name: string, kind: SettingKind | undefined): UrlUse =>
+  kind === 'bind-urls' ? 'listened' : name.includes('advertise') ? 'advertised' : 'parsed';
+type UrlParts = Readonly<Record<'host' | 'port' | 'path', string>> & {
+  readonly isSocket: boolean;
+  /** The text contains one host, which may be empty, and one port, which may be empty too. */
+  readonly hasPort: boolean;
+};
+const splitUrl = (scheme: string, authority: string, path: string): UrlParts => {
+  const [, host = authority, port] = /^(.*):([^:\]]*)$/.exec(authority.replace(/^.*@/, '')) ?? [];
+  const hasPort = port !== undefined && (!host.includes(':') || /^\[[^\]]*\]$/.test(host));
+  return { host, port: port ?? '', path, isSocket: scheme.startsWith('unix'), hasPort };
+};
+/** The rules of the parser of the servers. Until 3.4, a socket has a host and a port, and no path. */
+const parsedProblem = ({ host, port, path, isSocket, hasPort }: UrlParts, to: Minor): string | undefined => {
+  if (/[\s^`{}|\\]|%(?![0-9a-f]{2})/i.test(host)) return 'has an invalid character in its host';
+  if (/\D/.test(port)) return 'has a port that is not a number';
   if (isSocket && compareVersions(to, '3.5') >= 0) return undefined;
-  const host = (isSocket ? /^(.*):[^:]*$/ : /^(.*):(\d+)$/).exec(parts?.[2] ?? '');
-  if (host === null) return 'has no port';
-  if (parts?.[3] !== '') return 'has a path';
-  return isBind && !isSocket && !isBindHost(host[1] ?? '')
-    ? 'contains a host name; a listen URL needs an IP address'
-    : undefined;
+  if (!hasPort) return 'has no port';
+  return path === '' ? undefined : 'has a path';
+};
+/** Returns why the version does not start with this URL (seen on 3.3, 3.4 and 3.5). Undefined if it accepts it. */
+const urlProblem = (url: string, use: UrlUse, to: Minor): string | undefined => {
+  const [, scheme = '', authority = '', path = ''] =
+    /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^?#]*)/i.exec(url) ?? [];
+  if (!['http', 'https', 'unix', 'unixs'].includes(scheme.toLowerCase()))
+    return 'has no scheme http, https, unix or unixs';
+  const parts = splitUrl(scheme.toLowerCase(), authority, path);
+  const problem = parsedProblem(parts, to);
+  if (problem !== undefined || use === 'parsed') return problem;
+  // 3.3 only warns about an advertised URL without a host.
+  if (use === 'advertised' && compareVersions(to, '3.4') >= 0) {
+    if (!parts.hasPort) return 'has no port';
+    return parts.host === '' ? 'has no host' : undefined;
+  }
+  if (use !== 'listened' || parts.isSocket) return undefined;
+  if (!isAddress(parts.host)) return 'contains a host name; a listen URL needs an IP address';
+  return Number(parts.port) > 65_535 ? 'has a port above 65535' : undefined;
 };
 type Named = {
   /** All settings with a value, in order. */
@@ -214,6 +246,7 @@ type Named = {
   readonly display: (key: string) => string;
   readonly isFile: boolean;
 };
+const urlForm = 'write SCHEME://HOST:PORT';
 const urlFindings = ({ keys, get, display }: Named, to: Minor, place: 'flag' | 'file'): ConfigFinding[] =>
   keys.flatMap((key) => {
     const kind = findSetting(key, to, place)?.kind;
@@ -228,17 +261,13 @@ const urlFindings = ({ keys, get, display }: Named, to: Minor, place: 'flag' | '
       .map((url) => url.trim())
       .filter((url) => !(isCors && (url === '*' || url === '')))
       .flatMap((url) => {
-        const problem = urlProblem(url, kind === 'bind-urls', to);
-        return problem === undefined
-          ? []
-          : [
-              finding(
-                'fail',
-                display(key),
-                `contains ${url === '' ? 'an empty URL' : url}, which ${problem}: ${stops}`,
-                'write SCHEME://HOST:PORT',
-              ),
-            ];
+        const problem = urlProblem(url, useOf(key, kind), to);
+        const shown = url === '' ? 'an empty URL' : url;
+        if (problem !== undefined)
+          return [finding('fail', display(key), `contains ${shown}, which ${problem}: ${stops}`, urlForm)];
+        return /^[^/]*:\/\/[^/?#]*:([/?#]|$)/.test(url)
+          ? [finding('warn', display(key), `contains ${shown}, whose port is empty`, urlForm)]
+          : [];
       });
   });
 const appliesTo = ({ since, until }: Pick<ServerSetting, 'since' | 'until'>, to: Minor): boolean =>
@@ -581,7 +610,7 @@ const parseProblem = (name: string, value: string, to: Minor): string | undefine
     (kind === 'urls' || kind === 'bind-urls') && !(name === 'listen-metrics-urls' && to === '3.3');
   const isCors = name === 'cors' && compareVersions(to, '3.4') >= 0 && value !== '*';
   if (value === '' || !(isUrl || isCors)) return undefined;
-  const problems = value.split(',').map((url) => urlProblem(url.trim(), false, to));
+  const problems = value.split(',').map((url) => urlProblem(url.trim(), 'parsed', to));
   return problems.some((one) => one !== undefined) ? 'not a list of URLs' : undefined;
 };
 /** A server parses every value of a repeated flag, so an earlier value stops it too (seen on 3.3, 3.4 and 3.5). Pure. */

@@ -210,11 +210,33 @@ describe('interpretation of compaction and log output by version', () => {
   it.each([
     ['unix:///run/etcd.sock', '3.4', ['fail']],
     ['unix:///run/etcd.sock', '3.5', []],
-    ['unix://localhost:m1', '3.3', []],
+    ['unix://localhost:1', '3.3', []],
+    ['unix://localhost:m1', '3.3', ['fail']],
+    ['unix://localhost:m1', '3.5', ['fail']],
     ['unix://localhost:1/run', '3.4', ['fail']],
-  ] as const)('a socket has a host, a port and no path until 3.4: %s for %s', (url, to, levels) => {
+    ['http://127.0.0.1:', '3.5', ['warn']],
+    ['http://u:p@127.0.0.1:1', '3.5', []],
+    ['http://[::1]:1?a=1', '3.5', []],
+    ['http://::1:1', '3.5', ['fail']],
+    ['http://999.0.0.1:1', '3.5', ['fail']],
+    ['http://127.0.0.1:65536', '3.5', ['fail']],
+  ] as const)('a listen URL has a form that the version opens: %s for %s', (url, to, levels) => {
     const words = [`--listen-client-urls=${url}`, '--advertise-client-urls=http://127.0.0.1:1'];
     expect(lintFlags(words, to).map(({ level }) => level)).toEqual([...levels]);
+  });
+  it.each([
+    ['http://:1', '3.3', []],
+    ['http://:1', '3.4', ['fail']],
+    ['unix:///run/etcd.sock', '3.5', ['fail']],
+    ['unix://localhost:1/run', '3.5', []],
+    ['http://127.0.0.1:65536', '3.5', []],
+    ['http://a.example', '3.3', ['fail']],
+    ['http://a|b:1', '3.5', ['fail']],
+  ] as const)('an advertised URL has a host and a port: %s for %s', (url, to, levels) => {
+    const words = ['--listen-client-urls=http://127.0.0.1:1', `--advertise-client-urls=${url}`];
+    expect(lintFlags(words, to).map(({ level }) => level)).toEqual([...levels]);
+    const peer = [`--initial-advertise-peer-urls=${url}`];
+    expect(lintFlags(peer, to).map(({ level }) => level)).toEqual([...levels]);
   });
   it.each([
     ['TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256', '3.3', ''],

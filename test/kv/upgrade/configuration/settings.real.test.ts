@@ -238,6 +238,17 @@ const repeated: readonly (readonly [key: string, earlier: string, value: string]
   ['tls-min-version', 'TLS9', 'TLS1.2'],
   ['metrics', 'x', 'basic'],
 ];
+const advertisedUrls: readonly string[] = [
+  ...['unix:///nowhere/etcd.sock', 'unix://localhost:m{client}', 'unix://localhost:1/a'],
+  ...['unix://localhost:1', 'unix://etcd.sock', 'unix://:1', 'http://:{client}', 'http://127.0.0.1:'],
+  ...['http://::1:{client}', 'http://[::1:1]', 'http://127.0.0.1:99999', 'http://a.example:{client}/'],
+  ...['http://a.example:{client}?a=1', 'http://u:p@a.example:{client}', 'http://u@a.example', 'http://a|b:1'],
+];
+const listenedUrls: readonly string[] = [
+  ...['unix://localhost:m{client}', 'unix://127.0.0.1:{client}', 'http://127.0.0.1:', 'http://:{client}'],
+  ...['http://::1:{client}', 'http://[127.0.0.1]:{client}', 'http://999.0.0.1:{client}'],
+  ...['http://127.0.0.1:99999', 'http://127.0.0.1:{client}?a=1', 'http://u:p@127.0.0.1:{client}'],
+];
 /** Values with special rules. Every version is tested with each of them. */
 const valueCases: readonly Case[] = [
   ...(['file', 'flag', 'variable'] as const).flatMap((how): Case[] => [
@@ -275,8 +286,10 @@ const valueCases: readonly Case[] = [
       (value): Case => ({ how, key: 'auth-token', value }),
     ),
     { how, key: 'listen-metrics-urls', value: 'http://127.0.0.1:0,' },
-    ...['unix:///nowhere/etcd.sock', 'unix://localhost:m{client}', 'unix://localhost:1/a'].map(
-      (value): Case => ({ how, key: 'advertise-client-urls', value }),
+    ...advertisedUrls.map((value): Case => ({ how, key: 'advertise-client-urls', value })),
+    ...listenedUrls.map((value): Case => ({ how, key: 'listen-client-urls', value })),
+    ...['http://:{peer}', 'unix:///etcd.sock'].map(
+      (value): Case => ({ how, key: 'initial-advertise-peer-urls', value }),
     ),
     ...suites.map(
       (value): Case => ({

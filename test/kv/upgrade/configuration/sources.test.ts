@@ -202,7 +202,7 @@ describe('settings of a file keep their place', () => {
     const files = { '/d/.env': 'PORT=\nHOST_IP="10.0.0.1"\nCOUNT=10\n' };
     const { starts } = await readSource(text, '/d/f', readerOf(files));
     expect(lintStarts(starts, '3.3').map(({ level, key }) => `${level} ${key}`)).toEqual([
-      'fail --advertise-client-urls',
+      'warn --advertise-client-urls',
       'fail ETCD_QUOTA_BACKEND_BYTES',
       'warn variable PEER',
       'warn variable ETCD_LOGGER',
