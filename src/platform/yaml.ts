@@ -22,10 +22,10 @@ const needEscapes = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
  */
 export const stringify = (
   value: unknown,
-  { lineWidth = 80 }: { readonly lineWidth?: number } = {},
+  { lineWidth = 80, ...form }: { readonly lineWidth?: number; readonly collectionStyle?: 'flow' } = {},
 ): string => {
   const options = { compat: 'yaml-1.1', aliasDuplicateObjects: false } as const;
-  const text = write(value, { ...options, lineWidth });
+  const text = write(value, { ...options, ...form, lineWidth });
   if (text.search(needEscapes) < 0 && !/(?:^|[\s:-])=(?:$|:)/m.test(text)) return text;
   const document = new Document(value, options);
   visit(document, {
@@ -34,7 +34,7 @@ export const stringify = (
     },
   });
   return document
-    .toString({ lineWidth })
+    .toString({ ...form, lineWidth })
     .replaceAll(needEscapes, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 };
 

@@ -81,7 +81,7 @@ test.each(['5', 'null', '{}', '{"kind":"end"}'])(
     });
   },
 );
-test.each(['null', '&a', 'name: &a\u0012 [b]\nauto-compaction-retention: "1"\n'])(
+test.each(['null', 'name: &a n1\n<<: {auto-compaction-retention: 1}\n'])(
   'a configuration file that can be read and not written: %j',
   async (text) => {
     await expect(migrateConfig(text, '3.4')).rejects.toMatchObject({ detail: { code: 'CONFIG_BROKEN' } });

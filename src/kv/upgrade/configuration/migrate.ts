@@ -3,6 +3,7 @@ import {
   gatedIn36,
   FILE_VARIABLE,
   findServerFile,
+  findSetting,
   readsFileOfVariable,
   nanosecondsOf,
   variableOf,
@@ -12,7 +13,7 @@ import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import type { Host } from '../../../platform/host.ts';
-import { caFileIn, isOn, type Section, type ConfigFinding } from './access.ts';
+import { caFileIn, isOn, type ConfigFinding } from './access.ts';
 import {
   GATEWAY,
   lintFile,
@@ -28,152 +29,289 @@ import {
   readSettings,
 } from './configuration.ts';
 import { GATES, listConflicts, MODE, RETENTION, type StartSettings } from './setting-combinations.ts';
-import { changedDefaults, unknownKeys, unknownVariables } from './values.ts';
+import { changedDefaults, normalizeKeys, unknownKeys, unknownVariables } from './values.ts';
 
-type Document = {
-  readonly contents: unknown;
-  get(key: string, keepScalar: true): unknown;
-  set(key: string, value: unknown): void;
-  delete(key: string): unknown;
-  createNode(value: unknown): unknown;
-  setIn(path: readonly string[], value: unknown): void;
-};
 type Settings = Readonly<Record<string, unknown>>;
-type Pair = { key: { value?: unknown }; value: unknown };
-/** Changes the key in place, so that comments near the line keep their position. */
-const renameKey = (document: Document, from: string, to: string): void => {
-  const items = (document.contents as { readonly items?: readonly Pair[] }).items ?? [];
-  const pair = items.find(({ key }) => String(key.value) === from);
-  if (pair !== undefined) pair.key.value = to;
+type Part = {
+  readonly value?: unknown;
+  readonly items?: readonly { readonly key: Part; readonly value: Part | null }[];
+  readonly flow?: boolean;
+  readonly range?: readonly [start: number, end: number, after: number] | null;
 };
-const setText = (document: Document, key: string, text: string): void => {
-  const node = document.createNode(text) as { type?: string };
-  node.type = 'QUOTE_DOUBLE';
-  document.set(key, node);
+/** The path of a setting: a key at the top, or a section and its key. */
+type Path = readonly [key: string] | readonly [section: string, key: string];
+type Place = { readonly start: number; readonly end: number };
+/** The end of a value. The range of a block ends behind the comments that follow it. */
+const endOf = ({ items, flow, range }: Part): number => {
+  const last = flow === true ? undefined : items?.at(-1);
+  return last === undefined ? (range?.[1] ?? 0) : endOf(last.value ?? last.key);
+};
+const named = (part: Part | null | undefined, name: string) => {
+  const items = part?.items ?? [];
+  const is = (fits: (key: string) => boolean) => items.find(({ key }) => fits(String(key.value)));
+  return is((key) => key === name) ?? is((key) => key.toLowerCase() === name);
+};
+/**
+ * The text of a configuration file. Each edit replaces only the characters of its setting, so that all other lines keep
+ * their comments, quotes, spaces and order.
+ */
+class ConfigText {
+  /** The top-level keys that an edit changed. */
+  readonly changed = new Set<string>();
+  text: string;
+  readonly #yaml: Pick<typeof import('../../../platform/yaml.ts'), 'parseDocument' | 'stringify'>;
+  constructor(
+    text: string,
+    yaml: Pick<typeof import('../../../platform/yaml.ts'), 'parseDocument' | 'stringify'>,
+  ) {
+    this.text = text;
+    this.#yaml = yaml;
+  }
+  get #root(): Part | null {
+    return this.#yaml.parseDocument(this.text).contents as Part | null;
+  }
+  #parent(path: Path): Part | null | undefined {
+    return path.length === 1 ? this.#root : named(this.#root, path[0])?.value;
+  }
+  #find(path: Path) {
+    return named(this.#parent(path), path.at(-1) as string);
+  }
+  #need(path: Path) {
+    const pair = this.#find(path);
+    if (pair === undefined) throw new Error(`${path.join('.')} comes from a YAML alias`);
+    return pair;
+  }
+  #replace(path: Path, { start, end }: Place, now: string): void {
+    this.changed.add(path[0]);
+    this.text = this.text.slice(0, start) + now + this.text.slice(end);
+  }
+  get #isJson(): boolean {
+    const root = this.#root;
+    return root?.flow === true && this.text[root.items?.[0]?.key.range?.[0] ?? -1] === '"';
+  }
+  #format(value: unknown): string {
+    if (this.#isJson) return JSON.stringify(value);
+    return this.#yaml.stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trimEnd();
+  }
+  get(path: Path): unknown {
+    return this.#find(path)?.value?.value;
+  }
+  has(path: Path): boolean {
+    return this.#find(path) !== undefined;
+  }
+  rename(path: Path, to: string): void {
+    const { key } = this.#need(path);
+    const [start, end] = key.range as [number, number, number];
+    const quote = /^["']/.exec(this.text.slice(start))?.[0] ?? '';
+    this.#replace(path, { start, end }, `${quote}${to}${quote}`);
+    if (path.length === 1) this.changed.add(to);
+  }
+  /** The value with the colon in front of it. An anchor or a tag belongs to the value. */
+  #valuePlace(path: Path) {
+    const pair = this.#need(path);
+    const start = pair.key.range?.[1] ?? 0;
+    const colon = /^\s*:[ \t]*/.exec(this.text.slice(start))?.[0] ?? '';
+    const end = Math.max(start + colon.length, pair.value === null ? 0 : endOf(pair.value));
+    return { start, end, colon };
+  }
+  /** The text of a value on one line. An alias has no value. */
+  #source(path: Path): string | undefined {
+    const { start, end, colon } = this.#valuePlace(path);
+    const text = this.text.slice(start + colon.length, end);
+    return this.get(path) === undefined || text.includes('\n') ? undefined : text;
+  }
+  setValue(path: Path, value: unknown, isQuoted = false): void {
+    const { start, end, colon } = this.#valuePlace(path);
+    const now = isQuoted ? JSON.stringify(value) : this.#format(value);
+    const tail = this.text.slice(start, end).endsWith('\n') ? '\n' : '';
+    this.#replace(path, { start, end }, `${colon.trimEnd()} ${now}${tail}`);
+  }
+  /** The lines of a setting in a block, and the comment behind its value. */
+  #linesOf({ key, value }: { readonly key: Part; readonly value: Part | null }) {
+    const at = key.range?.[0] ?? 0;
+    const start = this.text.lastIndexOf('\n', at - 1) + 1;
+    const last = value === null ? (key.range?.[1] ?? at) : Math.max(endOf(value), key.range?.[1] ?? at);
+    const next = this.text[last - 1] === '\n' ? last : this.text.indexOf('\n', last) + 1;
+    const end = next === 0 ? this.text.length : next;
+    const comment = /#.*/.exec(this.text.slice(last, end))?.[0].trimEnd();
+    return { start, end, indent: this.text.slice(start, at), comment };
+  }
+  /** Removes a setting, and returns the comment behind it. In a block, `keepsComment` makes it a line of its own. */
+  remove(path: Path, keepsComment: boolean): string | undefined {
+    const pair = this.#need(path);
+    const parent = this.#parent(path);
+    if (parent?.flow !== true) {
+      const { start, end, indent, comment } = this.#linesOf(pair);
+      const left = keepsComment && comment !== undefined ? `${indent}${comment}${this.#eol}` : '';
+      this.#replace(path, { start, end }, left);
+      return comment;
+    }
+    const [start, end] = [pair.key.range?.[0] ?? 0, pair.value?.range?.[1] ?? pair.key.range?.[1] ?? 0];
+    const behind = /^\s*,[ \t]*/.exec(this.text.slice(end))?.[0].length;
+    const front = behind === undefined ? (/,\s*$/.exec(this.text.slice(0, start))?.[0].length ?? 0) : 0;
+    this.#replace(path, { start: start - front, end: end + (behind ?? 0) }, '');
+    return undefined;
+  }
+  get #eol(): string {
+    return this.text.includes('\r\n') ? '\r\n' : '\n';
+  }
+  #addLine(path: Path, at: number, line: string): void {
+    const isInside = at > 0 && this.text[at - 1] !== '\n';
+    this.#replace(path, { start: at, end: at }, isInside ? `${this.#eol}${line}` : `${line}${this.#eol}`);
+  }
+  #addToFlow(path: Path, parent: Part, text: string): void {
+    const setting = `${this.#isJson ? JSON.stringify(path.at(-1)) : path.at(-1)}: ${text}`;
+    const last = parent.items?.at(-1);
+    const at =
+      last === undefined
+        ? (parent.range?.[0] ?? 0) + 1
+        : Math.max(endOf(last.key), endOf(last.value ?? last.key));
+    const gap =
+      last === undefined ? '' : (/,?(\s*)$/.exec(this.text.slice(0, last.key.range?.[0]))?.[1] ?? ' ');
+    const space = gap.includes('\n') ? gap : ' ';
+    this.#replace(path, { start: at, end: at }, last === undefined ? setting : `,${space}${setting}`);
+  }
+  /** Adds a setting behind the last one of its section, or of the file. */
+  add(
+    path: Path,
+    value: unknown,
+    { source, comment }: { source?: string | undefined; comment?: string | undefined } = {},
+  ): void {
+    const parent = this.#parent(path);
+    const text = source ?? this.#format(value);
+    const setting = `${path.at(-1)}: ${text}${comment === undefined ? '' : ` ${comment}`}`;
+    const last = parent?.items?.at(-1);
+    if (parent?.flow === true) this.#addToFlow(path, parent, text);
+    else if (last !== undefined) {
+      const { end, indent } = this.#linesOf(last);
+      this.#addLine(path, end, `${indent}${setting}`);
+    } else if (path.length === 1) this.#addLine(path, this.text.length, setting);
+    else this.#addToEmpty(path, { [path[1]]: value }, setting);
+  }
+  /** Adds the first setting of a section that is missing or empty. */
+  #addToEmpty(path: Path, value: unknown, setting: string): void {
+    const section: Path = [path[0]];
+    const pair = this.#find(section);
+    const root = this.#root;
+    if (pair === undefined && root?.flow === true) this.#addToFlow(section, root, this.#format(value));
+    else if (pair === undefined) {
+      const last = root?.items?.at(-1);
+      const at = last === undefined ? this.text.length : this.#linesOf(last).end;
+      this.#addLine(path, at, `${path[0]}:${this.#eol}  ${setting}`);
+    } else if ((this.get(section) ?? null) !== null || this.#source(section) === undefined)
+      throw new Error(`${path[0]} is not a mapping`);
+    else if (root?.flow === true) this.setValue(section, value);
+    else this.#addToNull(path, setting);
+  }
+  #addToNull(path: Path, setting: string): void {
+    const { start, end } = this.#linesOf(this.#need([path[0]]));
+    const head = this.text.slice(start, end).replace(/(:[ \t]*)(?:~|null|Null|NULL)(?=\s|$)/, '$1');
+    this.#replace(path, { start, end }, `${head.trimEnd()}${this.#eol}  ${setting}${this.#eol}`);
+  }
+  set(path: Path, value: unknown): void {
+    if (this.has(path)) this.setValue(path, value);
+    else this.add(path, value);
+  }
+  /** Moves a setting with its comment. A setting that the new place already has takes precedence. */
+  move(from: Path, to: Path, value: unknown): void {
+    const isThere = this.has(to);
+    const isRename = from.length === to.length && from.slice(0, -1).join() === to.slice(0, -1).join();
+    const source = this.#source(from);
+    if (isThere) this.remove(from, true);
+    else if (isRename) this.rename(from, to.at(-1) as string);
+    else this.add(to, value, { source, comment: this.remove(from, false) });
+  }
+}
+const gateInstead = (config: ConfigText, file: Settings, old: string, gate: string): string[] => {
+  const on = String(file[old]);
+  const now = config.get([GATES]);
+  const text = typeof now === 'string' && now !== '' ? `${now},` : '';
+  config.move([old], [GATES], on);
+  config.setValue([GATES], `${text}${gate}=${on}`, true);
+  return [`${old}: ${on} → ${GATES}: ${gate}=${on}`];
+};
+const rename = (config: ConfigText, file: Settings, key: string): string[] => {
+  const gated = gatedIn36.find(({ old }) => old === key);
+  const renamed = renamedSettings.find(({ old, gate }) => old === key && gate === undefined);
+  // Another finding of the same setting can have changed its name already.
+  if (config.changed.has(key) && !config.has([key])) return [];
+  if (gated !== undefined) return gateInstead(config, file, key, gated.gate);
+  if (renamed === undefined) return [];
+  const to: Path = renamed.inFile ?? [renamed.now];
+  config.move([key], to, file[key]);
+  return [`${key} → ${to.join('.')}`];
 };
 const mapToText = (file: Settings): string =>
   Object.entries(file[GATES] as object)
     .map(([gate, on]) => `${gate}=${String(on)}`)
     .join(',');
-const gateInstead = (document: Document, old: string, gate: string): string[] => {
-  const now = document.get(GATES, true) as { value?: unknown } | undefined;
-  const on = String((document.get(old, true) as { value?: unknown }).value);
-  const text = typeof now?.value === 'string' && now.value !== '' ? `${now.value},` : '';
-  if (now === undefined) renameKey(document, old, GATES);
-  else document.delete(old);
-  setText(document, GATES, `${text}${gate}=${on}`);
-  return [`${old}: ${on} → ${GATES}: ${gate}=${on}`];
-};
-const ruleFor = (key: string) => ({
-  renamed: renamedSettings.find(({ old, gate }) => old === key && gate === undefined),
-  gated: gatedIn36.find(({ old }) => old === key),
-});
 /** Changes the name of one setting, or the form of its value. Returns a description of the change for the user. */
-const fixNamed = (document: Document, file: Settings, key: string): string[] => {
-  const node = document.get(key, true) as { value?: unknown; type?: string } | undefined;
-  if (durationsInFile.includes(key) && typeof node?.value === 'string') {
-    const was = node.value;
-    node.value = nanosecondsOf(was);
-    node.type = 'PLAIN';
-    return [`${key}: "${was}" → ${String(node.value)}`];
+const fixNamed = (config: ConfigText, file: Settings, key: string, to: Minor): string[] => {
+  const value = config.get([key]);
+  if (durationsInFile.includes(key) && typeof value === 'string') {
+    config.setValue([key], nanosecondsOf(value));
+    const change = `${key}: "${value}" → ${nanosecondsOf(value)}`;
+    return findSetting(key, to, 'file') === undefined ? [change, ...rename(config, file, key)] : [change];
   }
   if (key === GATES) {
-    setText(document, GATES, mapToText(file));
+    config.setValue([GATES], mapToText(file), true);
     return [`${GATES}: a mapping → "${mapToText(file)}"`];
   }
-  const { renamed, gated } = ruleFor(key);
-  if (gated !== undefined) return gateInstead(document, key, gated.gate);
-  if (renamed === undefined) return [];
-  if (renamed.inFile !== undefined) {
-    document.setIn(renamed.inFile, node?.value);
-    document.delete(key);
-    return [`${key} → ${renamed.inFile.join('.')}`];
-  }
-  renameKey(document, key, renamed.now);
-  return [`${key} → ${renamed.now}`];
+  return rename(config, file, key);
 };
-
-type Content = { readonly items?: readonly { key: unknown; value: unknown }[] };
-/** Changes the key in place, so that comments near the line keep their position. */
-const renameToList = (
-  content: unknown,
-  key: string,
-  values: readonly unknown[],
-  document: { createNode(value: unknown, options?: { flow: boolean }): unknown },
-): void => {
-  const pair = (content as Content).items?.find(
-    (item) => String((item.key as { value?: unknown }).value) === key,
-  );
-  if (pair === undefined) return;
-  const old = pair.value as { comment?: string | null };
-  (pair.key as { value: unknown }).value = 'log-outputs';
-  pair.value = Object.assign(document.createNode(values, { flow: true }) as object, { comment: old.comment });
-};
-type Scalar = { value: unknown; type?: string };
-type MigrateDocument = {
-  readonly contents: unknown;
-  get(key: string, keepScalar: true): unknown;
-  set(key: string, value: unknown): void;
-  delete(key: string): unknown;
-  createNode(value: unknown, options?: { flow: boolean }): unknown;
-  getIn(path: readonly string[], keepScalar?: boolean): unknown;
-  setIn(path: readonly string[], value: unknown): void;
-  deleteIn(path: readonly string[]): unknown;
-};
-/**
- * Converts the CA that 3.3 reads as `ca-file` to the form that every version reads, and keeps the comments of
- * the line.
- */
-const fixCaFile = (document: MigrateDocument, key: string, section: Section, isTop: boolean): string[] => {
-  const [from, to] = [isTop ? [key] : [section, 'ca-file'], [section, 'trusted-ca-file']];
-  const value = document.getIn(from);
-  const pair = isTop
-    ? undefined
-    : (document.getIn([section], true) as Content).items?.find(
-        (item) => String((item.key as { value?: unknown }).value) === 'ca-file',
-      );
-  if (document.getIn(to) !== undefined || pair === undefined) {
-    if (document.getIn(to) === undefined) document.setIn(to, value);
-    document.deleteIn(from);
-  } else (pair.key as { value: unknown }).value = 'trusted-ca-file';
-  document.setIn([section, 'client-cert-auth'], true);
+/** Converts the CA that 3.3 reads as `ca-file` to the form that every version reads. */
+const fixCaFile = (config: ConfigText, file: Settings, key: string): string[] => {
+  const { section, isTop } = caFileIn(key) as NonNullable<ReturnType<typeof caFileIn>>;
+  const to: Path = [section, 'trusted-ca-file'];
+  if (isTop) config.move([key], to, file[key]);
+  else config.move([section, 'ca-file'], to, undefined);
+  config.set([section, 'client-cert-auth'], true);
   const note = isTop
     ? ': no version read it there, and the member now rejects connections without a certificate'
     : '';
   return [`${key} → ${to.join('.')}, with client-cert-auth: true${note}`];
 };
-const fixRetention = (document: MigrateDocument, file: Settings): string[] => {
+const fixRetention = (config: ConfigText, file: Settings): string[] => {
   const changes: string[] = [];
-  const node = document.get(RETENTION, true) as Partial<Scalar> | undefined;
-  if (typeof node?.value === 'number') {
-    node.value = String(node.value);
-    node.type = 'QUOTE_DOUBLE';
+  if (typeof file[RETENTION] === 'number') {
+    config.setValue([RETENTION], String(file[RETENTION]), true);
     changes.push(`${RETENTION}: ${String(file[RETENTION])} → "${String(file[RETENTION])}"`);
   }
   if (file[RETENTION] !== 0 && (file[MODE] === undefined || file[MODE] === '')) {
-    document.set(MODE, 'periodic');
+    config.set([MODE], 'periodic');
     changes.push(`${MODE}: periodic added`);
   }
   return changes;
 };
-/** Applies the fix for one finding to the document. Returns a description of the change for the user. */
-const fix = (document: MigrateDocument, file: Settings, key: string): string[] => {
-  if (key === RETENTION) return fixRetention(document, file);
-  const ca = caFileIn(key);
-  if (ca !== undefined) return fixCaFile(document, key, ca.section, ca.isTop);
-  if (key === 'log-output') {
-    renameToList(document.contents, key, [file[key]].flat(), document);
-    return [`${key} → log-outputs`];
-  }
+const fixLogOutput = (config: ConfigText, file: Settings, key: string): string[] => {
+  if (!Array.isArray(file[key])) config.setValue([key], [file[key]]);
+  config.move([key], ['log-outputs'], undefined);
+  return [`${key} → log-outputs`];
+};
+/** Applies the fix for one finding to the file. Returns a description of the change for the user. */
+const fix = (config: ConfigText, file: Settings, key: string, to: Minor): string[] => {
+  if (key === RETENTION) return fixRetention(config, file);
+  if (caFileIn(key) !== undefined) return fixCaFile(config, file, key);
+  if (key === 'log-output') return fixLogOutput(config, file, key);
   if (key === 'logger') {
-    document.set('logger', 'zap');
+    config.set([key], 'zap');
     return [`logger: ${String(file['logger'])} → zap`];
   }
   if (key === GATEWAY) {
-    document.set(GATEWAY, true);
+    config.set([GATEWAY], true);
     return [`${GATEWAY}: true added`];
   }
-  return fixNamed(document, file, key);
+  return fixNamed(config, file, key, to);
+};
+/** An anchor in a changed setting can be a part of another setting, and an edit can leave a text that no server reads. */
+const refuseOtherChanges = async (before: Settings, { text, changed }: ConfigText): Promise<void> => {
+  const parsed = await parseConfig(text);
+  if ('broken' in parsed) throw new Error(parsed.broken);
+  const after = normalizeKeys(parsed.file);
+  const other = Object.keys({ ...before, ...after }).find(
+    (key) => !changed.has(key.toLowerCase()) && JSON.stringify(before[key]) !== JSON.stringify(after[key]),
+  );
+  if (other !== undefined) throw new Error(`${other} would change too`);
 };
 const refuseRepeats = (repeated: RepeatedKey, named: string, to: Minor): never => {
   const { message, hint } = repeatText(repeated);
@@ -197,25 +335,24 @@ export const migrateConfig = async (
   /** The file, as messages name it. */
   named = 'the configuration file',
 ): Promise<Migrated> => {
-  const { parseDocument } = await import('../../../platform/yaml.ts');
+  const yaml = await import('../../../platform/yaml.ts');
   const parsed = await parseConfig(text);
   if ('broken' in parsed)
     throw new AppError('config', `${named} is not a configuration file: ${parsed.broken}`, {
       code: 'CONFIG_BROKEN',
     });
   const [first, rest] = splitDocuments(text);
-  const document = parseDocument(first);
-  const { file } = parsed;
+  const config = new ConfigText(first, yaml);
+  const file = normalizeKeys(parsed.file);
   const fixed = lintFile(file, to).filter(
     ({ isFixed, isLater }) => isFixed === true && (isLater !== true || when === 'after'),
   );
   if (fixed.length > 0 && parsed.repeats?.[0] !== undefined) refuseRepeats(parsed.repeats[0], named, to);
   try {
-    const changes = fixed.flatMap(({ key }) => [...fix(document, file, key)]);
-    return { text: changes.length === 0 ? text : `${document.toString({ lineWidth: 0 })}${rest}`, changes };
+    const changes = fixed.flatMap(({ key }) => fix(config, file, key, to));
+    await refuseOtherChanges(file, config);
+    return { text: `${config.text}${rest}`, changes };
   } catch (error) {
-    // The reader accepts some files that the writer rejects: an anchor with control characters, a file
-    // without a mapping.
     throw new AppError('config', `cannot rewrite ${named} for ${to}: ${messageOf(error)}`, {
       code: 'CONFIG_BROKEN',
       cause: error,
