@@ -11,6 +11,7 @@ type Node = {
   readonly source?: unknown;
   readonly type?: unknown;
   readonly anchor?: unknown;
+  readonly range?: readonly number[] | null;
 };
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null;
 const isAlias = (node: Node): node is { readonly source: string } =>
@@ -65,6 +66,44 @@ export const emptyKeys = (root: unknown): string[] => {
   for (const { node, path } of nodesIn(root))
     if (node.value === null && !node.source && !path.endsWith(']') && path !== '') found.push(path);
   return found;
+};
+
+/** Words of a fixed list cannot continue behind the #. */
+const FIXED_WORD = /(?:^|\.)(?:state|type|role|op|resource|copyMode|disabledPolicy)$/;
+/** What YAML leaves out of a text without quotes: `see issue #12`, `#112233`. People write a space after the # of a comment. */
+const textAfter = ({ type, value, source, range }: Node, text: string): string | undefined => {
+  const isText = type === 'PLAIN' && (typeof value === 'string' || (value === null && !source));
+  const end = isText ? range?.[1] : undefined;
+  return end === undefined ? undefined : /^[ \t]*(#[^\s#][^\r\n]*)/.exec(text.slice(end, end + 300))?.[1];
+};
+/**
+ * Keys whose value is missing or shorter than a reader of the file expects. A key without a value never removes anything,
+ * because its rows or its color may be comments. Pure.
+ */
+export const unclearValues = (root: unknown, text: string): Problem[] => {
+  const found = new Map<string, Problem>();
+  for (const path of emptyKeys(root))
+    found.set(
+      path,
+      problem(
+        path,
+        'null',
+        'has no value',
+        'write [] or null to remove what the service has, or remove the key to leave it unchanged',
+      ),
+    );
+  for (const { node, path } of /#[^\s#]/.test(text) ? nodesIn(root) : []) {
+    const rest = textAfter(node, text);
+    if (rest === undefined || FIXED_WORD.test(path)) continue;
+    const what = node.value === null ? 'has no value' : `is only ${JSON.stringify(node.value)}`;
+    const whole = node.value === null ? rest : `${String(node.value)} ${rest}`;
+    const fix = `write ${JSON.stringify(whole)} in quotes, or a space after # for a comment`;
+    found.set(
+      path,
+      problem(path, 'format', `${what}: ${JSON.stringify(cutText(rest, 60))} is a comment in YAML`, fix),
+    );
+  }
+  return [...found.values()];
 };
 
 /** What a file shows for one entry of a list that is the whole document. Pure. */

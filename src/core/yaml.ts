@@ -248,7 +248,12 @@ export type YamlFault = {
   readonly pos: readonly [number, number];
   linePos?: [YamlPlace] | [YamlPlace, YamlPlace];
 };
-type Code = 'RESOURCE_EXHAUSTION' | 'DUPLICATE_KEY' | 'TAG_RESOLVE_FAILED' | 'UNEXPECTED_TOKEN';
+type Code =
+  | 'RESOURCE_EXHAUSTION'
+  | 'DUPLICATE_KEY'
+  | 'TAG_RESOLVE_FAILED'
+  | 'UNEXPECTED_TOKEN'
+  | 'NON_STRING_KEY';
 type Parsed<E> = { errors: E[]; readonly contents: unknown; readonly warnings?: readonly YamlFault[] };
 type Parser<E, D> = {
   readonly YamlError: new (at: [number, number], code: Code, message: string) => E;
@@ -389,10 +394,10 @@ const unknownTags = (warnings: readonly YamlFault[] = []): { readonly at: number
       why: 'a tag is unknown; remove the tag and write the value that it stands for, or quote text that starts with !',
     }));
 type Place = { readonly range?: readonly number[] | null };
-/** Positions of aliases without an anchor before them, which the package reports without a place. */
-const unresolvedAliases = (text: string, root: unknown): number[] => {
+/** Aliases without an anchor before them, which the package reports without a place, and aliases inside their own value. */
+const wrongAliases = (text: string, root: unknown): Refusal[] => {
   if (!/(?:^|[\s[{,])\*[^\s]/.test(text)) return [];
-  const anchors = new Map<unknown, number>();
+  const anchors = new Map<unknown, { readonly at: number; readonly end: number }[]>();
   const aliases: { readonly source: unknown; readonly at: number }[] = [];
   for (const node of nodesOf(root)) {
     if (typeof node !== 'object' || node === null) continue;
@@ -400,11 +405,36 @@ const unresolvedAliases = (text: string, root: unknown): number[] => {
       readonly anchor?: unknown;
       readonly source?: unknown;
     };
-    const at = range?.[0] ?? 0;
-    if (anchor !== undefined) anchors.set(anchor, Math.min(at, anchors.get(anchor) ?? at));
+    const [at = 0, end = 0] = range ?? [];
+    if (anchor !== undefined) anchors.set(anchor, [...(anchors.get(anchor) ?? []), { at, end }]);
     if ('source' in node && !('value' in node) && typeof source === 'string') aliases.push({ source, at });
   }
-  return aliases.flatMap(({ source, at }) => ((anchors.get(source) ?? at) < at ? [] : [at]));
+  return aliases.flatMap(({ source, at }) => {
+    const before = (anchors.get(source) ?? []).filter((anchor) => anchor.at < at);
+    if (before.length === 0) return [{ at, why: 'an alias has no anchor before it' }];
+    const latest = before.reduce((a, b) => (b.at > a.at ? b : a));
+    return latest.end > at ? [{ at, why: 'an alias is part of the value that it stands for' }] : [];
+  });
+};
+/** Keys that JSON cannot have. A placeholder without quotes, such as `{{ name }}`, is one, too. */
+const collectionKeys = (root: unknown): Refusal[] => {
+  const found: Refusal[] = [];
+  for (const node of nodesOf(root))
+    for (const item of isCollection(node) ? node.items : []) {
+      const { key } = (item ?? {}) as { readonly key?: unknown };
+      if (isCollection(key))
+        found.push({
+          at: (key as Place).range?.[0] ?? 0,
+          why: 'a key is a list or a map; put text that starts with { or [ in quotes',
+        });
+    }
+  return found;
+};
+/** Messages of the package that do not name a remedy. */
+const plainMessages: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: 'it contains several documents (---); this file has one',
+  BLOCK_AS_IMPLICIT_KEY: 'a text contains ": "; put the text in quotes',
+  TAB_AS_INDENT: 'a tab indents the line; use spaces',
 };
 /** Adds the errors that the package does not report, and the place of each error. */
 const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
@@ -416,15 +446,16 @@ const completeErrors = <E extends YamlFault, D extends Parsed<E>>(
   for (const { at, why } of unknownTags(warnings))
     errors.push(new YamlError([at, at + 1], 'TAG_RESOLVE_FAILED', why));
   for (const at of repeatedKeys(contents))
-    errors.push(new YamlError([at, at + 1], 'DUPLICATE_KEY', 'Map keys must be unique'));
-  for (const at of unresolvedAliases(text, contents))
-    errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', 'an alias has no anchor before it'));
-  for (const { at, why } of mayHaveNul ? [] : hiddenTexts(text, contents))
+    errors.push(
+      new YamlError([at, at + 1], 'DUPLICATE_KEY', 'a key is given twice in one map; remove one of the two'),
+    );
+  for (const { at, why } of collectionKeys(contents))
+    errors.push(new YamlError([at, at + 1], 'NON_STRING_KEY', why));
+  const hidden = mayHaveNul ? [] : hiddenTexts(text, contents);
+  for (const { at, why } of [...wrongAliases(text, contents), ...hidden])
     errors.push(new YamlError([at, at + 1], 'UNEXPECTED_TOKEN', why));
   for (const error of mayHaveNul ? [] : blockErrors(text, contents, YamlError)) errors.push(error);
-  for (const error of errors)
-    if (error.code === 'MULTIPLE_DOCS')
-      error.message = 'it contains several documents (---); this file has one';
+  for (const error of errors) error.message = plainMessages[error.code ?? ''] ?? error.message;
   errors.sort((a, b) => a.pos[0] - b.pos[0]);
   for (const error of errors) error.linePos = [lines.linePos(error.pos[0])];
 };

@@ -154,24 +154,16 @@ const eachOf = (document: Document): Document[] =>
         isOnly: false,
         placeOf: (path) => document.placeOf(`[${i}].${path}`),
         shown: shownBelow(document.shown ?? noShownTexts, `[${i}].`),
-        empty: (document.empty ?? []).flatMap((path) =>
-          path.startsWith(`[${i}].`) ? [path.slice(`[${i}].`.length)] : [],
+        unclear: (document.unclear ?? []).flatMap((one) =>
+          one.path.startsWith(`[${i}].`) ? [{ ...one, path: one.path.slice(`[${i}].`.length) }] : [],
         ),
       }))
     : [document];
-/** A key without a value may be a list whose rows are comments. It never removes anything. */
-const emptyKey = (path: string): Problem =>
-  problem(
-    path,
-    'null',
-    'has no value',
-    'write [] or null to remove what the service has, or remove the key to leave it unchanged',
-  );
 const wishFrom = (context: EngineContext, document: Document, problems: Problem[]): DesiredLabel => {
   const read = definitionFrom(document.value, document.shown);
   // There may be more of them than a call takes arguments.
-  const empty = (document.empty ?? []).map(emptyKey);
-  for (const one of placeProblems(document, [...read.problems, ...empty])) problems.push(one);
+  for (const one of placeProblems(document, [...read.problems, ...(document.unclear ?? [])]))
+    problems.push(one);
   const path = document.file !== undefined && document.isOnly ? absolute(context, document.file) : undefined;
   return {
     document,

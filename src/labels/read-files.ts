@@ -12,7 +12,7 @@ import {
   refuseForeignText,
   refuseInnerMark,
 } from '../core/text.ts';
-import { emptyKeys, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-scalars.ts';
+import { unclearValues, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-scalars.ts';
 import {
   faultPhrase,
   fieldProblem,
@@ -144,8 +144,8 @@ export type Document = {
   readonly placeOf: (path: string) => TextPosition;
   /** Scalars that YAML reads differently from the text of the file. */
   readonly shown?: ShownTexts;
-  /** Keys without a value: `fields:`. */
-  readonly empty?: readonly string[];
+  /** Keys without a value (`fields:`), and texts that end before a comment. */
+  readonly unclear?: readonly Problem[];
   /** Paths whose text comes from a values file, with the name and the place of the value. */
   readonly filled?: ReadonlyMap<string, string>;
 };
@@ -307,7 +307,7 @@ export const documentsIn = (file: string, text: string): Document[] => {
         value,
         placeOf: placeAt(i),
         shown: shownTexts(document.contents),
-        empty: emptyKeys(document.contents),
+        unclear: unclearValues(document.contents, text),
       },
     ];
   });

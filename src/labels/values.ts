@@ -98,13 +98,11 @@ const readValues = async (context: EngineContext, file: string): Promise<Values>
   if (!isPlain(document.value))
     throw usageError(`${file} must be a map of values`, [problem('--values', 'type', 'must be a map')]);
   const misread = [...(document.shown ?? [])].map(([path, source]) => misreadText(path, source));
-  const empty = (document.empty ?? []).map((path) =>
-    problem(path, 'null', 'has no value', 'write [] for an empty list, or null to clear the member'),
-  );
-  if (misread.length + empty.length > 0)
+  const { unclear = [] } = document;
+  if (misread.length + unclear.length > 0)
     throw usageError(
       `${file}: the values are invalid; no request was sent`,
-      placeProblems(document, [...misread, ...empty]),
+      placeProblems(document, [...misread, ...unclear]),
     );
   return { file, values: document.value, lineOf: (name) => document.placeOf(name)?.line };
 };

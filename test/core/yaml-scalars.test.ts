@@ -2,7 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { parseDocument } from 'yaml';
 import { checkFields } from '../../src/core/check.ts';
 import { list, str } from '../../src/core/field.ts';
-import { emptyKeys, inWordsOfFile, shownBelow, shownTexts } from '../../src/core/yaml-scalars.ts';
+import {
+  emptyKeys,
+  inWordsOfFile,
+  shownBelow,
+  shownTexts,
+  unclearValues,
+} from '../../src/core/yaml-scalars.ts';
 import { naming } from '../support/facts.ts';
 
 const shown = (text: string) => Object.fromEntries(shownTexts(parseDocument(text, { merge: true }).contents));
@@ -61,6 +67,30 @@ describe('scalars that YAML reads as something else than the file shows', () => 
 test('a key without a value differs from null, from an empty text and from an empty entry', () => {
   const text = 'fields:\nother: null\ntext: ""\ntilde: ~\nlist:\n  - \n  - name:\n';
   expect(emptyKeys(parseDocument(text).contents)).toEqual(['fields', 'list[1].name']);
+});
+
+test.each([
+  ['color: #112233', 'color'],
+  ['description: see issue #12 for more', 'description'],
+  ['list: [x]\nother:\n  - C #sharp', 'other[0]'],
+  ['a:   #b', 'a'],
+  ['a: &x b #c\nd: e', 'a'],
+  ['a:', 'a'],
+])('%j has a value that its reader would miss', (text, path) => {
+  expect(unclearValues(parseDocument(text).contents, text).map((one) => one.path)).toEqual([path]);
+});
+test.each([
+  'name: bug # the default',
+  'name: bug#12',
+  'name: "bug" #12',
+  'name: bug\n#color: red',
+  'name: bug ##',
+  'state: published #todo',
+  'n: 1 #b',
+  'a: null #b',
+  'text: |\n  see #12',
+])('%j shows its values', (text) => {
+  expect(unclearValues(parseDocument(text).contents, text)).toEqual([]);
 });
 
 test('a document may have more keys than a call accepts arguments', () => {

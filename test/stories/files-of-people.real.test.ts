@@ -37,7 +37,9 @@ const none = { OPSCTL_TRACKER_URL: undefined, OPSCTL_TRACKER_TOKEN: undefined };
 const scenes: Readonly<Record<string, Scene>> = {
   'repeated columns of a list are joined': {
     files: { 'a.csv': 'name,labels,labels,labels\nFirst,alpha,beta,\n' },
-    steps: [{ run: createEpics, sent: [epic({ name: 'First', labels: [{ name: 'alpha' }, { name: 'beta' }] })] }],
+    steps: [
+      { run: createEpics, sent: [epic({ name: 'First', labels: [{ name: 'alpha' }, { name: 'beta' }] })] },
+    ],
   },
   'a repeated column, key or flag of one value is refused': {
     files: { 'a.csv': 'name,description,name\nA,b,C\n', 'r.ndjson': '{"name":"1","n\\u0061me":"2"}\n' },
@@ -165,7 +167,11 @@ const scenes: Readonly<Record<string, Scene>> = {
     ],
   },
   'an empty key deletes nothing': {
-    files: { 'w.yaml': 'labels:\n  # - name: all rows are comments\nepics:\n', 'e.yaml': '', 'c.yaml': '# x\n' },
+    files: {
+      'w.yaml': 'labels:\n  # - name: all rows are comments\nepics:\n',
+      'e.yaml': '',
+      'c.yaml': '# x\n',
+    },
     steps: [
       {
         run: 'tracker apply -f w.yaml --prune --force --yes',
@@ -175,6 +181,40 @@ const scenes: Readonly<Record<string, Scene>> = {
         run: `tracker apply -f ${name} --prune --force --yes`,
         ...{ exit: 2, code: 'USAGE', names: ['no content'] },
       })),
+    ],
+  },
+  'a value that YAML reads as a comment, and a key without a value, change nothing': {
+    files: {
+      'w.yaml': 'labels:\n  - name: onboarding\n    color: #112233\n    description:\n',
+      't.yaml': 'labels:\n  - name: C #sharp\n',
+      'l.yaml': 'title: A\ndescription: see issue #12 for more\n',
+    },
+    steps: [
+      {
+        run: 'tracker apply -f w.yaml --yes',
+        ...{ exit: 2, code: 'USAGE', names: ['#112233', '"line":3', '"line":4', 'w.yaml'] },
+      },
+      { run: 'tracker apply -f t.yaml --yes', exit: 2, code: 'USAGE', names: ['C #sharp', '"line":2'] },
+      {
+        run: 'labels apply -f l.yaml',
+        exit: 2,
+        code: 'USAGE',
+        names: ['see issue #12 for more', '"line":2'],
+      },
+    ],
+  },
+  'an alias in its own value, a placeholder and a key given twice are refused with their lines': {
+    files: {
+      'w.yaml': 'labels: &a\n  - *a\n',
+      'p.yaml': 'title: {{ title }}\n',
+      'k.yaml': 'labels:\n  - name: a\n    name: b\n',
+      'e.yaml': 'labels:\n  - {name: a, external_id: K}\n  - {name: b, external_id: K}\n',
+    },
+    steps: [
+      { run: 'tracker apply -f w.yaml --yes', exit: 2, code: 'USAGE', names: ['alias', '"line":2'] },
+      { run: 'labels apply -f p.yaml', exit: 2, code: 'NOT_YAML', names: ['in quotes', 'p.yaml'] },
+      { run: 'tracker apply -f k.yaml --yes', exit: 2, code: 'USAGE', names: ['given twice', '"line":3'] },
+      { run: 'tracker apply -f e.yaml --yes', exit: 2, code: 'USAGE', names: ['external_id', '"line":3'] },
     ],
   },
   'the first apply of a directory writes its lock file': {
@@ -198,7 +238,11 @@ const scenes: Readonly<Record<string, Scene>> = {
         run: 'tracker bulk -f jira.csv --resource stories --op create --dry-run',
         ...{ exit: 2, code: 'UNKNOWN_COLUMNS', names: ['--map', '--ignore-unknown'] },
       },
-      { run: 'tracker bulk -f jira.csv --from jira --dry-run', shows: ['"would"', '"P-1"'], names: ['Comment'] },
+      {
+        run: 'tracker bulk -f jira.csv --from jira --dry-run',
+        shows: ['"would"', '"P-1"'],
+        names: ['Comment'],
+      },
     ],
   },
   'a day is a time in each format': {
@@ -257,7 +301,10 @@ const scenes: Readonly<Record<string, Scene>> = {
     },
     steps: [
       { run: 'tracker labels create --name old', sent: [label({ name: 'old' })] },
-      { run: 'tracker labels update old --archived', sent: [['PUT', '/api/v3/labels/112', { archived: true }]] },
+      {
+        run: 'tracker labels update old --archived',
+        sent: [['PUT', '/api/v3/labels/112', { archived: true }]],
+      },
       {
         run: 'tracker bulk -f a.ndjson',
         ...{ names: ['"old" is archived'], sent: [epic({ name: 'E', labels: [{ name: 'old' }] })] },
@@ -412,7 +459,11 @@ test('a list that contradicts its total is an error with both numbers', async ()
   const page = answerWith(JSON.stringify({ data: [row], next: null, total: 25 }));
   const ran = await runAgainst(page, 'tracker epics paginated -o json');
   const error = errorOf(ran);
-  expect([ran.code, error?.code, /\b1 row\b.*\b25\b/.test(error?.message)]).toEqual([11, 'LIST_CHANGED', true]);
+  expect([ran.code, error?.code, /\b1 row\b.*\b25\b/.test(error?.message)]).toEqual([
+    11,
+    'LIST_CHANGED',
+    true,
+  ]);
 });
 
 const endings: Readonly<Record<string, RequestListener>> = {

@@ -341,7 +341,7 @@ test('mention names may be given with commas, and an empty text of a workspace f
     '@ana,@ben',
   ]);
   expect(epic.owner_ids).toHaveLength(2);
-  const path = file('empty-text.yaml', 'labels:\n  - name: "ünï"\n    description:\n');
+  const path = file('empty-text.yaml', 'labels:\n  - name: "ünï"\n    description: null\n');
   expect((await opsctl.run(['tracker', 'apply', '-f', path, '--yes'])).code).toBe(0);
   expect((await opsctl.run(['tracker', 'diff', '-f', path])).code).toBe(0);
 });

@@ -128,7 +128,10 @@ const ruleFrom = (column: string, given: unknown, problems: Problem[]): FieldRul
   return null;
 };
 /** The rules of every file that opsctl reads, and the keys of a map file. */
-const mapFileProblems = (value: Row, contents: unknown): Problem[] => {
+const mapFileProblems = (
+  value: Row,
+  { contents, unclear }: Pick<Awaited<ReturnType<typeof readYaml>>, 'contents' | 'unclear'>,
+): Problem[] => {
   const empty = emptyKeys(contents);
   const isTable = (key: string): boolean => isPlain(value[key]) || empty.includes(key);
   const tables = ['columns', 'users', 'states'].filter((key) => value[key] !== undefined && !isTable(key));
@@ -138,7 +141,7 @@ const mapFileProblems = (value: Row, contents: unknown): Problem[] => {
     ...Object.keys(value)
       .filter((key) => !fileKeys.includes(key))
       .map((key) => problem(key, 'unknown', `is not a known key (${fileKeys.join(', ')})`)),
-    ...empty.map((key) => problem(key, 'null', 'has no value', 'write null, or remove the key')),
+    ...unclear,
     ...[...shownTexts(contents)].flatMap(([at, source]) =>
       /^(~|null)$/i.test(source) ? [] : [misreadText(at, source)],
     ),
@@ -151,12 +154,13 @@ const mapFileProblems = (value: Row, contents: unknown): Problem[] => {
   ];
 };
 const readMapFile = async (context: EngineContext, path: string): Promise<MapFile> => {
-  const { value, lineOf, contents } = await readYaml(path, await textFile(context, path, '--map-file'));
+  const read = await readYaml(path, await textFile(context, path, '--map-file'));
+  const { value, lineOf } = read;
   if (!isPlain(value))
     throw usageError(`${path} is not a map file`, [
       problem('--map-file', 'type', `must name a YAML or JSON file with the keys ${fileKeys.join(', ')}`),
     ]);
-  const problems = mapFileProblems(value, contents);
+  const problems = mapFileProblems(value, read);
   const columns = Object.entries(isPlain(value.columns) ? value.columns : {}).map(
     ([column, given]): [string, FieldRule | null] => [column, ruleFrom(column, given, problems)],
   );

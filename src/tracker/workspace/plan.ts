@@ -433,20 +433,32 @@ const planKind = (
   }
   planRest(kindName, kind, records, planning);
 };
-/** A name may occur as often as in the service (two sprints with the same name), otherwise once. */
+/** A name or a key may occur as often as in the service (two sprints with the same name), otherwise once. */
 const findDoubled = (workspace: Workspace, current: Current): Problem[] =>
-  Object.entries(workspace).flatMap(([kind, entries = []]) => {
-    const seen = new Map<unknown, number>();
-    const there = new Map<unknown, number>();
-    for (const { name } of current[kind] ?? []) there.set(name, (there.get(name) ?? 0) + 1);
-    return entries.flatMap(({ name }, i) => {
-      const count = (seen.get(name) ?? 0) + 1;
-      seen.set(name, count);
-      return count > Math.max(1, there.get(name) ?? 0)
-        ? [problem(`${kind}[${i}].name`, 'rule', `${JSON.stringify(name)} stands twice`)]
-        : [];
-    });
-  });
+  Object.entries(workspace).flatMap(([kind, entries = []]) =>
+    ['name', 'external_id'].flatMap((field) => {
+      const there = byKey(current[kind] ?? [], field);
+      return [
+        ...byKey(
+          entries.map((entry, i) => ({ ...entry, i })),
+          field,
+        ),
+      ].flatMap(([value, same]) => {
+        if (value === undefined || value === null || value === '') return [];
+        const [first] = same;
+        return same
+          .slice(Math.max(1, there.get(value)?.length ?? 0))
+          .map(({ i }) =>
+            problem(
+              `${kind}[${i}].${field}`,
+              'rule',
+              `repeats ${JSON.stringify(value)} of ${kind}[${first?.i}]`,
+              'remove one of the two entries',
+            ),
+          );
+      });
+    }),
+  );
 /**
  * Returns the minimal list of changes that make the service match the file. Deletes come last, in reverse
  * order. Pure.

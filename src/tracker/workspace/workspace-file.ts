@@ -10,7 +10,13 @@ import type { CheckFinding } from '../../core/result.ts';
 import { misfit } from '../../core/shape.ts';
 import { shellWord } from '../../core/shell.ts';
 import { escapeMarkdown, nearest, refuseForeignText } from '../../core/text.ts';
-import { inWordsOfFile, noShownTexts, type ShownTexts, shownTexts } from '../../core/yaml-scalars.ts';
+import {
+  inWordsOfFile,
+  noShownTexts,
+  type ShownTexts,
+  shownTexts,
+  unclearValues,
+} from '../../core/yaml-scalars.ts';
 import { fieldProblem, findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { readWorkflows, stateTexts } from '../stories.ts';
@@ -134,7 +140,7 @@ const asText = (field: Field | undefined, value: unknown, path: string, shown: S
     return momentOf(value);
   return inner.type === 'string' && typeof value === 'number' && !shown.has(path) ? String(value) : value;
 };
-/** `description:` without a value is an empty text. It stays null only if null has a specific meaning. */
+/** `description: null` is an empty text. It stays null only if null has a specific meaning. */
 const fillEmptyTexts = (file: Row, shown: ShownTexts): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(file).map(([key, entries]) => {
@@ -183,6 +189,7 @@ type Read = {
   readonly value: unknown;
   readonly lineOf: (path: string | readonly string[]) => number | undefined;
   readonly shown: ShownTexts;
+  readonly unclear: readonly Problem[];
   /** The node of the value, which has the types of its scalars. */
   readonly contents: unknown;
 };
@@ -224,7 +231,13 @@ export const readYaml = async (
   if ('problem' in parsed) throw usageError(`${given} is not YAML: ${parsed.problem}`);
   const { contents } = document;
   const lineOf = locator(yaml, contents, lines);
-  return { value: parsed.value, lineOf, shown: shownTexts(contents), contents };
+  return {
+    value: parsed.value,
+    lineOf,
+    shown: shownTexts(contents),
+    unclear: unclearValues(contents, text),
+    contents,
+  };
 };
 /** An export has no lines until something in it is wrong. */
 const linesOf = async (given: string, text: string): Promise<Read['lineOf']> =>
@@ -255,19 +268,24 @@ export const readWorkspace = async (context: EngineContext, given: string): Prom
     value: read,
     lineOf,
     shown,
+    unclear,
   } = plain === undefined
     ? await readYaml(given, text)
-    : { ...plain, lineOf: undefined, shown: noShownTexts };
+    : { ...plain, lineOf: undefined, shown: noShownTexts, unclear: [] };
   if (typeof read !== 'object' || read === null || Array.isArray(read)) return refuseOtherShape(given, read);
   const file = fillEmptyTexts(read as Row, shown);
-  const problems = inWordsOfFile(problemsOf(file), shown);
+  const known = problemsOf(file);
+  const more = unclear.filter(
+    ({ path }) => !path.startsWith('x-') && known.every((one) => one.path !== path),
+  );
+  const problems = [...inWordsOfFile(known, shown), ...more];
   if (problems.length > 0) {
     const lineOfProblem = lineOf ?? (await linesOf(given, text));
     throw usageError(
       `${given} is not a workspace file`,
       problems.map((found) => {
         const line = lineOfProblem(found.path);
-        return line === undefined ? found : { ...found, line };
+        return { ...found, file: given, ...(line === undefined ? {} : { line }) };
       }),
     );
   }
@@ -309,10 +327,11 @@ export const planFromFile = async (
   options: PlanOptions,
 ): Promise<Planned> => {
   const { workspace: read, place } = await readWorkspace(context, file);
-  const workspace = await withMemberIds(context, read).catch(async (error: unknown) => {
+  const refusePlaced = async (error: unknown): Promise<never> => {
     throw await place(error);
-  });
-  const { plan, current } = await planNow(context, workspace, options);
+  };
+  const workspace = await withMemberIds(context, read).catch(refusePlaced);
+  const { plan, current } = await planNow(context, workspace, options).catch(refusePlaced);
   await warnOfArchived(context, workspace, plan, current.labels);
   return { plan, workspace, planAgain: () => planNow(context, workspace, options) };
 };
