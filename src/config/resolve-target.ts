@@ -1,6 +1,6 @@
 import { parseUrl } from '../core/external-url.ts';
 import { AppError, problem } from '../core/problem.ts';
-import { nearest } from '../core/text.ts';
+import { nearest, showHidden } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
 import { type Setting, type Settings, type Key, findSettingKey, removalOf } from './settings.ts';
 import { durationMs, longestMs } from '../core/format.ts';
@@ -87,7 +87,7 @@ const formFault = (value: string, url: URL | undefined): UrlFault | undefined =>
     why,
     tryThis: 'write it like https://api.example.com',
   });
-  if (url === undefined) return wrong(`is not a URL: ${JSON.stringify(value)}`);
+  if (url === undefined) return wrong(`is not a URL: ${showHidden(value)}`);
   if (url.username !== '' || url.password !== '') return wrong('must not hold a user name or password');
   if (!/^https?:\/\//i.test(value)) return wrong(`must start with https://; got ${JSON.stringify(value)}`);
   return url.hash === '' ? undefined : wrong('must not have a fragment (#…)');

@@ -1,4 +1,5 @@
 import { isSecretName } from './redact-secrets.ts';
+import { hasHiddenHost } from './format.ts';
 
 declare const externalUrlBrand: unique symbol;
 /**
@@ -15,10 +16,11 @@ const isMisleading = (text: string): boolean =>
 const PRINTABLE = /^https?:\/\/[!-~]+$/;
 
 /**
- * Parses a URL; undefined if the text is not one. `URL.canParse` must not be used: after some thousand calls, Node 20 reads
+ * Parses a URL; undefined if the text is not one, or if its host has invisible characters. `URL.canParse` must not be used: after some thousand calls, Node 20 reads
  * text with letters such as "ü" in the wrong encoding and reports that it is not a URL.
  */
 export const parseUrl = (text: string, base?: string): URL | undefined => {
+  if (hasHiddenHost(text)) return undefined;
   try {
     return new URL(text, base);
   } catch {

@@ -72,6 +72,18 @@ const DATETIME =
   /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):?[0-5]\d)$/;
 const isDate = (text: string): boolean =>
   DATE.test(text) && new Date(`${text}T00:00:00Z`).toISOString().startsWith(text);
+/** The part of an address that names the host, with its port and its user. */
+const AUTHORITY = /^\s*(?:[a-z][a-z0-9+.-]*:)?[\\/]{2}([^\\/?#]*)/i;
+/**
+ * Whether the host of an address has characters that a parser drops: the text shows another host than the one that is called.
+ * Joiners are part of names in several scripts, but not of ASCII.
+ */
+export const hasHiddenHost = (text: string): boolean => {
+  const host = AUTHORITY.exec(text)?.[1] ?? '';
+  if (/^[!-~]*$/.test(host)) return false;
+  const plain = host.replace(/[\u200C\u200D]/g, '');
+  return /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]/u.test(plain) || /^[!-~]*$/.test(plain);
+};
 const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
 /** spec/tracker#values; spec/tracker#values for the patterns. */
 export const formats: Readonly<Record<Format, Rule>> = {
@@ -94,7 +106,10 @@ export const formats: Readonly<Record<Format, Rule>> = {
     says: 'must be a 36-character identifier such as 12345678-9012-3456-7890-123456789012',
     holds: matches(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/),
   },
-  url: { says: 'must be a URL that starts with http:// or https://', holds: matches(/^https?:\/\/[^\s]+$/) },
+  url: {
+    says: 'must be a URL that starts with http:// or https://',
+    holds: (text) => /^https?:\/\/[^\s]+$/.test(text) && !hasHiddenHost(text),
+  },
   email: { says: 'must be an e-mail address', holds: matches(/^[^\s@]+@[^\s@]+$/) },
   int64: { says: 'must be a whole number written as text', holds: matches(/^-?\d{1,19}$/) },
   byte: {
@@ -129,10 +144,17 @@ export const momentOf = (text: string): string => {
   return formats.datetime.holds(iso) ? iso : text;
 };
 const DAY_SHAPE = /^(\d{4}-\d{2}-\d{2})(?:$|T)/;
+/** `31.02.2026` and `02/31/2026`: the first number is the day or the month. */
+const DAY_OF_PEOPLE = /^(\d{1,2})[./](\d{1,2})[./](\d{4})\b/;
 /** Why a text does not have a format. A day that does not exist is named, because its form is valid. */
 export const formatFault = (format: Format, text: string): string => {
   const day = /^date/.test(format) ? DAY_SHAPE.exec(text)?.[1] : undefined;
   if (day !== undefined && !isDate(day)) return `names the day ${day}, which does not exist`;
+  const [, a = '', b = '', year] = /^date/.test(format) ? (DAY_OF_PEOPLE.exec(text) ?? []) : [];
+  const isDay = [`${b}-${a}`, `${a}-${b}`].some((rest) =>
+    isDate(`${year}-${rest.replace(/\b\d\b/g, '0$&')}`),
+  );
+  if (year !== undefined && !isDay) return 'names a day that does not exist';
   return formats[format].says;
 };
 

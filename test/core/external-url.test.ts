@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readdirSync, readFileSync } from 'node:fs';
 import { externalUrl, parseUrl } from '../../src/core/external-url.ts';
+import { formats } from '../../src/core/format.ts';
 
 test.each([
   ['https://tracker.example/label/1', 'https://tracker.example/label/1'],
@@ -12,6 +13,27 @@ test.each([
   ['https://a.example/@user', 'https://a.example/@user'],
 ])('%s is a web address', (text, url) => {
   expect(externalUrl(text)).toBe(url);
+});
+
+test.each([
+  'https://exam\u200bple.com',
+  'https://exam\u00adple.com/x',
+  'https://example.com\u2060:443',
+  'https://ex\u200dample.com',
+  'https://example\ufe0f.com',
+  'https://exam\tple.com',
+  'http:\\\\127.0\u200b.0.1',
+  '//b\u00fc\u200bcher.example/x',
+])('%j has an invisible character in its host and is not a URL', (text) => {
+  expect([parseUrl(text, 'https://a.example/'), externalUrl(text)]).toEqual([undefined, undefined]);
+  expect(formats.url?.holds(text)).toBe(false);
+});
+test.each([
+  'https://b\u00fccher.example/a\u200bb',
+  'https://\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.example/',
+  'https://a.example/\u{1f469}\u200d\u{1f680}',
+])('%j has a host without invisible characters', (text) => {
+  expect([parseUrl(text)?.protocol, formats.url?.holds(text)]).toEqual(['https:', true]);
 });
 
 test.each([

@@ -245,7 +245,9 @@ export const readMoment = (text: string, order?: DateOrder): string => {
   const [year, rest, month, day] = dayOf(text.trim(), order) ?? [];
   const time = rest === undefined ? undefined : clock(rest);
   if (year === undefined || time === undefined || month === undefined || month < 1) return text;
-  return `${fullYear(year)}-${twoDigits(month)}-${twoDigits(day ?? 0)}T${time}Z`;
+  const found = `${fullYear(year)}-${twoDigits(month)}-${twoDigits(day ?? 0)}T${time}Z`;
+  // The error shows the cell of the file.
+  return formats.datetime?.holds(found) === true ? found : text;
 };
 
 /** An offset or a zone behind a time of day. The year of `14-Jul-2025 3:42 PM` is not an offset. */

@@ -258,6 +258,20 @@ type Placed = {
   /** The error with the file and the line of each problem. */
   readonly place: (error: unknown) => Promise<unknown>;
 };
+/** The problems with the file and the line of each. */
+const placeIn = (file: string, problems: readonly Problem[], lineOf: Read['lineOf']): Problem[] =>
+  problems.map((found) => {
+    const line = lineOf(found.path);
+    return { ...found, file, ...(line === undefined ? {} : { line }) };
+  });
+/** All problems of a file in its words. An empty list is reported once. */
+const problemsInWords = (file: Row, shown: ShownTexts, unclear: readonly Problem[]): Problem[] => {
+  const known = problemsOf(file);
+  const more = unclear.filter(
+    ({ path }) => !path.startsWith('x-') && known.every((one) => one.path !== path),
+  );
+  return [...inWordsOfFile(known, shown), ...more];
+};
 /**
  * Reads and checks a workspace file (YAML or JSON). Reports all problems with their positions in the file.
  */
@@ -274,20 +288,10 @@ export const readWorkspace = async (context: EngineContext, given: string): Prom
     : { ...plain, lineOf: undefined, shown: noShownTexts, unclear: [] };
   if (typeof read !== 'object' || read === null || Array.isArray(read)) return refuseOtherShape(given, read);
   const file = fillEmptyTexts(read as Row, shown);
-  const known = problemsOf(file);
-  const more = unclear.filter(
-    ({ path }) => !path.startsWith('x-') && known.every((one) => one.path !== path),
-  );
-  const problems = [...inWordsOfFile(known, shown), ...more];
+  const problems = problemsInWords(file, shown, unclear);
   if (problems.length > 0) {
     const lineOfProblem = lineOf ?? (await linesOf(given, text));
-    throw usageError(
-      `${given} is not a workspace file`,
-      problems.map((found) => {
-        const line = lineOfProblem(found.path);
-        return { ...found, file: given, ...(line === undefined ? {} : { line }) };
-      }),
-    );
+    throw usageError(`${given} is not a workspace file`, placeIn(given, problems, lineOfProblem));
   }
   const workspace = Object.fromEntries(
     Object.entries(file)
@@ -297,11 +301,10 @@ export const readWorkspace = async (context: EngineContext, given: string): Prom
   const place = async (error: unknown): Promise<unknown> => {
     if (!(error instanceof AppError) || error.detail.problems === undefined) return error;
     const lineOfProblem = lineOf ?? (await linesOf(given, text));
-    const problems = error.detail.problems.map((found) => {
-      const line = lineOfProblem(found.path);
-      return { ...found, file: given, ...(line === undefined ? {} : { line }) };
+    return reword(error, {
+      ...error.detail,
+      problems: placeIn(given, error.detail.problems, lineOfProblem),
     });
-    return reword(error, { ...error.detail, problems });
   };
   return { workspace, place };
 };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { covers } from '../../support/covers.ts';
+import { formats } from '../../../src/core/format.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { naming } from '../../support/facts.ts';
 import { readMoment } from '../../../src/tracker/bulk/column-map.ts';
@@ -520,6 +521,9 @@ date_order: day-first
 });
 
 test('an ambiguous day is not guessed', () => {
+  for (const text of ['31.02.2026', '30/02/2026', '30/Feb/26', 'Feb 30, 2026', '2026/02/30'])
+    expect([text, formats.datetime?.holds(readMoment(text))]).toEqual([text, false]);
+  for (const text of ['31.02.2026', '30/02/2026', '30/Feb/26']) expect(readMoment(text)).toBe(text);
   expect(readMoment('15/Dec/26 12:00 AM')).toBe('2026-12-15T00:00:00Z');
   expect(readMoment('02/Nov/26 9:30 PM')).toBe('2026-11-02T21:30:00Z');
   expect(readMoment('Dec 1, 2026')).toBe('2026-12-01T00:00:00Z');
