@@ -248,7 +248,7 @@ const hints: Readonly<Partial<Record<Category, readonly string[]>>> = {
 const hintsFor = (category: Category, { headers }: WireReply): readonly string[] | undefined =>
   category === 'rate-limit' && headers['retry-after'] !== undefined
     ? [
-        `the service asks for a pause (Retry-After: ${cutText(headers['retry-after'], 60)}); run it again after it`,
+        `the service requested a wait (Retry-After: ${cutText(headers['retry-after'], 60)}); run the command again after that time`,
       ]
     : hints[category];
 /** Converts an unsuccessful response into an error. Pure. */

@@ -90,10 +90,10 @@ const shape = {
   documents: [{ source: 'text' }],
   labels: ['record'],
 } as const;
-/** An error with a line has a position in the file; without one, its first sentence already names the file. */
+/** The first sentence names the file, and the problem the cause. */
 const makeBrokenPlanError = (file: string, why: string, line?: number): AppError =>
   usageError(
-    `${file} ${why}; no request was sent`,
+    `cannot use plan ${JSON.stringify(file)}; no request was sent`,
     [{ ...problem('--plan', 'format', why), ...(line === undefined ? {} : { file, line }) }],
     [`opsctl labels plan -f <files> --out ${shellWord(file)}`],
   );

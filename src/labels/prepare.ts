@@ -348,7 +348,7 @@ const refuseShared = (sought: readonly Sought[], lives: readonly (LiveLabel | un
       first.set(live.id, one);
       continue;
     }
-    const text = `means labels/${live.id}, as ${other.wish.source} does`;
+    const text = `matches labels/${live.id}, which ${other.wish.source} matches as well`;
     throw new AppError('usage', 'a label is defined twice; no request was sent', {
       problems: placeProblems(one.wish.document, [problem('title', 'rule', text, 'remove one of the files')]),
     });

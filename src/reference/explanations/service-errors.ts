@@ -394,7 +394,7 @@ export const serviceErrors: Readonly<Record<string, ErrorExplanation>> = {
     category: 'network',
     meaning: 'The connection was closed before the response arrived.',
     causes: ['The server or a proxy stopped or rejected the connection.'],
-    fix: 'Check the server and the proxy, then run the command again.',
+    fix: 'After a change, check whether the service applied it. Then check the server and the proxy, and run the command again.',
     example: 'opsctl doctor',
   },
   RUN_IN_PROGRESS: {
