@@ -163,6 +163,45 @@ describe('the reason of a hold', () => {
     expect(isHoldOver(entries, observation)).toBe(isOver);
   });
 
+  it.each<[string, boolean, readonly [string, string]]>([
+    ['each pending member runs the new program of its own host', true, ['3.5.29', '3.5.30']],
+    ['each pending member runs the new program of the other host', false, ['3.5.30', '3.5.29']],
+  ])('if %s, a held restart is over: %s', (_, isOver, [n1, n2]) => {
+    const first = opened({ hold_last: true }) as Extract<JournalEntry, { kind: 'opened' }>;
+    const hosts = ['3.5.29', '3.5.30', '3.5.30'];
+    const before = observed(
+      hosts.map((new_binary_version, i) =>
+        seen(`n${i + 1}`, { server_version: '3.5.16', host: { new_binary_version } }),
+      ),
+    );
+    const plan = { ...first.plan, kind: 'restart', from: '3.5', to: '3.5', observation: before } as const;
+    const now = observed(
+      [n1, n2, '3.5.30'].map((server_version, i) => seen(`n${i + 1}`, { server_version, started_at: later })),
+      { taken_at: later },
+    );
+    expect(isHoldOver([{ ...first, plan }, ...passed('n3'), closed('held')], now)).toBe(isOver);
+  });
+  it('a member that started during the run and before the hold does not end a held restart', () => {
+    const first = opened({ hold_last: true }) as Extract<JournalEntry, { kind: 'opened' }>;
+    const host = { new_binary_version: '3.5.30' };
+    const before = observed(['n1', 'n2', 'n3'].map((name) => seen(name, { server_version: '3.5.16', host })));
+    const plan = { ...first.plan, kind: 'restart', from: '3.5', to: '3.5', observation: before } as const;
+    const hold: JournalEntry = { ...closed('held'), at: '2026-01-01T00:00:01.000Z' };
+    const isOver = (started_at: string): boolean =>
+      isHoldOver(
+        [{ ...first, plan }, ...passed('n3'), hold],
+        observed(
+          ['n1', 'n2', 'n3'].map((name) => seen(name, { server_version: '3.5.30', started_at })),
+          { taken_at: '2026-01-01T00:00:02.000Z' },
+        ),
+      );
+    expect(['00.999', '01.000', '01.001'].map((second) => isOver(`2026-01-01T00:00:${second}Z`))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
   it('a hold is pending for a run that was stopped before it, and passed after it has held', () => {
     const plan = planOf({ hold_last: true, hold_after: 1 });
     const left = (entries: JournalEntry[], given = {}) => resumedOptions(plan, entries, given);

@@ -1,11 +1,13 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../../src/core/problem.ts';
+import { observe } from '../../../../src/kv/upgrade/observe/observe.ts';
 import { seeMember } from '../../../../src/kv/upgrade/observe/see-member.ts';
-import type { Access } from '../../../../src/kv/engine/access.ts';
+import { type Access, accessWith } from '../../../../src/kv/engine/access.ts';
 import type { Status, Store } from '../../../../src/kv/client/etcd-client.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { naming } from '../../../support/facts.ts';
 import { partlyMade } from '../../../support/context.ts';
+import { smallCluster } from '../../../support/small-cluster.ts';
 
 type Question = 'versions' | 'status' | 'health' | 'members' | 'alarms';
 const spec = { name: 'n1', client_url: 'http://127.0.0.1:20001' };
@@ -124,4 +126,35 @@ it('an unreachable member has a reason', async () => {
     ...{ is_leader: false, is_learner: false, errors: [], error: 'refused' },
   });
   expect(await unseen(new AppError('network', 'bad', { code: 'TLS' }))).toMatchObject({ error_code: 'TLS' });
+});
+
+describe('the starts of the members', () => {
+  /** Members that report their starts, one second apart. `n2` does not respond if `isAway`. */
+  const starts = async (depth: Partial<Parameters<typeof observe>[0]>, isAway = false) => {
+    const small = smallCluster('restart');
+    const { host, cluster, driver } = small;
+    if (isAway) small.end('n2');
+    const { request } = host.network;
+    const withStarts: typeof request = async (one) => {
+      const at = cluster.members.findIndex(({ client_url }) => one.url === `${client_url}/metrics`);
+      const reply = await request(one);
+      if (at < 0) return reply;
+      const page = Buffer.from(`process_start_time_seconds 1.7672256${at}05e+09\n`);
+      const stream = async function* () {
+        yield page;
+      };
+      return { ...reply, stream, bytes: async () => page, text: async () => String(page) };
+    };
+    const machine = { ...host, network: { ...host.network, request: withStarts } };
+    const access = accessWith(machine, undefined, undefined);
+    const { members } = await observe({ host: machine, cluster, access, driver, ...depth });
+    return members.map(({ started_at }) => started_at);
+  };
+  it('an observation of a held run reads the start of each member in milliseconds', async () => {
+    const read = ['2026-01-01T00:00:00.500Z', '2026-01-01T00:00:10.500Z', '2026-01-01T00:00:20.500Z'];
+    expect(await starts({ hasHold: true })).toEqual(read);
+    expect(await starts({ isDeep: true })).toEqual(read);
+    expect(await starts({ hasHold: true }, true)).toEqual([read[0], undefined, read[2]]);
+    expect(await starts({})).toEqual([undefined, undefined, undefined]);
+  });
 });

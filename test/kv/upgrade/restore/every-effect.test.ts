@@ -139,8 +139,9 @@ const bed: MakeBed = async (fault): Promise<Bed> => {
 test('each effect of a restore may fail: no data is lost, and a repeated restore completes it', async () => {
   await expectEachEffectMayFail(bed, 20);
 });
-test('a restore: every build, the line before the stops, every stop, every swap, the line before the starts', async () => {
+test('a restore: every build, the line before the stops, every stop, every swap, the starts, and the end after the removed keys', async () => {
   const { hosts, small, restoreWith, traced } = await makeScene(undefined);
+  small.keys.set('opsctl/canary/r', { value: '1', lease: '', mod: 2, create: 2 });
   await restoreWith(traced, small.host.pid);
   expect(hosts.broken).toEqual([]);
   const sync = 'sync restore.jsonl';
@@ -152,6 +153,7 @@ test('a restore: every build, the line before the stops, every stop, every swap,
     ...NAMES.flatMap((name) => [`write restore.jsonl: swapped ${name}`, sync]),
     ...['write restore.jsonl: starting', sync],
     ...NAMES.flatMap((name) => [`driver start ${name}`, `driver start ${name} done`]),
+    ...Array<string>(4).fill('POST n1 /v3/kv/deleterange done'),
     ...['write restore.jsonl: closed', sync],
   );
 });
