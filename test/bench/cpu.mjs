@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 /**
  * Writes a module that prints the use of the process that imports it when that process exits, and returns its URL. Uses
  * VmHWM if the system has it, because maxRSS of a child starts at the memory of the process that forked it.
+ * @param {string} directory
  */
 export const moduleOfUse = (directory) => {
   const path = join(directory, 'cpu.mjs');
@@ -22,7 +23,10 @@ process.on('exit', () => {
   );
   return pathToFileURL(path).href;
 };
-/** Reads what that module printed. */
+/**
+ * Reads what that module printed.
+ * @param {string} stderr
+ */
 export const useIn = (stderr) => {
   const [, seconds, megabytes] = /used (\S+) (\S+)\n$/.exec(stderr) ?? [];
   return { seconds: Number(seconds), megabytes: Number(megabytes) };

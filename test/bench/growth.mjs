@@ -5,11 +5,14 @@ export const MOST_GROWTH = 1.1;
 /** The part of the start of a process by which two runs differ on a busy machine. */
 const START_NOISE = 0.25;
 
-/** Fits a line by least squares through the logarithms of `[size, cost]` and returns its slope. */
+/**
+ * Fits a line by least squares through the logarithms of `[size, cost]` and returns its slope.
+ * @type {typeof import('./growth.mjs').exponentOf}
+ */
 export const exponentOf = (points) => {
-  const logs = points.map(([size, cost]) => [Math.log(size), Math.log(cost)]);
-  const mean = (at) => logs.reduce((sum, point) => sum + point[at], 0) / logs.length;
-  const [x, y] = [mean(0), mean(1)];
+  const logs = points.map(([size, cost]) => /** @type {const} */ ([Math.log(size), Math.log(cost)]));
+  const x = logs.reduce((sum, [a]) => sum + a, 0) / logs.length;
+  const y = logs.reduce((sum, [, b]) => sum + b, 0) / logs.length;
   const over = logs.reduce((sum, [a, b]) => sum + (a - x) * (b - y), 0);
   const under = logs.reduce((sum, [a]) => sum + (a - x) ** 2, 0);
   return over / under;
@@ -20,16 +23,18 @@ export const exponentOf = (points) => {
  * without any work, for example process start-up, which would hide the growth. Sizes whose work is not more than
  * `noise` are left out: a value in their place would hide the growth of the other sizes. If only one size is above the
  * noise, the size before it costs at most the noise, so the line through both is a lower bound of the growth.
+ * @type {typeof import('./growth.mjs').growthOf}
  */
 export const growthOf = (points, { base = 0, limit = MOST_GROWTH, noise = 0 } = {}) => {
   if (points.length < 3) return unknownGrowth('fewer than three sizes');
-  const all = points.map(([size, cost]) => [size, cost - base]);
+  const all = points.map(([size, cost]) => /** @type {const} */ ([size, cost - base]));
   const work = all.filter(([, cost]) => cost > noise);
-  if (work.length === 0) return unknownGrowth('the work costs less than the noise of a start');
-  const before = all.findLast(([size, cost]) => cost <= noise && size < work[0][0]);
+  const [first] = work;
+  if (first === undefined) return unknownGrowth('the work costs less than the noise of a start');
+  const before = all.findLast(([size, cost]) => cost <= noise && size < first[0]);
   if (work.length === 1 && before === undefined)
     return unknownGrowth('one size is above the noise of a start');
-  const exponent = exponentOf(work.length > 1 ? work : [[before[0], noise], work[0]]);
+  const exponent = exponentOf(work.length > 1 || before === undefined ? work : [[before[0], noise], first]);
   const isOver = exponent > limit;
   const left = points.length - work.length;
   const without =
@@ -42,17 +47,22 @@ export const growthOf = (points, { base = 0, limit = MOST_GROWTH, noise = 0 } = 
     text: `growth: size^${exponent.toFixed(2)} (limit ${limit}${without})${isOver ? '  OVER' : ''}`,
   };
 };
+/** @param {string} why */
 const unknownGrowth = (why) => ({ exponent: Number.NaN, isOver: false, text: `growth: unknown, ${why}` });
 
 /**
  * Notes that a figure exceeds its limit. Another program on the machine changes times, so a limit of a time (`isTime`)
  * fails the run only with OPSCTL_BENCH_STRICT=1.
+ * @type {typeof import('./growth.mjs').exceed}
  */
 export const exceed = ({ isTime = false } = {}, env = process.env) => {
   if (!isTime || env.OPSCTL_BENCH_STRICT === '1') process.exitCode = 1;
 };
 
-/** Prints the growth of a figure over its sizes, and notes a growth above the limit. `isTime`: wall time instead of CPU time. */
+/**
+ * Prints the growth of a figure over its sizes, and notes a growth above the limit. `isTime`: wall time instead of CPU time.
+ * @type {typeof import('./growth.mjs').printGrowth}
+ */
 export const printGrowth = (name, points, { isTime = false, base = 0, ...options } = {}) => {
   const { text, isOver } = growthOf(points, { base, noise: base * START_NOISE, ...options });
   if (isOver) exceed({ isTime });

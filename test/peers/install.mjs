@@ -17,6 +17,7 @@ const done = join(directory, 'node_modules/.installed');
 const lock = `${directory}.installing`;
 const STALE_MS = 600_000;
 
+/** @param {number} ms */
 const pause = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 const takeLock = () => {
   mkdirSync(directory, { recursive: true });

@@ -19,6 +19,11 @@ const mirrors = () => {
   return [...new Set(found)];
 };
 
+/**
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {string} cwd
+ */
 const run = (command, args, cwd) => {
   const done = spawnSync(command, args, {
     cwd,
@@ -34,6 +39,7 @@ const run = (command, args, cwd) => {
   return done.stdout;
 };
 
+/** @param {string} directory */
 const aptOptions = (directory) => {
   const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
   const settings = {
@@ -57,7 +63,12 @@ const aptOptions = (directory) => {
   return Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
 };
 
-/** Lists the packages and their dependencies that are missing on this machine. Reads only, without root and without a lock. */
+/**
+ * Lists the packages and their dependencies that are missing on this machine. Reads only, without root and without a lock.
+ * @param {readonly string[]} options
+ * @param {readonly string[]} packages
+ * @param {string} work
+ */
 const withDependencies = (options, packages, work) => {
   const status = '/var/lib/dpkg/status';
   const args = [...options, '-o', `Dir::State::status=${status}`, '-o', 'Debug::NoLocking=true'];
@@ -66,6 +77,19 @@ const withDependencies = (options, packages, work) => {
   return [...new Set([...packages, ...found])];
 };
 
+/**
+ * @typedef {{
+ *   readonly suite: string,
+ *   readonly packages: readonly string[],
+ *   readonly name: string,
+ *   readonly isWhole?: boolean,
+ * }} Wanted
+ */
+/**
+ * @param {Wanted} wanted
+ * @param {string} mirror
+ * @param {string} directory
+ */
 const download = ({ suite, packages, name, isWhole = false }, mirror, directory) => {
   const work = join(directory, `apt-${name}-${process.pid}`);
   rmSync(work, { recursive: true, force: true });
@@ -89,6 +113,8 @@ const download = ({ suite, packages, name, isWhole = false }, mirror, directory)
 /**
  * Extracts the packages (`isWhole`: with their dependencies) into directory/name. Returns undefined on success, and otherwise the reason
  * why every mirror failed.
+ * @param {Wanted} wanted
+ * @param {string} directory
  */
 export const fetchPackages = (wanted, directory) => {
   mkdirSync(directory, { recursive: true });
@@ -98,7 +124,7 @@ export const fetchPackages = (wanted, directory) => {
       download(wanted, mirror, directory);
       return undefined;
     } catch (error) {
-      reasons.push(`${mirror} ${wanted.suite}: ${error.message}`);
+      reasons.push(`${mirror} ${wanted.suite}: ${error instanceof Error ? error.message : error}`);
     }
   }
   return reasons.join('; ') || 'the package sources of this machine name no Debian mirror';

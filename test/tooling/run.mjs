@@ -169,6 +169,7 @@ const built = step('build', process.execPath, ['test/tooling/build.mjs']);
 step('types', bin('tsc'), ['--noEmit', '-p', '.', '--singleThreaded']);
 step('types of src', bin('tsc'), ['--noEmit', '-p', 'src', '--singleThreaded']);
 step('types of scripts', bin('tsc'), ['--noEmit', '-p', 'test/tooling', '--singleThreaded']);
+step('types of benchmarks', bin('tsc'), ['--noEmit', '-p', 'test/bench', '--singleThreaded']);
 step('lint and format', bin('biome'), ['check', '--diagnostic-level=error', '.']);
 if (kind === 'check') vitest('fast tests', ['--project', 'fast'], env);
 else if (kind === 'cluster') vitest('real clusters', ['--project', 'real', 'test/cluster'], env);

@@ -18,6 +18,10 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   ],
   scopes: ['openid', 'offline_access', 'email'],
   claims: { openid: ['sub'], email: ['email'] },
+  /**
+   * @param {unknown} _
+   * @param {string} id
+   */
   findAccount: (_, id) => ({ accountId: id, claims: async () => ({ sub: id, email: `${id}@demo.example` }) }),
   issueRefreshToken: async () => true,
   rotateRefreshToken: false,

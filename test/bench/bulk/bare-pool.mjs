@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Pool } from 'undici';
 
-const [, , origin, token, path, connections] = process.argv;
+const [, , origin = '', token, path = '', connections] = process.argv;
 const bodies = readFileSync(path, 'utf8').split('\n').filter(Boolean);
 const pool = new Pool(origin, { connections: Number(connections) });
 const headers = { 'content-type': 'application/json', 'tracker-token': token };

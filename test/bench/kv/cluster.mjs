@@ -7,20 +7,35 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { runAtExit } from '../temporary.mjs';
 
+/**
+ * @param {number} ms
+ * @returns {Promise<void>}
+ */
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+/** @returns {Promise<number>} */
 const freePort = () =>
   new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
+      const address = server.address();
+      const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
       server.close(() => resolve(port));
     });
   });
 
+/** @typedef {{ readonly server: string }} Programs */
+/**
+ * @param {number} size
+ * @param {Programs} old
+ * @param {Programs} fresh
+ * @param {readonly string[]} [extra]
+ */
 export const startMembers = async (size, old, fresh, extra = []) => {
   const directory = mkdtempSync(join(tmpdir(), 'kv-bench-'));
   const names = Array.from({ length: size }, (_, i) => `n${i + 1}`);
   const ports = await Promise.all(names.flatMap(() => [freePort(), freePort()]));
+  /** @param {number} i */
   const client = (i) => `http://127.0.0.1:${ports[i * 2]}`;
+  /** @param {number} i */
   const peer = (i) => `http://127.0.0.1:${ports[i * 2 + 1]}`;
   const members = names.map((name, i) => {
     const flags = [
@@ -108,8 +123,12 @@ export const startMembers = async (size, old, fresh, extra = []) => {
   return { directory, file, members, stop };
 };
 
+/** @param {string} text */
 const base64 = (text) => Buffer.from(text).toString('base64');
-/** Starts a client that knows all members and writes continuously. Measures the longest time between two acknowledged writes. */
+/**
+ * Starts a client that knows all members and writes continuously. Measures the longest time between two acknowledged writes.
+ * @param {readonly string[]} urls
+ */
 export const startWriter = (urls, prefix = '/v3beta') => {
   let [isOver, written, longest, at] = [false, 0, 0, 0];
   const work = (async () => {
@@ -143,6 +162,7 @@ export const startWriter = (urls, prefix = '/v3beta') => {
 /**
  * Measures the longest downtime of each member: from the first request without a response to the next response. Sends
  * a request every 10 ms.
+ * @param {readonly string[]} urls
  */
 export const startWatch = (urls) => {
   let isOver = false;

@@ -2,9 +2,17 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
+/** @param {readonly number[]} values */
 export const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-/** Returns the wall time and the peak memory of a child process. */
+/** @typedef {{ code: number | null, stdout: string, stderr: string, ms: number, rss: number }} Timed */
+/**
+ * Returns the wall time and the peak memory of a child process.
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {Readonly<Record<string, string | undefined>>} [env]
+ * @returns {Promise<Timed>}
+ */
 export const timed = (command, args, env) =>
   new Promise((resolve) => {
     const began = performance.now();

@@ -2,6 +2,7 @@
 // writes the array in pieces and stores no labels.
 import { createServer } from 'node:http';
 
+/** @param {number} id */
 const label = (id) =>
   JSON.stringify({
     app_url: `https://tracker.example/org/label/${id}`,
@@ -38,7 +39,11 @@ const label = (id) =>
     updated_at: '2026-01-01T10:00:00Z',
   });
 
-/** Waits until the reader has received the written data or has disconnected. */
+/**
+ * Waits until the reader has received the written data or has disconnected.
+ * @param {import('node:http').ServerResponse} reply
+ * @returns {Promise<void>}
+ */
 const room = (reply) =>
   new Promise((resolve) => {
     const go = () => {
@@ -49,17 +54,20 @@ const room = (reply) =>
     reply.on('drain', go);
     reply.on('close', go);
   });
-/** Returns the number of rows from the URL or from the number in the first part of the token (`Tracker-Token: rows-1000`). */
+/**
+ * Returns the number of rows from the URL or from the number in the first part of the token (`Tracker-Token: rows-1000`).
+ * @param {import('node:http').IncomingMessage} request
+ */
 const rowsOf = (request) =>
   Number(
-    new URL(request.url, 'http://x').searchParams.get('rows') ??
-      /^rows-(\d+)$/.exec(request.headers['tracker-token'] ?? '')?.[1] ??
+    new URL(request.url ?? '', 'http://x').searchParams.get('rows') ??
+      /^rows-(\d+)$/.exec(String(request.headers['tracker-token'] ?? ''))?.[1] ??
       0,
   );
 const server = createServer(async (request, reply) => {
   const rows = rowsOf(request);
   reply.writeHead(200, { 'content-type': 'application/json' });
-  const one = /\/labels\/(\d+)$/.exec(new URL(request.url, 'http://x').pathname);
+  const one = /\/labels\/(\d+)$/.exec(new URL(request.url ?? '', 'http://x').pathname);
   if (one !== null) return reply.end(label(Number(one[1])));
   reply.write('[');
   for (let id = 1; id <= rows; ) {
@@ -70,5 +78,8 @@ const server = createServer(async (request, reply) => {
   }
   reply.end(']');
 });
-server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`));
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  if (typeof address === 'object') process.stdout.write(`${address?.port}\n`);
+});
 process.stdin.resume().once('end', () => process.exit(0));

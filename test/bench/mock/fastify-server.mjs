@@ -4,6 +4,7 @@ import { peers } from '../../peers/install.mjs';
 
 const Fastify = peers()('fastify');
 const app = Fastify();
+/** @param {number} maxLength */
 const text = (maxLength) => ({ type: 'string', minLength: 1, maxLength });
 const body = {
   type: 'object',
@@ -27,7 +28,18 @@ const stats = Object.fromEntries(
 );
 const labels = new Map();
 const names = new Set();
-app.post('/api/v3/labels', { schema: { body } }, (request, reply) => {
+/**
+ * @typedef {{ code(status: number): { send(body: unknown): unknown } }} Reply
+ * @typedef {{
+ *   readonly headers: Readonly<Record<string, string>>,
+ *   readonly body: { readonly name: string, color?: string, description?: string, external_id?: string },
+ * }} Request
+ */
+/**
+ * @param {Request} request
+ * @param {Reply} reply
+ */
+const create = (request, reply) => {
   if (request.headers['tracker-token'] !== 'bench') return reply.code(401).send({ message: 'Unauthorized' });
   const { name, color = null, description = null, external_id = null } = request.body;
   if (names.has(name)) return reply.code(422).send({ message: `label ${name} exists` });
@@ -49,6 +61,7 @@ app.post('/api/v3/labels', { schema: { body } }, (request, reply) => {
   labels.set(id, label);
   names.add(name);
   return reply.code(201).send(label);
-});
+};
+app.post('/api/v3/labels', { schema: { body } }, create);
 await app.listen({ port: 0, host: '127.0.0.1' });
 process.stdout.write(`${JSON.stringify({ port: app.server.address().port })}\n`);

@@ -3,8 +3,13 @@ import { connect } from 'node:net';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Calls back with the status of each response on `socket`. Counts the bytes of the bodies but does not store them. */
+/**
+ * Calls back with the status of each response on `socket`. Counts the bytes of the bodies but does not store them.
+ * @param {import('node:net').Socket} socket
+ * @param {(status: number) => void} answered
+ */
 const readAnswers = (socket, answered) => {
+  /** @type {Buffer} */
   let head = Buffer.alloc(0);
   let rest = -1;
   let status = 0;
@@ -49,6 +54,14 @@ const readAnswers = (socket, answered) => {
 /**
  * Returns the requests per second that `port` handles with `connections` parallel connections for `ms`. `next(i)`
  * returns the text of request i.
+ * @param {{
+ *   readonly port: number,
+ *   readonly connections?: number,
+ *   readonly ms: number,
+ *   readonly next: (i: number) => string,
+ *   readonly expect: number,
+ * }} given
+ * @returns {Promise<number>}
  */
 export const load = ({ port, connections = 8, ms, next, expect }) =>
   new Promise((resolve, reject) => {
@@ -76,6 +89,12 @@ export const load = ({ port, connections = 8, ms, next, expect }) =>
     }
   });
 
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {Readonly<Record<string, string | number>>} headers
+ * @param {string} [body]
+ */
 export const requestText = (method, path, headers, body) => {
   const lines = [
     `${method} ${path} HTTP/1.1`,
