@@ -27,5 +27,5 @@ const wantsHelp = args.length === 0 || (args.length === 1 && /^(--help|-h|help)$
 if (wantsVersion) print('version.txt');
 else if (wantsHelp && !isatty(1) && process.env.COLUMNS === undefined) print('help.txt');
 else if (first === '__complete' || first === '__describe')
-  void complete(args.slice(1), first === '__describe', text).catch(crash);
+  void Promise.resolve(complete(args.slice(1), first === '__describe', text)).catch(crash);
 else void main(args).catch(crash);
