@@ -13,6 +13,8 @@ const real = ['test/**/*.real.test.ts'];
 const services = ['test/**/*.services.test.ts'];
 /** A difference is not cut: the log of a run on another machine is all there is to read. */
 const chaiConfig = { truncateThreshold: 0 };
+/** A soak repeats the work of one test many times. Only a test that hangs reaches its limit, so a longer limit hides nothing. */
+const limitMs = (ms: number): number => (process.env.OPSCTL_SOAK === '1' ? 3_600_000 : ms);
 const never = ['**/node_modules/**'];
 /** `npm test` leaves out the files of real parts whose turn it is not. Vitest alone runs each file that it is asked for. */
 const leftOut = process.env.OPSCTL_TEST_SAMPLED === '1' ? filesLeftOut(seedOfRun()) : [];
@@ -65,7 +67,7 @@ const together = Number(process.env.OPSCTL_TEST_TOGETHER ?? 0);
 const shared = () => ({
   chaiConfig,
   env,
-  testTimeout: 300_000,
+  testTimeout: limitMs(300_000),
   hookTimeout: 300_000,
   expect: { poll: { timeout: 270_000 } },
   maxWorkers: together || 3,
@@ -108,7 +110,7 @@ export default defineConfig({
           exclude: [...never, ...leftOut],
           chaiConfig,
           env,
-          testTimeout: 600_000,
+          testTimeout: limitMs(600_000),
           hookTimeout: 600_000,
           expect: { poll: { timeout: hangMs } },
           maxWorkers: together || 6,

@@ -16,13 +16,13 @@ test('responses of one turn are sent at its end, in order; later ones at the end
   const { turn, turns, end } = loop();
   const left: string[] = [];
   const departed = createResponseBarrier({ turn }, undefined);
-  for (const name of ['a', 'b']) departed().then(() => left.push(name));
+  for (const name of ['a', 'b']) void departed().then(() => left.push(name));
   await settled();
   expect(left).toEqual([]);
   end();
   await settled();
   expect(left).toEqual(['a', 'b']);
-  departed().then(() => left.push('c'));
+  void departed().then(() => left.push('c'));
   await settled();
   expect(left).toEqual(['a', 'b']);
   end();
@@ -41,7 +41,7 @@ test('responses wait for the write of the journal and fail with it', async () =>
 test('responses without a pending write are sent at the end of the turn', async () => {
   const { turn, end } = loop();
   let hasLeft = false;
-  createResponseBarrier({ turn }, { whenWritten: () => undefined })().then(() => {
+  void createResponseBarrier({ turn }, { whenWritten: () => undefined })().then(() => {
     hasLeft = true;
   });
   await settled();

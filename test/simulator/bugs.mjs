@@ -29,6 +29,13 @@ export const bugs = [
     replace: '',
   },
   {
+    name: 'the directory of a replaced file is synced before the rename',
+    operation: 'configuration',
+    file: 'src/platform/node/files.ts',
+    find: 'await fs.promises.rename(temporary, real);\n    await syncDirectory(directory);',
+    replace: 'await syncDirectory(directory);\n    await fs.promises.rename(temporary, real);',
+  },
+  {
     name: 'a file is renamed before it is written',
     operation: 'configuration',
     file: 'src/platform/node/files.ts',

@@ -7,7 +7,7 @@ const isSoak = process.env['OPSCTL_SOAK'] === '1';
 const seed = String(testSeed);
 /** Bugs that appear quickly. The soak plants all bugs. */
 const quick = bugs.filter(({ name }) =>
-  /^(the credentials are read before|a replaced file is readable)/.test(name),
+  /^(the credentials are read before|a replaced file is readable|.* is synced before the rename)/.test(name),
 );
 
 test('there are twenty mistakes, in most operations', () => {

@@ -58,7 +58,7 @@ describe('a server in the background', () => {
       3,
       expect.stringContaining(`port ${port} of 127.0.0.1 is in use`),
     ]);
-    other.close();
+    await other.close();
   });
   it('keeps snapshots by name', async () => {
     await home.run(['mock', 'start', '--seed', 'empty']);
