@@ -159,7 +159,7 @@ beforeAll(() => {
       external: i.external ?? false,
     })),
   );
-}, 120_000);
+});
 
 const layerOf = (file: string): number => (layers as readonly string[]).indexOf(file.split('/')[0] as string);
 

@@ -499,7 +499,7 @@ it('reads 100,000 records without parsing them', async () => {
   expect(again.store.collection('stories').size).toBe(100_000);
   expect(again.store.collection('stories').get(99_999)).toEqual({ id: 99_999, ...story });
   await again.journal.close();
-}, 120_000);
+});
 
 describe('loss of power', () => {
   it('the old file is complete before the new one is started', covers('defect/R-25'), async () => {

@@ -113,7 +113,7 @@ test('slow senders are cut off after 5 s, and the login continues', async () => 
   expect(login.isDone()).toBe(false);
   expect((await login.redirect()).body).toContain('You are signed in');
   await login.outcome;
-}, 40_000);
+});
 
 test('the terminal reports the unused requests with reasons, without their parameters', async () => {
   const login = await start();

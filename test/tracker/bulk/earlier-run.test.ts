@@ -89,7 +89,7 @@ describe('a bulk run that is started again without a flag', () => {
       expect((await bulk(at, ['--resume'])).code).toBe(0);
       expect([place, names(at).length, new Set(names(at)).size]).toEqual([place, count, count]);
     }
-  }, 120_000);
+  });
 
   test('a restarted run is rejected under another path with the same content, and names the journal', async () => {
     const at = trackerInMemory({ 'rows.ndjson': rowsOf(5), 'copy.ndjson': rowsOf(5) });
