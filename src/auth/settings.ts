@@ -177,8 +177,12 @@ const checkIssuer = (issuer: string): void => {
   const url = parseUrl(issuer);
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url));
   if (isSafe && url.search === '' && url.hash === '') return;
-  throw usageError('the issuer is wrong', [
-    problem('--issuer', 'format', 'must be an https address without query and fragment'),
+  throw usageError('invalid URL of the issuer', [
+    problem(
+      '--issuer',
+      'format',
+      `must be an https URL without query and fragment; got ${JSON.stringify(issuer)}`,
+    ),
   ]);
 };
 const byIssuer = async (
@@ -235,7 +239,7 @@ export const loginServer = async (
     revoke: given.revokeUrl ?? setting(context, 'auth.revoke_url'),
   };
   const problems = endpointProblems(named);
-  if (problems.length > 0) throw usageError('an address of the authorization server is wrong', problems);
+  if (problems.length > 0) throw usageError('invalid URL of the authorization server', problems);
   const endpoints = endpointsFrom(named);
   const identity = await identityOf(context, given, needs, undefined);
   return { endpoints, key: serverKey(endpoints), isMock: false, ...identity };

@@ -9,6 +9,7 @@ import {
   usageError,
 } from '../core/problem.ts';
 import { bare, type Field } from '../core/field.ts';
+import { someOf } from '../core/format.ts';
 import type { Argument, Flag, Flags, Meanings } from '../core/flag.ts';
 import { rowsResult } from '../core/result.ts';
 import { schemaOf } from '../core/shape.ts';
@@ -115,7 +116,7 @@ const columnProblem = (row: Field, column: string): Problem[] => {
       '--columns',
       'unknown',
       `names \`${column}\`, which the result does not have`,
-      fixed === undefined ? `it has ${wrong.known.slice(0, 12).join(', ')}` : `did you mean ${fixed}?`,
+      fixed === undefined ? `it has ${someOf(wrong.known)}` : `did you mean ${fixed}?`,
     ),
   ];
 };

@@ -43,6 +43,11 @@ export const durationText = (ms: number): string => {
 export const countText = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
 /** A waiting time or lifetime in whole seconds, rounded up: `8 s`. */
+/** At most 12 names, with the number of the others. Pure. */
+export const someOf = (names: readonly string[]): string => {
+  const shown = names.slice(0, 12).join(', ');
+  return names.length > 12 ? `${shown} and ${names.length - 12} more` : shown;
+};
 export const secondsText = (ms: number): string => `${Math.ceil(ms / 1000)} s`;
 const mebibyte = 1024 * 1024;
 /** A size as people read it: `900 bytes`, `49 KiB`, `1.2 MiB`, `340 MiB`. */
@@ -149,6 +154,7 @@ const DAY_OF_PEOPLE = /^(\d{1,2})[./](\d{1,2})[./](\d{4})\b/;
 /** Why a text does not have a format. A day that does not exist is named, because its form is valid. */
 export const formatFault = (format: Format, text: string): string => {
   const day = /^date/.test(format) ? DAY_SHAPE.exec(text)?.[1] : undefined;
+  if (day === text && !isDate(day)) return 'must be a day that exists';
   if (day !== undefined && !isDate(day)) return `names the day ${day}, which does not exist`;
   const [, a = '', b = '', year] = /^date/.test(format) ? (DAY_OF_PEOPLE.exec(text) ?? []) : [];
   const isDay = [`${b}-${a}`, `${a}-${b}`].some((rest) =>

@@ -398,7 +398,7 @@ export const seedOf = (text: string | undefined): Seed =>
 /** The text of a seed file, or a usage error that names the flag or argument. */
 export const makeNoSeedError = (path: string, name: string): AppError =>
   usageError(
-    'there is no such seed',
-    [problem(name, 'rule', `must be demo, empty or a file; the file ${path} does not exist`)],
-    ['opsctl mock state > FILE writes one'],
+    `seed not found: ${path}`,
+    [problem(name, 'rule', 'must be demo, empty or a file that exists')],
+    ['opsctl mock state > FILE writes a seed file'],
   );

@@ -1,5 +1,5 @@
 import type { ShowAdvice } from '../core/next.ts';
-import { type OutputFormat, type ReportFormat, countText } from '../core/format.ts';
+import { type OutputFormat, type ReportFormat, countText, someOf } from '../core/format.ts';
 import { invalidArguments, type Problem, problem } from '../core/problem.ts';
 import type { CheckFinding, Result } from '../core/result.ts';
 import { isRecord } from '../core/shape.ts';
@@ -170,7 +170,7 @@ const unknownColumns = (columns: readonly string[], rows: readonly Row[]): Probl
         '--columns',
         'unknown',
         `names \`${oneLine(column)}\`, which the result does not have`,
-        close === undefined ? `it has ${known.slice(0, 12).join(', ')}` : `did you mean ${close}?`,
+        close === undefined ? `it has ${someOf(known)}` : `did you mean ${close}?`,
       );
     });
 };

@@ -101,3 +101,18 @@ test.each<[string, string]>([
   expect(code).toBe(0);
   expect(stdout).toContain(text);
 });
+
+test.each([
+  ['tracker iterations create --name x --start-date 2026-13-01 --end-date 2026-12-14', '2026-13-01'],
+  ['kv wait --for good --endpoints 127.0.0.1:1', 'good'],
+  ['login --issuer not-a-url', 'not-a-url'],
+  ['mock seed nofile.json', 'nofile.json'],
+])('an error shows the rejected value once: %s', async (line, value) => {
+  const { code, stderr } = await opsctl(line.split(' '), { home });
+  expect([code, stderr.split(value).length - 1]).toEqual([2, 1]);
+});
+
+test('an unknown column leads to the columns, and to the number of those that are not listed', async () => {
+  const { code, stderr } = await opsctl(['tracker', 'stories', 'get', '107', '--columns', 'nosuch'], { home });
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/it has app_url, .* and \d+ more/)]);
+});

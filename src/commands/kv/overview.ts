@@ -167,7 +167,7 @@ export const readCondition = (text: string): Condition => {
     problem(
       '--for',
       'enum',
-      `must be healthy, finished or version=MAJOR.MINOR, with a version from ${versionRows[0]?.minor} to ${versionRows.at(-1)?.minor}`,
+      `must be healthy, finished or version=MAJOR.MINOR, with a version from ${versionRows[0]?.minor} to ${versionRows.at(-1)?.minor}; got ${JSON.stringify(text)}`,
     ),
   ]);
 };

@@ -420,9 +420,12 @@ export const removeOwnKeys = (stores: readonly Store[], run: string): Promise<vo
 export const getMember = (members: readonly ListedMember[], wanted: string): ListedMember => {
   const found = members.find(({ id, name }) => name === wanted || hexId(id) === wanted.toLowerCase());
   if (found === undefined)
-    throw new AppError('not-found', `member not found: ${wanted}`, {
-      code: 'NO_MEMBER',
-      tryThis: [`one of ${members.map(({ name }) => name).join(', ')}`],
-    });
+    throw new AppError(
+      'not-found',
+      `member not found: ${JSON.stringify(wanted)}; one of: ${members.map(({ name }) => name).join(', ')}`,
+      {
+        code: 'NO_MEMBER',
+      },
+    );
   return found;
 };

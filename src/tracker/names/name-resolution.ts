@@ -66,8 +66,8 @@ const withoutNewNames = async (
       if (found !== undefined) problems.push(found);
     }
     if (problems.length > 0)
-      throw usageError(`there is no such ${kind}, and the service would make it`, problems, [
-        `--${createFlag(field)} makes what is not there yet`,
+      throw usageError(`the ${kind} does not exist, and the service would create it`, problems, [
+        `add --${createFlag(field)} to create it`,
       ]);
   }
   return out;
