@@ -28,10 +28,18 @@ const acceptFlag = {
     value: 'guard',
   },
 } as const satisfies Flags;
+const replaceAccept = {
+  accept: {
+    ...acceptFlag.accept,
+    field: list(oneOf('others-agree-on-data', 'data-directories', 'disk-space')),
+    summary:
+      'Continue although this check fails; others-agree-on-data: no majority of the members has the same data, and opsctl keeps the data of the others',
+  },
+} as const satisfies Flags;
 const flags = {
   ...clusterFlags,
   ...stepFlags,
-  ...acceptFlag,
+  ...replaceAccept,
   canary: runFlags.canary,
 } as const satisfies Flags;
 export const replaceMember = defineCommand({

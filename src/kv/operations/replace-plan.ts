@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { type Advice, after, next, adviceText } from '../../core/next.ts';
 import { FILE_VARIABLE, findServerFile, variableOf } from '../../api-specs/etcd/server-settings.ts';
 import { type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
@@ -6,7 +7,8 @@ import type { ListedMember } from '../client/etcd-client.ts';
 import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../engine/model.ts';
 import { argvOf } from '../../core/shell.ts';
 import { flagsOf } from '../upgrade/configuration/configuration.ts';
-import { quorumOf } from '../upgrade/guards/membership.ts';
+import { newDataFinding } from '../upgrade/guards/disk-space.ts';
+import { findListed, listStrangers, quorumOf } from '../upgrade/guards/membership.ts';
 import { alarmMessages } from '../upgrade/guards/store.ts';
 import type { Which } from '../upgrade/supervisors/driver.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
@@ -95,20 +97,8 @@ const seenOf = ({ observation, member }: ReplaceInput): MemberStatus =>
   observation.members.find(({ name }) => name === member.name) as MemberStatus;
 const othersOf = ({ observation, member }: ReplaceInput): Others =>
   observation.members.filter(({ name }) => name !== member.name);
-/**
- * Finds the member in the member list by its id, by its name, or by the peer URL of a member that has not
- * started.
- */
-const listedOf = (input: ReplaceInput): ListedMember | undefined => {
-  const { observation, member } = input;
-  const { member_id } = seenOf(input);
-  const { listed } = observation;
-  return (
-    listed.find(({ id }) => id === member_id) ??
-    listed.find(({ name }) => name === member.name) ??
-    listed.find(({ peer_urls }) => member.peer_url !== undefined && peer_urls.includes(member.peer_url))
-  );
-};
+const listedOf = ({ observation, member }: ReplaceInput): ListedMember | undefined =>
+  findListed(observation, member);
 const peerUrlsOf = (input: ReplaceInput): readonly string[] => {
   const { peer_url, old_command, old_binary } = input.member;
   const flag = flagsOf(argvOf(old_command, old_binary) ?? []).get('initial-advertise-peer-urls');
@@ -157,10 +147,8 @@ const othersAreMajority = (input: ReplaceInput): Finding => {
         },
   );
 };
-const othersAgree = (input: ReplaceInput): Finding => {
-  const strangers = input.observation.listed.filter(
-    ({ id }) => id !== listedOf(input)?.id && othersOf(input).every(({ member_id }) => member_id !== id),
-  );
+const othersAgree = ({ observation, cluster }: ReplaceInput): Finding => {
+  const strangers = listStrangers(observation, cluster);
   return condition(
     'one-cluster',
     'the cluster file contains all members',
@@ -229,6 +217,41 @@ const canBeStarted = (input: ReplaceInput): Finding[] =>
   needsOf(input).map(({ guard, good, isMet, message, hint }) =>
     condition(guard, good, isMet ? undefined : { member: input.member.name, message, hint }),
   );
+const acceptedIn = ({ accept }: ReplaceInput, found: Finding): Finding =>
+  found.level === 'fail' && accept?.includes(found.guard)
+    ? { ...found, level: 'warn', message: `${found.message} (accepted)` }
+    : found;
+/** The server receives the database of the others, and the old data stays. */
+const hasSpace = (input: ReplaceInput): Finding => {
+  const db = Math.max(0, ...othersOf(input).map(({ db_size_bytes }) => db_size_bytes ?? 0));
+  return acceptedIn(input, newDataFinding(input.member.name, seenOf(input).host, db));
+};
+/** The old data is moved after the member was removed, so a move that fails would leave a smaller cluster. */
+const dataCanMove = (input: ReplaceInput): Finding => {
+  const { name } = input.member;
+  const { data_place: place, data_dir_writable } = seenOf(input).host ?? {};
+  const at = place?.is_mount === true ? place.real : dirname(place?.beside.path ?? '');
+  const isWritable = place?.is_mount === true ? data_dir_writable : place?.beside.is_writable;
+  if (place === undefined || isWritable === undefined)
+    return {
+      guard: 'data-directories',
+      level: 'unknown',
+      member: name,
+      message: `cannot check whether the old data of ${name} can be moved aside`,
+    };
+  const found = condition(
+    'data-directories',
+    'the old data can be kept next to its directory',
+    isWritable || !place.exists
+      ? undefined
+      : {
+          member: name,
+          message: `${at} is not writable: the old data of ${name} could not be moved aside`,
+          hint: `run opsctl as a user who can write ${at}`,
+        },
+  );
+  return acceptedIn(input, found);
+};
 const dataIsGivenUp = (input: ReplaceInput): Finding =>
   condition(
     'data-is-given-up',
@@ -325,6 +348,8 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
       othersAgree(input),
       holdAllows(input),
       ...canBeStarted(input),
+      dataCanMove(input),
+      hasSpace(input),
       ...findInOtherMembers(observation, listed?.id, asked.accept),
       dataIsGivenUp(asked),
       ...(isLearner ? promotionIsKept(observation) : []),

@@ -48,7 +48,9 @@ export const memberDisks = (
   db: number,
   { copy_data }: Pick<PlanOptions, 'copy_data'>,
 ): readonly MemberDisk[] => {
-  const { free_bytes: free, disk, data_place, wal_place } = host;
+  const { data_place, wal_place } = host;
+  // A data directory that does not exist is created next to its path.
+  const { free_bytes: free, disk } = host.data_dir_exists === false ? (data_place?.beside ?? {}) : host;
   if (free === undefined) return [];
   const on = (id: string | undefined) => (id === undefined ? {} : { disk: id });
   const log = { stays: 0, passes: walBytes, growth: 0 };
@@ -187,7 +189,7 @@ const memberRoom = (
   log: Logger,
 ): void => {
   const { name, host, db_size_bytes } = seen;
-  if (host?.free_bytes === undefined) return;
+  if (host === undefined) return;
   const db = host.db_file_bytes ?? db_size_bytes ?? 0;
   for (const { free, stays, passes, growth, what } of memberDisks(host, db, options)) {
     const needed = stays + passes;
@@ -210,6 +212,23 @@ export const memberRoomProblem = (
   if (!accept.includes('disk-space')) memberRoom({ name, host }, { copy_data }, { fail, warn: () => {} });
   return problem;
 };
+/**
+ * The space for a new data directory while the old one is kept: without it, a member that was removed from the cluster
+ * could not start again. `db` is the size of the database that the member receives.
+ */
+export const newDataFinding = (name: string, host: HostFacts | undefined, db: number): Finding => {
+  const found: Omit<Finding, 'guard' | 'level'>[] = [];
+  const said = { guard: 'disk-space', member: name };
+  const fail = (one: Omit<Finding, 'guard' | 'level'>): void => void found.push(one);
+  const facts: HostFacts = { ...host, db_file_bytes: db };
+  if (memberDisks(facts, db, { copy_data: false }).length === 0)
+    return { ...said, level: 'unknown', message: `cannot read the free space for the new data of ${name}` };
+  memberRoom({ name, host: facts }, { copy_data: false }, { fail, warn: () => {} });
+  const [first] = found;
+  return first === undefined
+    ? { ...said, level: 'pass', message: `${name} has enough free space for new data next to the old data` }
+    : { ...said, level: 'fail', ...first };
+};
 export const diskSpace = guard(
   'disk-space',
   'the disks have enough free space for the new version, the snapshots and the copies',
@@ -218,5 +237,5 @@ export const diskSpace = guard(
     for (const member of input.observation.members) memberRoom(member, input.options, log);
     for (const said of sharedDiskFindings(input)) log.fail(said);
   },
-  memberFacts.host,
+  memberFacts.space,
 );

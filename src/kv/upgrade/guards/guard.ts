@@ -34,6 +34,10 @@ type Sees = (member: MemberStatus) => boolean;
 export const memberFacts = {
   answer: ({ is_reachable }) => is_reachable,
   host: ({ host }) => host !== undefined,
+  /** A driver without access to the files of the member reports no directory. */
+  directory: ({ host }) => host?.data_dir_exists !== undefined,
+  space: ({ host }) => host?.free_bytes !== undefined,
+  clock: ({ host }) => host?.clock_skew_ms !== undefined,
 } as const satisfies Readonly<Record<string, Sees>>;
 const unseenFinding = (
   id: string,

@@ -35,7 +35,7 @@ export const dbFilePresent = guard(
       }
     }
   },
-  memberFacts.host,
+  memberFacts.directory,
 );
 /** A copy needs a writable location and the whole log. */
 const lookAtCopy = (name: string, { data_place, is_wal_missing }: HostFacts, log: Log): void => {
@@ -104,7 +104,7 @@ export const dataDirectories = guard(
         });
     }
   },
-  memberFacts.host,
+  memberFacts.directory,
 );
 
 /**
@@ -215,7 +215,7 @@ export const clocksAgree = guard(
           hint: 'check the time service: leases and certificates depend on the clock',
         });
   },
-  memberFacts.host,
+  memberFacts.clock,
 );
 
 /**

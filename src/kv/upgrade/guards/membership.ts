@@ -2,7 +2,15 @@ import { after, next } from '../../../core/next.ts';
 import { hexId } from '../../client/messages.ts';
 import { holdText } from '../../engine/locks.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
-import type { ClusterFile, Finding, MemberStatus, Observation, PlanKind } from '../../engine/model.ts';
+import type { ListedMember } from '../../client/etcd-client.ts';
+import type {
+  ClusterFile,
+  Finding,
+  MemberSpec,
+  MemberStatus,
+  Observation,
+  PlanKind,
+} from '../../engine/model.ts';
 import { argvOf } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
@@ -76,10 +84,43 @@ const checkKnown = ({ members }: Observation, log: Log): void => {
         hint: after('try again;', ['kv', 'status']),
       });
 };
+/**
+ * Finds a member of the cluster file in the member list: by its ID, by its name if it does not respond, or by its peer URL
+ * if it has not started.
+ */
+export const findListed = (
+  { members, listed }: Observation,
+  { name, peer_url }: Pick<MemberSpec, 'name' | 'peer_url'>,
+): ListedMember | undefined => {
+  const id = members.find((member) => member.name === name)?.member_id;
+  return (
+    listed.find((row) => row.id === id) ??
+    listed.find((row) => row.name === name) ??
+    listed.find(({ peer_urls }) => peer_url !== undefined && peer_urls.includes(peer_url))
+  );
+};
+/**
+ * The listed members that no entry of the cluster file describes. An entry that was not found, because its member does
+ * not respond and has another name, may be one of them.
+ */
+export const listStrangers = (
+  observation: Observation,
+  { members }: Pick<ClusterFile, 'members'>,
+): ListedMember[] => {
+  const known = members.map((member) => findListed(observation, member)?.id);
+  const rows = observation.listed.filter(({ id }) => !known.includes(id));
+  const unknown = members.filter(
+    ({ name }, i) =>
+      known[i] === undefined &&
+      observation.members.find((member) => member.name === name)?.member_id === undefined,
+  );
+  return rows.length > unknown.length ? rows : [];
+};
 /** Reports a member that never started, cannot vote, or is missing in the cluster file. */
-const checkListed = (observation: Observation, log: Log): void => {
-  const { members, listed } = observation;
+const checkListed = (observation: Observation, cluster: ClusterFile, log: Log): void => {
+  const { listed } = observation;
   const ids = memberIds(observation);
+  const strangers = listStrangers(observation, cluster);
   for (const row of listed) {
     // A member that responds has started, even if it has not published its name yet.
     if (row.name === '' && !ids.includes(row.id))
@@ -93,7 +134,7 @@ const checkListed = (observation: Observation, log: Log): void => {
         message: `${row.name} is a learner: it does not vote yet`,
         hint: 'promote it or remove it first',
       });
-    else if (members.every(({ member_id }) => member_id !== undefined) && !ids.includes(row.id))
+    else if (strangers.includes(row))
       log.fail({
         message: `member ${row.name} (${hexId(row.id)}) is not in the cluster file`,
         hint: 'add it to the cluster file, because opsctl must check every member',
@@ -165,7 +206,7 @@ export const oneCluster = guard(
     checkDuplicates(observation, log);
     findCrossed(observation, cluster, log);
     checkKnown(observation, log);
-    checkListed(observation, log);
+    checkListed(observation, cluster, log);
     checkPeerUrls(observation, cluster, log);
   },
 );

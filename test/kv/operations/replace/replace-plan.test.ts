@@ -1,7 +1,8 @@
 /** The plan of a replacement: whether the new member joins as a learner. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { replacePlan } from '../../../../src/kv/operations/replace-plan.ts';
-import type { HostFacts, MemberStatus } from '../../../../src/kv/engine/model.ts';
+import type { HostFacts, MemberSpec, MemberStatus } from '../../../../src/kv/engine/model.ts';
+import { listStrangers } from '../../../../src/kv/upgrade/guards/membership.ts';
 import { seen } from '../../../support/observations.ts';
 import { clusterOf, observationOf } from '../observed.ts';
 
@@ -48,4 +49,76 @@ it('an unhealthy other member is named with its error, else with the reason that
   };
   expect(messageFor({ error: 'ECONNRESET', health_reason: 'RAFT NO LEADER' })).toContain('(ECONNRESET)');
   expect(messageFor({ health_reason: 'RAFT NO LEADER' })).toContain('(RAFT NO LEADER)');
+});
+
+describe('before the member is removed', () => {
+  const beside = { path: '/data/n1', is_writable: true, free_bytes: 1e9 };
+  const place = { path: '/data/n1', real: '/data/n1', exists: true, beside };
+  const levels = (host: Partial<HostFacts>, accept: readonly string[] = []) => {
+    const observation = observationOf(3, (one) =>
+      one.name === 'n1'
+        ? {
+            ...one,
+            host: {
+              ...seen('n1').host,
+              old_binary_version: '3.5.16',
+              data_place: place,
+              ...host,
+            } as HostFacts,
+          }
+        : { ...one, db_size_bytes: 1e9 },
+    );
+    const cluster = clusterOf(observation);
+    const member = {
+      ...(cluster.members[0] as MemberSpec),
+      data_dir: '/data/n1',
+      config_file: '/etc/n1.yaml',
+    };
+    const { findings } = replacePlan({ id: 'r', observation, cluster, member, accept });
+    return ['data-directories', 'disk-space'].map((id) => findings.find(({ guard }) => guard === id)?.level);
+  };
+  it.each([
+    ['enough space, and a directory that can be moved', {}, ['pass', 'pass']],
+    ['less space than the database of the others and a log file', { free_bytes: 1.06e9 }, ['pass', 'fail']],
+    ['enough space for both', { free_bytes: 1.07e9 }, ['pass', 'pass']],
+    ['space that was not read', { free_bytes: undefined }, ['pass', 'unknown']],
+    [
+      'a parent that is not writable',
+      { data_place: { ...place, beside: { ...beside, is_writable: false } } },
+      ['fail', 'pass'],
+    ],
+    [
+      'a mount point, which keeps the old data inside',
+      { data_place: { ...place, is_mount: true, beside: { ...beside, is_writable: false } } },
+      ['pass', 'pass'],
+    ],
+    [
+      'a directory that does not exist, with little space next to it',
+      { data_dir_exists: false, data_place: { ...place, exists: false } },
+      ['pass', 'fail'],
+    ],
+  ] as const)('%s', (_, host, expected) => expect(levels(host as Partial<HostFacts>)).toEqual(expected));
+  it('an accepted check is a warning', () =>
+    expect(levels({ free_bytes: 1 }, ['disk-space'])).toEqual(['pass', 'warn']));
+});
+it.each([
+  ['a member that does not respond is known by its name', 'n2', []],
+  ['a member that does not respond may be the row with another name', 'other', []],
+  ['one row more than members is a stranger', 'n2', ['n4']],
+])('%s', (_, name, strangers) => {
+  const observation = observationOf(3, ({ member_id, ...one }) =>
+    one.name === 'n2'
+      ? { ...one, is_reachable: false, is_healthy: false }
+      : { ...one, member_id: member_id as string },
+  );
+  const more = strangers.map((row) => ({
+    id: '9',
+    name: row,
+    peer_urls: [],
+    client_urls: [],
+    is_learner: false,
+  }));
+  const listed = observation.listed.map((row) => (row.name === 'n2' ? { ...row, name } : row));
+  const found = listStrangers({ ...observation, listed: [...listed, ...more] }, clusterOf(observation));
+  expect(found.map((row) => row.name)).toEqual(strangers);
 });

@@ -68,7 +68,7 @@ describe('a guard passes at its limit, and fails beyond it', () => {
     expect(words(clocksAgree, onHost({ clock_skew_ms: 2540 }))).toEqual(naming('n2', '2.5 s'));
     const unknown = { ...seen('n2').host };
     expect(said(clocksAgree, one({ host: { ...unknown, clock_skew_ms: undefined as never } }))).toEqual([
-      'pass',
+      'unknown',
     ]);
     const { host: _, ...blind } = seen('n2');
     expect(said(clocksAgree, { members: [seen('n1'), blind] })).toEqual(['unknown']);
@@ -305,7 +305,14 @@ describe('members', () => {
       ['fail'],
       ['fail n9'],
     ]);
-    expect(with9({}, [seen('n1'), seen('n2'), away('n3')])).toEqual(['unknown']);
+    // The member that does not respond is in the list, so the additional member is another one.
+    expect(with9({}, [seen('n1'), seen('n2'), away('n3')])).toEqual(['fail']);
+    expect(
+      said(oneCluster, {
+        members: [seen('n1'), seen('n2'), away('n3')],
+        patch: { listed: [...observed().listed.slice(0, 2), row({})] },
+      }),
+    ).toEqual(['unknown']);
     expect(
       said(oneCluster, {
         members: [seen('n1', { member_id: '1002' }), seen('n2', { member_id: '1001' }), seen('n3')],
@@ -509,7 +516,9 @@ describe('data', () => {
     expect(said(dataDirectories, onHost({ is_running: false }))).toEqual(['fail n2']);
     expect(said(dataDirectories, onHost({ is_running: false, problems: ['a'] }))).toEqual(['fail n2']);
     expect(
-      said(dataDirectories, { members: [seen('n1'), away('n2', { host: { is_running: false } })] }),
+      said(dataDirectories, {
+        members: [seen('n1'), away('n2', { host: { is_running: false, data_dir_exists: true } })],
+      }),
     ).toEqual(['pass']);
     const spec = { name: 'n2', client_url: '', host: 'h2' };
     expect(hintForHost({ is_unreachable: true }, spec, 'x')).toContain('ssh h2 true');

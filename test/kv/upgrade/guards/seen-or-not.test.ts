@@ -199,3 +199,26 @@ describe('a member that does not respond', () => {
     expect(steps.map((step) => levelsOf(step, 'no-v2-data'))).toEqual([['pass'], ['pass'], ['unknown']]);
   });
 });
+
+describe('a host that reports nothing', () => {
+  it('no check of directories, disks, clocks or restores passes', () => {
+    const blind = observed([seen('n1'), seen('n2', { host: { is_running: true } }), seen('n3')]);
+    const found = findingsOf({
+      observation: blind,
+      cluster: clusterFile(),
+      options: planOptions(),
+      from: '3.3',
+      to: '3.4',
+    });
+    const levelOf = (id: string) => found.filter(({ guard }) => guard === id).map(({ level }) => level);
+    for (const id of [
+      'data-directories',
+      'db-file-present',
+      'disk-space',
+      'clocks-agree',
+      'restore-possible',
+    ])
+      expect([id, levelOf(id)]).toEqual([id, ['unknown']]);
+    expect(levelOf('binaries-are-right')).toContain('fail');
+  });
+});
