@@ -2,6 +2,7 @@ import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { bool, list, oneOf, req, str } from '../../core/field.ts';
 import type { Flags } from '../../core/flag.ts';
+import { next } from '../../core/next.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
 import { recordResult, rowsResult } from '../../core/result.ts';
 import { hexId } from '../../kv/client/messages.ts';
@@ -220,10 +221,22 @@ export const memberUpdate = defineCommand({
     })),
 });
 
-const leaderOf = async ({ host }: Context, { cluster, access }: Opened): Promise<MemberStatus> => {
+/** Returns the leader. A member that does not respond cannot lead, and the leader accepts no writes while it waits. */
+const leaderOf = async (
+  { host }: Context,
+  { cluster, access }: Opened,
+  target: ListedMember,
+): Promise<MemberStatus> => {
   const { observe } = await import('../../kv/upgrade/observe/observe.ts');
   const { members } = await observe({ host, cluster, access });
   const leader = members.find(({ is_leader }) => is_leader);
+  const away = members.find(({ name, is_reachable }) => name === target.name && !is_reachable);
+  if (away !== undefined)
+    throw new AppError(
+      'unsafe',
+      `no changes were made: ${away.name} does not respond, so it cannot lead (${away.error ?? 'unknown'})`,
+      { code: 'TARGET_AWAY', tryThis: [next(['kv', 'status'])] },
+    );
   if (leader === undefined)
     throw new AppError('network', 'no leader among these endpoints', {
       code: 'NO_LEADER',
@@ -249,7 +262,7 @@ export const moveLeader = defineCommand({
     const members = await askAny(context, opened, (store) => store.members());
     const { getMember, openStore } = await import('../../kv/client/etcd-client.ts');
     const target = getMember(members, values.target);
-    const leader = await leaderOf(context, opened);
+    const leader = await leaderOf(context, opened, target);
     const store = openStore(context.host, {
       url: leader.client_url,
       tls: opened.access.tls,

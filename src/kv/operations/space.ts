@@ -53,11 +53,13 @@ const storeAnswers = ({ members, leader }: Observation): Finding =>
   );
 const inUse = ({ members }: Observation): string =>
   members
-    .map(({ name, db_in_use_bytes, db_size_bytes }) =>
-      db_in_use_bytes === undefined
-        ? `${name} ${sizeText(db_size_bytes ?? 0)}`
-        : `${name} ${sizeText(db_in_use_bytes)} of ${sizeText(db_size_bytes ?? 0)}`,
-    )
+    .map(({ name, db_in_use_bytes, db_size_bytes }) => {
+      if (db_size_bytes === undefined) return `${name} unknown`;
+      const size = sizeText(db_size_bytes);
+      return db_in_use_bytes === undefined
+        ? `${name} ${size}`
+        : `${name} ${sizeText(db_in_use_bytes)} of ${size}`;
+    })
     .join(', ');
 /** Returns the compaction steps. They remove history but never the newest value of a key. */
 export const compactSteps = ({ oldest, revision, waitMs }: CompactOptions): OperationStep[] =>

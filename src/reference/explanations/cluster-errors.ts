@@ -411,6 +411,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Specify every member and check their health.',
     example: 'opsctl kv status',
   },
+  TARGET_AWAY: {
+    category: 'unsafe',
+    meaning: 'The member that should become the leader does not respond.',
+    causes: ['The member is down, suspended or cannot be reached.'],
+    fix: 'Start the member, or name another one.',
+    example: 'opsctl kv status',
+  },
   NO_LOCK: {
     category: 'unsafe',
     meaning: 'opsctl could not store its lock in the cluster.',

@@ -424,6 +424,15 @@ done
 for d in "$R/member" "$R/member/snap" "$R/member/wal"; do ! is_mount "$d" || refuse "$d is a mount point: it cannot be moved aside"; done
 for d in "$R/member" "$R/member/snap"; do [ ! -L "$d" ] || refuse "$d is a link: make data_dir the directory itself, or mount the disk there"; done
 ${wal === undefined ? sh`[ ! -d "$R/member" ] || [ -e "$R/member/wal" ] || [ -L "$R/member/wal" ] || refuse "$R has no member/wal, and no setting names another directory: wal_dir: PATH in the cluster file ($R/member/wal if the log is lost)"` : sh``}`;
+/** The ctl program allocates a log file of this size. */
+const logKib = 64_000_000 / 1024;
+/** Requires space for the database and a log file: a build that fills the disk would stop a member that runs there. */
+const requireSpace = (
+  db: number,
+): ShellScript => sh`space() { k=$(df -Pk "$(dirname "$1")" 2>/dev/null | awk 'NR==2 {print $4}')
+  case "$k" in ''|*[!0-9]*) return 0;; esac
+  [ "$k" -ge "$2" ] || refuse "$(dirname "$1") has $((k / 1024)) MiB free, $(($2 / 1024)) MiB is required for the new directory"; }
+space "$B" ${String(Math.ceil(db / 1024 + logKib))}; [ -z "$W" ] || space "$V" ${String(logKib)}`;
 /** Returns why a restore of this member would be refused, and the fix if it is known. Empty if no check fails. Read-only. */
 export const findRestoreProblem = async (
   shell: Shell,
@@ -438,7 +447,8 @@ export const findRestoreProblem = async (
     const { wal_dir } = logOf(member, host, to);
     const done = await shell.run(sh`${locate(member)}
 ${placedLog(wal_dir)}
-${refusals(wal_dir)}`);
+${refusals(wal_dir)}
+${requireSpace(host?.db_file_bytes ?? 0)}`);
     return done.code === 0 ? {} : { problem: failureReason(done) };
   } catch (error) {
     const hint = error instanceof AppError ? error.detail.tryThis?.[0] : undefined;
@@ -480,7 +490,8 @@ const buildScript = (
 ${placedLog(wal_dir)}
 ${refusals(wal_dir)}
 rm -rf "$B.restoring" || exit 1
-ETCDCTL_API=3 ${[plan.ctl, 'snapshot', 'restore', snapshot, ...before]} --data-dir "$B.restoring" >&2 || exit 1
+${requireSpace(plan.snapshot.size_bytes)}
+ETCDCTL_API=3 ${[plan.ctl, 'snapshot', 'restore', snapshot, ...before]} --data-dir "$B.restoring" >&2 || { rm -rf "$B.restoring"; exit 1; }
 ${logScript}
 if [ -d "$R" ]; then o=$(stat -c %u:%g "$R"); m=$(stat -c %a "$R"); else o=${owner}; m=700; fi
 if [ "$(id -u)" = 0 ] && [ -n "$o" ]; then chown -R "$o" "$B.restoring" || exit 1; fi
@@ -508,7 +519,12 @@ export const buildDirectory = async (
   throw new AppError(
     'unsafe',
     `no member was stopped: cannot build the directory of ${step.name}: ${failureReason(done)}`,
-    { code: 'RESTORE_FAILED' },
+    {
+      code: 'RESTORE_FAILED',
+      tryThis: [
+        after('remove the cause, then', ['kv', 'restore', '--snapshot', plan.snapshot.path, '--to', plan.to]),
+      ],
+    },
   );
 };
 /**

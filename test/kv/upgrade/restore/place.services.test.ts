@@ -148,6 +148,28 @@ describe('a data directory behind a link', () => {
   });
 });
 
+describe('the disk of a member that still runs', () => {
+  it('a build without enough space, or one that fails, leaves no directory', async () => {
+    const plan = planOf(member());
+    const build = (size_bytes: number) =>
+      buildDirectory(
+        localShell(real.host),
+        { ...plan, snapshot: { ...snapshot, size_bytes } },
+        plan.members[0] as never,
+        member(),
+      );
+    await expect(build(1e15)).rejects.toMatchObject({
+      category: 'unsafe',
+      detail: { code: 'RESTORE_FAILED' },
+    });
+    await expect(build(1e15)).rejects.toThrow(/MiB free, \d+ MiB is required/);
+    writeFileSync(at('ctl'), readFileSync(at('ctl'), 'utf8').replace(/$/, '\nexit 1\n'));
+    await expect(build(1)).rejects.toMatchObject({ detail: { code: 'RESTORE_FAILED' } });
+    expect(readdirSync(real.directory).filter((name) => name.includes('restoring'))).toEqual([]);
+    expect(text('data/member/snap/db')).toBe('present');
+  });
+});
+
 describe("the location of a member's log", () => {
   it('the configuration file also sets the location of the log', () => {
     const observation = observed([seen('n1', { host: { config: { 'wal-dir': '/disk/wal' } } })]);
