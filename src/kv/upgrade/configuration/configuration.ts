@@ -29,6 +29,7 @@ import {
   isDuration,
   modeFindings,
   retentionFindings,
+  findDoubledVariables,
   findOldVariables,
 } from './setting-combinations.ts';
 import {
@@ -479,6 +480,7 @@ export const lintEnvironment = (
   const found = [
     ...accessInEnvironment(env, flags, { from, to }),
     ...findOldVariables(env, to),
+    ...findDoubledVariables(env, flags, to),
     ...removed,
     ...values,
     ...both,

@@ -275,12 +275,12 @@ type Facts = {
   readonly others: readonly unknown[];
 };
 const factsOf = ({ name, words, env, file, unread, unreadFile }: ServerStart): Facts => {
-  const { flags, strays, earlier } = parseWords(words);
+  const { flags, strays, earlier, missing } = parseWords(words);
   const program = words[0]?.startsWith('-') === true ? undefined : words[0];
   return {
     flags: Object.fromEntries(flags),
     env: hasPrefix(env),
-    others: [name, program, strays, earlier, file, unread, unreadFile],
+    others: [name, program, strays, earlier, file, unread, unreadFile, missing],
   };
 };
 const keyOf = (place: Place, name: string): string => (place === asFlag ? name : variableOf(name));

@@ -125,51 +125,87 @@ type Names = {
   readonly has: (key: string) => boolean;
   readonly display: (key: string) => string;
   readonly isFile?: true;
+  /** Whether the file contains the key, also without a value. */
+  readonly isPresent?: (key: string) => boolean;
+  readonly hasInFile?: (path: readonly [section: string, key: string]) => boolean;
 };
 
-/** A setting with its old and new name, or a switch and its gate: the server exits. */
-const findDoubled = ({ has, display }: Names, gates: readonly string[]): ConfigFinding[] => [
-  ...renamedIn36
-    .filter(({ old, now }) => has(old) && has(now))
-    .map(({ old, now }) =>
-      finding(
-        'fail',
-        display(old),
-        `and ${display(now)} are the same setting: 3.6 would not start with both`,
-        `keep ${display(old)} until every member runs 3.6`,
+/** Whether the new name is set, at the top or in its section. */
+const hasNow = ({ has, hasInFile }: Names, { now, inFile }: RenamedSetting): boolean =>
+  has(now) || (inFile !== undefined && hasInFile?.(inFile) === true);
+/**
+ * A setting with its old and new name, or a switch and its gate: the server exits. In a file, a key without a value counts
+ * too (config.go of v3.6.0).
+ */
+const findDoubled = (names: Names, gates: readonly string[]): ConfigFinding[] => {
+  const { display } = names;
+  const has = names.isPresent ?? names.has;
+  return [
+    ...renamedIn36
+      .filter((row) => has(row.old) && hasNow({ ...names, has }, row))
+      .map(({ old, now, inFile }) =>
+        finding(
+          'fail',
+          display(old),
+          `and ${inFile !== undefined && names.hasInFile?.(inFile) === true ? inFile.join('.') : display(now)} are the same setting: 3.6 would not start with both`,
+          `keep ${display(old)} until every member runs 3.6`,
+        ),
       ),
-    ),
-  ...gatedIn36
-    .filter(({ old, gate }) => has(old) && gates.includes(gate))
-    .map(({ old, gate }) =>
-      finding(
-        'fail',
-        display(old),
-        `and the gate ${gate} are the same setting: 3.6 would not start with both`,
-        `keep ${display(old)} until every member runs 3.6`,
+    ...gatedIn36
+      .filter(({ old, gate }) => has(old) && gates.includes(gate))
+      .map(({ old, gate }) =>
+        finding(
+          'fail',
+          display(old),
+          `and the gate ${gate} are the same setting: 3.6 would not start with both`,
+          `keep ${display(old)} until every member runs 3.6`,
+        ),
       ),
-    ),
-];
+  ];
+};
+/** A setting that a flag and a variable, or two variables, set by its old and its new name. Pure. */
+export const findDoubledVariables = (
+  env: Readonly<Record<string, string>>,
+  flags: ReadonlyMap<string, string>,
+  to: Minor,
+): ConfigFinding[] => {
+  if (!isSince36(to) || compareVersions(to, FIRST_WITHOUT_OLD) >= 0) return [];
+  const isVariable = (key: string): boolean => !flags.has(key) && (env[variableOf(key)] ?? '') !== '';
+  const names: Names = {
+    has: (key) => flags.has(key) || isVariable(key),
+    display: (key) => (isVariable(key) ? variableOf(key) : `--${key}`),
+  };
+  const gates = gatesIn(flags.get(GATES) ?? env[variableOf(GATES)] ?? '');
+  const ofFlags = findDoubled({ ...names, has: (key) => flags.has(key) }, gatesIn(flags.get(GATES) ?? ''));
+  return findDoubled(names, gates).filter(({ key }) => !ofFlags.some((one) => one.key === key));
+};
 
 /** 3.5 and 3.6 accept the old names, so a member that is reverted starts with them. */
-const findRenamed = ({ has, display, isFile }: Names, gates: readonly string[]): ConfigFinding[] => [
-  ...renamedIn36
-    .filter(({ old, now }) => has(old) && !has(now))
-    .map(({ old, now, inFile }) => {
-      const name = isFile === true && inFile !== undefined ? inFile.join('.') : display(now);
-      const called = isFile === true && inFile !== undefined ? name : now;
-      return later(display(old), `is called ${called} from 3.6 on, and 3.7 does not know the old name`, name);
-    }),
-  ...gatedIn36
-    .filter(({ old, gate }) => has(old) && !gates.includes(gate))
-    .map(({ old, gate }) =>
-      later(
-        display(old),
-        `is the gate ${gate} from 3.6 on, and 3.7 does not know the old name`,
-        `${display(GATES)} ${gate}=…`,
+const findRenamed = (names: Names, gates: readonly string[]): ConfigFinding[] => {
+  const { has, display, isFile } = names;
+  return [
+    ...renamedIn36
+      .filter((row) => has(row.old) && !hasNow(names, row))
+      .map(({ old, now, inFile }) => {
+        const name = isFile === true && inFile !== undefined ? inFile.join('.') : display(now);
+        const called = isFile === true && inFile !== undefined ? name : now;
+        return later(
+          display(old),
+          `is called ${called} from 3.6 on, and 3.7 does not know the old name`,
+          name,
+        );
+      }),
+    ...gatedIn36
+      .filter(({ old, gate }) => has(old) && !gates.includes(gate))
+      .map(({ old, gate }) =>
+        later(
+          display(old),
+          `is the gate ${gate} from 3.6 on, and 3.7 does not know the old name`,
+          `${display(GATES)} ${gate}=…`,
+        ),
       ),
-    ),
-];
+  ];
+};
 
 const unknownGates = ({ display }: Names, gates: readonly string[], to: Minor): ConfigFinding[] =>
   gates
@@ -254,13 +290,35 @@ const oldNameOf = (key: string): string => {
   return old ?? (key === GATES ? 'the experimental- keys of its gates' : 'leave it out');
 };
 
+/**
+ * Keys whose value 3.6 reads a second time, without allowing for a missing one: it exits or panics (config.go of v3.6.0 and
+ * v3.7.1).
+ */
+const emptyKeys = (file: Settings, to: Minor): ConfigFinding[] => {
+  const once = ['experimental-snapshot-catch-up-entries', ...gatedIn36.map(({ old }) => old)];
+  const read = ['peer-transport-security', ...(compareVersions(to, FIRST_WITHOUT_OLD) < 0 ? once : [])];
+  return read
+    .filter((key) => Object.hasOwn(file, key) && file[key] === null)
+    .map((key) => finding('fail', key, `has no value: ${stops}`, 'write its value, or remove the line'));
+};
 /** Returns findings for settings of a file whose meaning changes between 3.5 and 3.6. Pure. */
 export const fileFindings36 = (file: Settings, to: Minor): ConfigFinding[] => {
   if (to === '3.5') return unknownTo35(file);
   if (!isSince36(to)) return [];
   const text = typeof file[GATES] === 'string' ? (file[GATES] as string) : '';
-  const names: Names = { has: (key) => isThere(file[key]), display: (key) => key, isFile: true };
-  return [...gateShape(file), ...names36(names, gatesIn(text), to), ...fileValues(file, to)];
+  const names: Names = {
+    has: (key) => isThere(file[key]),
+    display: (key) => key,
+    isFile: true,
+    isPresent: (key) => Object.hasOwn(file, key),
+    hasInFile: ([section, key]) => Object.hasOwn((file[section] ?? {}) as object, key),
+  };
+  return [
+    ...emptyKeys(file, to),
+    ...gateShape(file),
+    ...names36(names, gatesIn(text), to),
+    ...fileValues(file, to),
+  ];
 };
 
 /** Plausible new names that do not exist as flags. */

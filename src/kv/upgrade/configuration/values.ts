@@ -254,7 +254,7 @@ const urlFindings = ({ keys, get, display }: Named, to: Minor, place: 'flag' | '
     if (kind !== 'urls' && kind !== 'bind-urls' && !isCors) return [];
     const value = get(key) ?? '';
     // A flag of 3.3 must have a value, except that of the metrics.
-    const isEmptyFlag = place === 'flag' && get(key) === '' && compareVersions(to, '3.4') < 0;
+    const isEmptyFlag = place === 'flag' && get(key) === '' && (isCors || compareVersions(to, '3.4') < 0);
     if (isEmptyFlag && key !== 'listen-metrics-urls')
       return [finding('fail', display(key), `is empty: ${stops}`, 'leave it out')];
     return (value === '' ? [] : value.split(','))
@@ -729,43 +729,71 @@ export const unknownFlags = (
       ),
     );
 
-const takesNoValue = (name: string): boolean =>
-  minors.some((to) => findSetting(name, to, 'flag')?.kind === 'switch');
-/**
- * Parses flags by name, and other arguments separately. As in the server, a switch accepts a value only after
- * `=`.
- */
-export const parseWords = (
-  words: readonly string[],
-): {
+/** The kind of a flag in any version. Undefined for an unknown flag: only the server knows whether it has a value. */
+const kindOfFlag = (name: string): SettingKind | undefined =>
+  minors.map((to) => findSetting(name, to, 'flag')?.kind).find((kind) => kind !== undefined);
+const flagForm = /^--?([a-z][a-z0-9-]*)(?:=([\s\S]*))?$/;
+const isSwitch = (name: string, next: string | undefined): boolean => {
+  const kind = kindOfFlag(name);
+  return kind === 'switch' || (kind === undefined && (next?.startsWith('-') ?? true));
+};
+type Words = {
   readonly flags: ReadonlyMap<string, string>;
   readonly strays: readonly string[];
   /** Values of repeated flags that a later value replaces. */
   readonly earlier: readonly (readonly [name: string, value: string])[];
-} => {
-  const [flags, strays, earlier]: [Map<string, string>, string[], [string, string][]] = [new Map(), [], []];
-  const set = (name: string, value: string): void => {
+  /** A flag at the end of the command line that has no value. */
+  readonly missing: string | undefined;
+  /** A flag whose value is the next flag. */
+  readonly swallowing: { readonly name?: string; readonly next?: string } | undefined;
+};
+/** An argument with its value, which is the next argument if the flag needs one. */
+type Argument = {
+  readonly word: string;
+  readonly name?: string;
+  readonly value?: string;
+  readonly next?: string;
+};
+const readArgument = (word: string, next: string | undefined): Argument => {
+  const [, name, value] = flagForm.exec(word) ?? [];
+  if (name === undefined) return { word };
+  if (value !== undefined || isSwitch(name, next)) return { word, name, value: value ?? 'true' };
+  return next === undefined ? { word, name } : { word, name, value: next, next };
+};
+/** The arguments of a command line, and those behind `--`. */
+const listArguments = (
+  words: readonly string[],
+): { readonly all: Argument[]; readonly rest: readonly string[] } => {
+  const all: Argument[] = [];
+  const isCommand = words[0] !== undefined && !words[0].startsWith('-');
+  for (let i = isCommand ? 1 : 0; i < words.length; i += 1) {
+    if (words[i] === '--') return { all, rest: words.slice(i + 1) };
+    const one = readArgument(words[i] as string, words[i + 1]);
+    all.push(one);
+    if (one.next !== undefined) i += 1;
+  }
+  return { all, rest: [] };
+};
+/**
+ * Parses flags by name, and other arguments separately. As in the server, a switch accepts a value only after `=`, every
+ * other flag uses the next argument, also if that is a flag, and `--` ends the flags.
+ */
+export const parseWords = (words: readonly string[]): Words => {
+  const flags = new Map<string, string>();
+  const earlier: [string, string][] = [];
+  const { all, rest } = listArguments(words);
+  for (const { name, value } of all) {
+    if (name === undefined || value === undefined) continue;
     const before = flags.get(name);
     if (before !== undefined) earlier.push([name, before]);
     flags.set(name, value);
-  };
-  const isCommand = words[0] !== undefined && !words[0].startsWith('-');
-  for (let i = isCommand ? 1 : 0; i < words.length; i += 1) {
-    const word = words[i] as string;
-    const found = /^--?([a-z][a-z0-9-]*)(?:=([\s\S]*))?$/.exec(word);
-    if (found === null) strays.push(word);
-    else {
-      const [, name = '', value] = found;
-      const next = words[i + 1];
-      if (value === undefined && !takesNoValue(name) && next !== undefined && !next.startsWith('-')) i += 1;
-      else {
-        set(name, value ?? 'true');
-        continue;
-      }
-      set(name, next as string);
-    }
   }
-  return { flags, strays, earlier };
+  const strays = [...all.flatMap(({ name, word }) => (name === undefined ? [word] : [])), ...rest];
+  const missing = all.find(({ name, value }) => name !== undefined && value === undefined)?.name;
+  const swallowing = all.find(
+    ({ next }) => next !== undefined && kindOfFlag(flagForm.exec(next)?.[1] ?? '') !== undefined,
+  );
+  return { flags, strays, earlier, missing, swallowing };
 };
 /**
  * Arguments of a server's command line that stop it. A command that is not the server itself may have other
@@ -774,8 +802,20 @@ export const parseWords = (
 export const strayFindings = (words: readonly string[]): ConfigFinding[] => {
   const program = words[0]?.split('/').at(-1) ?? '';
   if (!/^etcd(-?v?\d[\w.-]*)?$/.test(program) && !(words[0] ?? '').startsWith('-')) return [];
-  return parseWords(words)
-    .strays.filter((word) => !/[$%{]/.test(word))
+  const { strays, missing, swallowing } = parseWords(words);
+  if (missing !== undefined)
+    return [finding('fail', `--${missing}`, `has no value: ${stops}`, `write --${missing}=VALUE`)];
+  if (swallowing !== undefined)
+    return [
+      finding(
+        strays.length > 0 ? 'fail' : 'warn',
+        `--${swallowing.name}`,
+        `has no value of its own: the server reads ${swallowing.next} as its value`,
+        `write --${swallowing.name}=VALUE`,
+      ),
+    ];
+  return strays
+    .filter((word) => !/[$%{]/.test(word))
     .slice(0, 1)
     .map((word) =>
       finding(

@@ -104,6 +104,35 @@ describe('interpretation of a command line by version', () => {
   });
 });
 
+describe('a command line that no version accepts (seen on 3.3, 3.4 and 3.5)', () => {
+  it.each<[string, string]>([
+    ['--data-dir /d --name', 'fail --name'],
+    ['--auto-tls --name', 'fail --name'],
+    ['--config-file', 'fail --config-file'],
+    ['--data-dir /d --data-dir', 'fail --data-dir'],
+    ['--name --data-dir /d', 'fail --name'],
+    ['--name --auto-tls', 'warn --name'],
+    ['-- --name x', 'fail --name'],
+    ['--data-dir /d -', 'fail -'],
+    ['--data-dir /d --', ''],
+    ['--name=--data-dir --auto-tls', ''],
+    ['--name -x', ''],
+    ['--name=', ''],
+    ['--name $NAME --data-dir /d', ''],
+  ])('%s', (line, expected) => {
+    for (const to of ['3.3', '3.5'] as const)
+      expect(
+        lintFlags(['/usr/bin/etcd', ...line.split(' ')], to)
+          .map(({ level, key }) => `${level} ${key}`)
+          .join(),
+      ).toBe(expected);
+  });
+  it('an empty list of origins stops 3.4, and not 3.3', () => {
+    const levels34 = (to: Minor) => lintFlags(['etcd', '--cors='], to).map(({ level }) => level);
+    expect([levels34('3.3'), levels34('3.4'), levels34('3.5')]).toEqual([[], ['fail'], ['fail']]);
+  });
+});
+
 describe('rewriting a configuration file', () => {
   const before =
     '# member 1\nname: n1 # its name\n\n# hours\nauto-compaction-retention: 24 # a day\nquota-backend-bytes: 8589934592\n';

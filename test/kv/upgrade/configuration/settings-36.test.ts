@@ -14,6 +14,7 @@ import {
   findSectionKey,
   findSetting,
   nanosecondsOf,
+  renamedIn36,
 } from '../../../../src/api-specs/etcd/server-settings.ts';
 import type { ConfigFinding } from '../../../../src/kv/upgrade/configuration/access.ts';
 import { covers } from '../../../support/covers.ts';
@@ -267,4 +268,40 @@ describe('settings of 3.7', () => {
       levels(lintFile({ 'corrupt-check-time': 6e10, 'feature-gates': 'InitialCorruptCheck=true' }, '3.6')),
     ).toBe('');
   });
+});
+
+describe('a setting with its old and its new name (config.go of v3.6.0 and v3.7.1)', () => {
+  const file = (content: Record<string, unknown>, to: '3.6' | '3.7') => levels(lintFile(content, to));
+  const old = 'experimental-peer-skip-client-san-verification';
+  it.each(renamedIn36.map((row) => [row.old, row] as const))('stops 3.6 in a file: %s', (_, row) => {
+    expect(file({ [row.old]: null, [row.now]: null }, '3.6')).toContain(`fail ${row.old}`);
+  });
+  it('also in its section', () => {
+    const both = { [old]: true, 'peer-transport-security': { 'skip-client-san-verification': true } };
+    expect(file(both, '3.6')).toBe(`fail ${old}`);
+    expect(file({ [old]: true, 'peer-transport-security': { 'auto-tls': true } }, '3.6')).toBe(`warn ${old}`);
+  });
+  it.each(renamedIn36.map((row) => [row.old, row] as const))(
+    'stops 3.6 as a flag and a variable: %s',
+    (_, row) => {
+      const found = (env: Record<string, string>, flags: string[], to: '3.6' | '3.7') =>
+        lintEnvironment(env, flagsOf(flags), to).filter(({ level }) => level === 'fail');
+      const [oldVariable, newVariable] = [row.old, row.now].map(
+        (name) => `ETCD_${name.toUpperCase().replaceAll('-', '_')}`,
+      ) as [string, string];
+      const keys = (env: Record<string, string>, flags: string[]) =>
+        found(env, flags, '3.6').map(({ key }) => key);
+      expect(keys({ [oldVariable]: '1', [newVariable]: '1' }, [])).toContain(oldVariable);
+      expect(keys({ [newVariable]: '1' }, [`--${row.old}=1`])).toContain(`--${row.old}`);
+      // The command line reports two flags.
+      expect(keys({}, [`--${row.old}=1`, `--${row.now}=1`])).toEqual([]);
+    },
+  );
+  it.each(['peer-transport-security', 'experimental-initial-corrupt-check'])(
+    'a key without a value stops 3.6: %s',
+    (key) => {
+      expect(file({ [key]: null }, '3.6')).toBe(`fail ${key}`);
+      expect(levels(lintFile({ [key]: null }, '3.5'))).toBe('');
+    },
+  );
 });
