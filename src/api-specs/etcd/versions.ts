@@ -264,7 +264,7 @@ export type VersionRule = {
   readonly level: 'fail' | 'warn';
   /** This problem cannot be accepted, because upstream documents no safe workaround. */
   readonly is_final?: boolean;
-  /** It exists only with authentication, or only if the mode of the data directory is not 0700. */
+  /** It exists only with authentication, or only if the mode of the data directory, of member or of member/snap is not 0700. */
   readonly only_with?: (typeof ruleConditions)[number];
   readonly reason: string;
   /** What to take instead. */
@@ -310,7 +310,7 @@ type Short = readonly [
   only_with?: VersionRule['only_with'],
 ];
 const directoryMode =
-  'does not start if the mode of its data directory is not 0700 (exist without desired file permission)';
+  'does not start if the mode of its data directory, of member or of member/snap is not 0700 (exist without desired file permission)';
 const crcMismatch = 'does not start again after a part of its log was purged (walpb: crc mismatch)';
 const defragDamage = 'a defragmentation can corrupt the data';
 const applyDamage = 'a snapshot that arrives during a defragmentation can corrupt the data';

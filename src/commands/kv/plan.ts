@@ -1,5 +1,5 @@
 import { after, next } from '../../core/next.ts';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Context } from '../../api/context.ts';
 import { defineCommand } from '../../cli/command.ts';
 import { oneOf, str } from '../../core/field.ts';
@@ -307,20 +307,14 @@ const findAdvancedCtl = async (
 ): Promise<string | undefined> => {
   const old = written.ctl_binary;
   if (old === undefined || written.versions?.[minor]?.ctl_binary !== undefined) return undefined;
-  const [{ findCtlFor }, { shellsOf }] = await Promise.all([
+  const [{ findCtlFor }, { ctlPrograms }, { shellsOf }] = await Promise.all([
     import('../../kv/upgrade/restore/plan.ts'),
+    import('../../kv/upgrade/cluster/draft.ts'),
     import('../../kv/upgrade/supervisors/open.ts'),
   ]);
-  const directories = new Set(
-    cluster.members.flatMap(({ new_binary, binary_path }) =>
-      [new_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
-    ),
+  const programs = ctlPrograms(
+    cluster.members.flatMap(({ new_binary, binary_path }) => [new_binary, binary_path]),
   );
-  // From 3.6 on, only etcdutl can restore.
-  const programs = [...directories].flatMap((directory) => [
-    join(directory, 'etcdutl'),
-    join(directory, 'etcdctl'),
-  ]);
   const shells = await shellsOf(context.host, cluster, context.settings.directories.state);
   const found = await findCtlFor(cluster.members.map(shells), [old, ...programs], minor as Minor);
   if (found === undefined)

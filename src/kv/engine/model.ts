@@ -27,6 +27,8 @@ export type PathStatus = {
   readonly uid?: number;
   readonly gid?: number;
   readonly mode?: number;
+  /** Modes of the directories in a data directory (`memberDirectories`). Undefined: they could not be read. */
+  readonly inner_modes?: Readonly<Record<string, number>>;
   readonly free_bytes?: number;
   readonly disk?: string;
   /** The directory for copies and new directories next to this path, with its free space. */

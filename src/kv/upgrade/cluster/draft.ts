@@ -413,6 +413,13 @@ export const describeMembers = async (
   );
   return { driver, members };
 };
+/** The programs next to each server that can restore a snapshot, in order: from 3.6 on, only etcdutl can. Pure. */
+export const ctlPrograms = (servers: readonly (string | undefined)[]): string[] => {
+  const directories = servers.flatMap((path) => (path === undefined ? [] : [dirname(path)]));
+  return [...new Set(directories)].flatMap((directory) =>
+    ['etcdutl', 'etcdctl'].map((name) => join(directory, name)),
+  );
+};
 /**
  * The ctl program of the old version is usually in the directory of its server. `kv restore` and `kv
  * rehearse` need it.
@@ -421,11 +428,8 @@ export const findCtlNextTo = async (
   host: Host,
   members: readonly MemberSpec[],
 ): Promise<string | undefined> => {
-  const programs = members.flatMap(({ old_binary, binary_path }) =>
-    [old_binary, binary_path].flatMap((path) => (path === undefined ? [] : [dirname(path)])),
-  );
-  for (const directory of new Set(programs)) {
-    const path = join(directory, 'etcdctl');
+  const programs = members.flatMap(({ old_binary, binary_path }) => [old_binary, binary_path]);
+  for (const path of ctlPrograms(programs)) {
     if ((await host.files.info(path))?.kind === 'file' && (await findTrustProblem(host, path)) === undefined)
       return path;
   }

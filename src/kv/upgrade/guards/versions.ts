@@ -166,8 +166,10 @@ const holdsFor = (
 ): boolean | undefined => {
   if (only_with === undefined) return true;
   if (only_with === 'authentication') return auth.is_on;
-  const mode = host?.data_place?.mode;
-  return mode === undefined ? undefined : (mode & 0o777) !== 0o700;
+  const { mode, inner_modes } = host?.data_place ?? {};
+  const isWrong = (one: number): boolean => (one & 0o777) !== 0o700;
+  if ([mode ?? 0o700, ...Object.values(inner_modes ?? {})].some(isWrong)) return true;
+  return mode === undefined || inner_modes === undefined ? undefined : false;
 };
 type Against = {
   readonly name: string;

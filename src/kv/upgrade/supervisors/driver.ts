@@ -316,6 +316,17 @@ const realHere = async (files: LocalFiles, named: string): Promise<string> => {
   const parent = await files.realPath(dirname(named)).catch(() => undefined);
   return parent === undefined ? named : join(parent, named.slice(dirname(named).length));
 };
+/** The directories in a data directory whose mode a server checks at its start. It checks the log only when it creates it. */
+const memberDirectories = ['member', 'member/snap'] as const;
+const innerModes = async (files: LocalFiles, real: string): Promise<Pick<PathStatus, 'inner_modes'>> => {
+  const read = (name: string) => files.info(join(real, name));
+  const all = await Promise.all(memberDirectories.map(read)).catch(() => undefined);
+  if (all === undefined) return {};
+  const modes = all.flatMap((info, i) =>
+    info?.kind === 'directory' ? [[memberDirectories[i], info.mode & 0o7777]] : [],
+  );
+  return { inner_modes: Object.fromEntries(modes) };
+};
 /** A directory of this machine. */
 export const seePlace = async (files: LocalFiles, path: string): Promise<PathStatus> => {
   const named = withoutEnd(path);
@@ -330,6 +341,7 @@ export const seePlace = async (files: LocalFiles, path: string): Promise<PathSta
   return {
     ...{ path: named, real, exists: true, beside, uid: info.uid, gid: info.gid, mode: info.mode & 0o7777 },
     ...mountFacts(mountText(files), real),
+    ...(await innerModes(files, real)),
     ...(free_bytes === undefined ? {} : { free_bytes }),
     ...(disk === undefined ? {} : { disk }),
   };
@@ -345,11 +357,19 @@ echo "place.beside_disk=$(stat -c %d "$P" 2>/dev/null)"
 [ -w "$P" ] && echo place.beside_writable=true
 if [ -d "$R" ]; then
   echo "place.stat=$(stat -c '%u %g %a %d' "$R" 2>/dev/null)"
+  [ -x "$R" ] && echo "place.inner=$(for d in ${memberDirectories}; do [ -d "$R/$d" ] && stat -c "$d:%a" "$R/$d"; done 2>/dev/null | tr '\\n' ' ')"
   echo "place.kib=$(df -Pk "$R" | awk 'NR==2 {print $4}')"
   echo "place.mounts=$(base64 < /proc/self/mountinfo 2>/dev/null | tr -d '\\n')"
 fi`;
 const plain = (text = ''): string => Buffer.from(text, 'base64').toString();
 const isNumber = (text: string | undefined): text is string => /^\d+$/.test(text ?? '');
+const innerFrom = (text: string | undefined): Pick<PathStatus, 'inner_modes'> => {
+  if (text === undefined) return {};
+  const found = [...text.matchAll(/(\S+):([0-7]+)(?=\s|$)/g)];
+  return {
+    inner_modes: Object.fromEntries(found.map(([, name, mode = '']) => [name, Number.parseInt(mode, 8)])),
+  };
+};
 
 /** Parses the output of `placeScript`. Pure. */
 export const placeFrom = (
@@ -380,6 +400,7 @@ export const placeFrom = (
     ...(isNumber(uid) && isNumber(gid) ? { uid: Number(uid), gid: Number(gid) } : {}),
     ...(isNumber(mode) ? { mode: Number.parseInt(mode, 8) } : {}),
     ...mountFacts(plain(of('mounts')), real),
+    ...innerFrom(of('inner')),
     ...bytes(of('kib')),
     ...onDisk(device),
   };

@@ -54,15 +54,22 @@ describe('the guards that go by it', () => {
   it('a version newer than the data is unknown, not good', () =>
     expect(levels('known-versions', findings('3.5.33', '3.6.99'))).toEqual(['unknown']));
   it.each([
-    ['3.4.12', 0o755, 'fail'],
-    ['3.4.12', 0o500, 'fail'],
-    ['3.4.12', 0o2700, 'warn'],
-    ['3.4.13', 0o755, 'warn'],
-    ['3.4.12', undefined, 'unknown'],
-  ] as const)('%s with a data directory of mode %s: %s', (to, mode, level) => {
+    ['3.4.12', 0o755, 'fail', {}],
+    ['3.4.12', 0o500, 'fail', {}],
+    ['3.4.12', 0o2700, 'warn', {}],
+    ['3.4.13', 0o755, 'warn', {}],
+    ['3.4.12', undefined, 'unknown', {}],
+    ['3.4.12', 0o700, 'unknown', undefined],
+    ['3.4.12', 0o700, 'fail', { 'member/snap': 0o755 }],
+    ['3.3.24', 0o700, 'pass', { 'member/snap': 0o700 }],
+    ['3.4.10', 0o700, 'fail', { member: 0o750, 'member/snap': 0o700 }],
+    ['3.4.12', 0o700, 'warn', {}],
+  ] as const)('%s with a data directory of mode %s: %s', (to, mode, level, modes) => {
     const { data_place, ...host } = seen('n1').host ?? {};
     const place = { path: '/d', real: '/d', exists: true, beside: { path: '/', is_writable: true } };
-    const known = mode === undefined ? host : { ...host, data_place: { ...place, ...data_place, mode } };
+    const inner = modes === undefined ? {} : { inner_modes: modes };
+    const known =
+      mode === undefined ? host : { ...host, data_place: { ...place, ...data_place, mode, ...inner } };
     expect(levels('known-versions', findings('3.3.25', to, {}, known))).toContain(level);
     expect(levels('known-versions', findings('3.3.25', to, {}, known)).includes('fail')).toBe(
       level === 'fail',

@@ -37,6 +37,8 @@ const driverOf = (kind: (typeof drivers)[number], member: MemberSpec) =>
 describe('a directory of a host', () => {
   it('a directory looks the same here and by a script', async () => {
     mkdirSync(at('disk/data'), { recursive: true, mode: 0o700 });
+    mkdirSync(at('disk/data/member'), { mode: 0o700 });
+    mkdirSync(at('disk/data/member/snap'), { mode: 0o750 });
     symlinkSync(at('disk/data'), at('data'));
     for (const path of [at('data'), `${at('disk/data')}//`, at('nothing'), '/proc']) {
       const { stdout } = await localShell(real.host).run(placeScript(path));
@@ -48,6 +50,7 @@ describe('a directory of a host', () => {
     }
     const seen = await seePlace(real.host.files, at('data'));
     expect(seen).toMatchObject({ path: at('data'), real: at('disk/data'), exists: true, mode: 0o700 });
+    expect(seen.inner_modes).toEqual({ member: 0o700, 'member/snap': 0o750 });
     expect((await seePlace(real.host.files, '/proc')).is_mount).toBe(true);
     expect(placeFrom('nothing', '/x', {})).toBeUndefined();
   });
