@@ -90,11 +90,16 @@ const shape = {
   documents: [{ source: 'text' }],
   labels: ['record'],
 } as const;
-/** The first sentence names the file, and the problem the cause. */
+/** The first sentence names the file and the cause, so the problem states the rule. */
 const makeBrokenPlanError = (file: string, why: string, line?: number): AppError =>
   usageError(
-    `cannot use plan ${JSON.stringify(file)}; no request was sent`,
-    [{ ...problem('--plan', 'format', why), ...(line === undefined ? {} : { file, line }) }],
+    `${file} ${why}; no request was sent`,
+    [
+      {
+        ...problem('--plan', 'format', 'must name an unchanged plan'),
+        ...(line === undefined ? {} : { file, line }),
+      },
+    ],
     [`opsctl labels plan -f <files> --out ${shellWord(file)}`],
   );
 const readPlan = async (context: EngineContext, file: string): Promise<PlanFile> => {

@@ -197,7 +197,9 @@ describe('labels apply --plan', () => {
       message: naming('plan.json', 'changed'),
     });
     await at.remove('plan.json');
-    expect((await at.run(apply)).error().message).toEqual(naming('plan.json', 'exist'));
+    const missing = (await at.run(apply)).error();
+    expect(missing.message).toEqual(naming('plan.json', 'exist'));
+    expect(missing.problems[0].message).not.toEqual(naming('exist'));
   });
 });
 
