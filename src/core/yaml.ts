@@ -433,7 +433,8 @@ const collectionKeys = (root: unknown): Refusal[] => {
 /** Messages of the package that do not name a remedy. */
 const plainMessages: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'it contains several documents (---); this file has one',
-  BLOCK_AS_IMPLICIT_KEY: 'a text contains ": "; put the text in quotes',
+  BLOCK_AS_IMPLICIT_KEY:
+    'a value is followed by another key; check the indentation, and put text with ": " in quotes',
   TAB_AS_INDENT: 'a tab indents the line; use spaces',
 };
 /** Adds the errors that the package does not report, and the place of each error. */

@@ -105,7 +105,7 @@ describe('lock files that were edited', () => {
     ['version: 1\nlabels: {}\nextra: 1\n', naming('l.yaml', 'extra', 'broken')],
     ['version: 1\nlabels:\n  a: []\n', naming('l.yaml', 'a', 'broken')],
     ['version: 1\nlabels:\n  a: {deployments: []}\n', naming('l.yaml', 'a', 'broken')],
-    ['version: 1\n  x: [\n', naming('l.yaml', 'YAML', 'line 1', 'compact')],
+    ['version: 1\n  x: [\n', naming('l.yaml', 'YAML', 'line 1', 'indentation')],
     ['a: *b\n', naming('l.yaml', 'YAML', 'alias', 'anchor')],
   ])('an invalid lock file is rejected: %j', (text, why) => {
     const error = refusal(text);
