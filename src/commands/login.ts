@@ -4,7 +4,7 @@ import { type Command, defineCommand } from '../cli/command.ts';
 import { bool, int, list, oneOf, str } from '../core/field.ts';
 import type { Flags } from '../core/flag.ts';
 import { machineMethodNames } from '../core/shape.ts';
-import { logoutCommand, removingTokens, scriptedFlag, serverFlags } from './auth/account.ts';
+import { logoutCommand, scriptedFlag, serverFlags } from './auth/account.ts';
 
 const ways = ['start', 'finish', 'token-stdin', 'scripted'] as const;
 /** Parameters that opsctl sets itself. A user parameter must not change the expected response. */
@@ -239,6 +239,6 @@ const login = defineCommand({
   check: loginProblems,
   run: async (context, values) => (await import('../auth/login/run.ts')).runLogin(context, values),
 });
-export const commands: readonly Command[] = [login].map(removingTokens);
+export const commands: readonly Command[] = [login];
 
-export const logoutCommands: readonly Command[] = [logoutCommand(['logout'])].map(removingTokens);
+export const logoutCommands: readonly Command[] = [logoutCommand(['logout'])];

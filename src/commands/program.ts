@@ -1,4 +1,18 @@
-import type { Group, Program } from '../cli/command.ts';
+import { extend, type Group, type Program } from '../cli/command.ts';
+
+/** A killed `auth exec` leaves its token file, and the next command about accounts or tokens removes it. */
+const removingTokens =
+  (load: Group['load']): Group['load'] =>
+  async (words) =>
+    (await load(words)).map((command) =>
+      extend(command, {
+        run: async (context, values) => {
+          const { removeAbandonedTokens } = await import('../auth/programs/credential-protocols.ts');
+          await removeAbandonedTokens(context);
+          return command.run(context, values);
+        },
+      }),
+    );
 
 /** The first words of all commands. Only the addressed group is ever loaded. */
 export const groups: readonly Group[] = [
@@ -6,31 +20,31 @@ export const groups: readonly Group[] = [
     name: 'login',
     section: 'Work',
     summary: 'Sign in with the browser',
-    load: async () => (await import('./login.ts')).commands,
+    load: removingTokens(async () => (await import('./login.ts')).commands),
   },
   {
     name: 'logout',
     section: 'Work',
     summary: 'Sign out and revoke the tokens',
-    load: async () => (await import('./login.ts')).logoutCommands,
+    load: removingTokens(async () => (await import('./login.ts')).logoutCommands),
   },
   {
     name: 'whoami',
     section: 'Work',
     summary: 'Show who you are for each service',
-    load: async () => (await import('./about.ts')).whoamiCommands,
+    load: removingTokens(async () => (await import('./about.ts')).whoamiCommands),
   },
   {
     name: 'auth',
     section: 'Work',
     summary: 'Manage accounts and tokens',
-    load: async () => (await import('./auth/checks.ts')).commands,
+    load: removingTokens(async () => (await import('./auth/checks.ts')).commands),
   },
   {
     name: 'media',
     section: 'Work',
     summary: 'Call the media data API',
-    load: async () => (await import('./api.ts')).mediaCommands,
+    load: removingTokens(async () => (await import('./api.ts')).mediaCommands),
   },
   {
     name: 'tracker',
@@ -63,7 +77,7 @@ export const groups: readonly Group[] = [
     name: 'api',
     section: 'Work',
     summary: 'Send an authenticated request to any service',
-    load: async () => (await import('./api.ts')).commands,
+    load: removingTokens(async () => (await import('./api.ts')).commands),
   },
   {
     name: 'undo',

@@ -8,6 +8,9 @@ import { launchChromium, noChromium } from '../support/chromium.ts';
 import { failedReport, failedRun, goodRun, report } from '../kv/upgrade/events.ts';
 import { makeDirectory } from '../support/directory.ts';
 
+/** Keys whose values select what the page shows. */
+const fixedKeys = new Set(['kind', 'id', 'type', 'at', 'level', 'outcome', 'status', 'role', 'from', 'to']);
+
 describe.skipIf(noChromium())('the report in a browser', () => {
   let browser: Browser;
   let directory: string;
@@ -53,6 +56,60 @@ describe.skipIf(noChromium())('the report in a browser', () => {
     })()`);
     expect(worst).toBeGreaterThan(4.5);
     await page.close();
+  });
+  it.each([
+    [
+      ...['<script>ran = 1</script>', '"><img src=x onerror="ran = 1">', "' onmouseover='ran = 1"],
+      ...[
+        '</title><script>ran = 1</script>',
+        '</style><script>ran = 1</script>',
+        ']]><script>ran = 1</script>',
+      ],
+      ...['<svg onload=ran=1>', '</svg><img src=x onerror=ran=1>', '<a href="javascript:ran=1">x</a>'],
+    ],
+    [
+      ...[
+        '--><script>ran = 1</script>',
+        '&lt;img src=x onerror=ran=1&gt;',
+        '{{ran=1}}',
+        '\u2028<br>',
+        '\0<b>',
+        '\u202e<b>',
+      ],
+      ...[
+        '<meta http-equiv=refresh content="0;url=https://other.example">',
+        '<base href=https://other.example>',
+      ],
+      ...[
+        '<iframe srcdoc="<script>parent.ran=1</script>">',
+        '<math><mi xlink:href="javascript:ran=1">',
+        '<!--',
+      ],
+    ],
+  ])('the page shows %j, %j and others in the texts of a cluster as texts', async (...signs) => {
+    const fill = <T>(value: T, text: string): T =>
+      JSON.parse(JSON.stringify(value), (key, one: unknown) =>
+        typeof one === 'string' && !fixedKeys.has(key) && /n[12]|shop|because|save|wait/.test(one)
+          ? `${one}${text}`
+          : one,
+      ) as T;
+    const shown = async (text: string) => {
+      writeFileSync(
+        join(directory, 'filled.html'),
+        pageFrom(fill(failedReport, text), wholeRun(fill(failedRun, text))),
+      );
+      const { page, asked } = await open('filled', 1280);
+      const found =
+        await page.evaluate(`({ ran: window.ran, tags: [...document.querySelectorAll('*')].map((one) =>
+        one.tagName + [...one.attributes].map(({ name }) => ' ' + name).join('')) })`);
+      const body = String(await page.evaluate('document.body.innerText'));
+      await page.close();
+      return { found, asked, hasText: body.includes(text.slice(0, 15)) };
+    };
+    expect(await shown(signs.join(''))).toEqual({
+      ...(await shown('plain text of a cluster')),
+      hasText: true,
+    });
   });
   it("the page draws each member's versions, with details on hover", async () => {
     const { page } = await open('failed', 1280);

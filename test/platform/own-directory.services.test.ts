@@ -91,9 +91,11 @@ test('no other source puts files into the temporary directory', () => {
   expect(found.map(([name]) => name).toSorted()).toEqual(Object.keys(others).toSorted());
 });
 
-test('every command of login, logout and auth removes the token files of killed processes', async () => {
+test('every command about accounts or tokens removes the token files of killed processes', async () => {
   const lists = await Promise.all(
-    groups.filter(({ name }) => ['auth', 'login', 'logout'].includes(name)).map(({ load }) => load()),
+    groups
+      .filter(({ name }) => ['auth', 'login', 'logout', 'whoami', 'media', 'api'].includes(name))
+      .map(({ load }) => load()),
   );
   const commands = lists.flat();
   expect(commands.length).toBeGreaterThan(10);

@@ -116,6 +116,8 @@ const connections: Readonly<Record<string, readonly [number, number]>> = {
   'platform/node/transport.ts': [2, 0],
   // The agent of a proxy.
   'platform/node/proxy-transport.ts': [1, 0],
+  // Reads a descriptor of the shell, and connects to nothing.
+  'platform/node/files.ts': [1, 0],
   // A server, a connection for each scheme, and a check of a name.
   'platform/node/ports.ts': [4, 2],
 };

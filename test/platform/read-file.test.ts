@@ -11,6 +11,7 @@ import fs, {
   openSync,
   readFileSync,
   readdirSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -62,6 +63,22 @@ describe('links of other users', () => {
       return at === path ? Object.assign(stats as object, { uid: user + 2 }) : stats;
     }) as typeof fs.statSync);
   };
+  const movedTo = (act: (from: string) => Promise<void>): Promise<void> => {
+    const from = join(directory, `from-${Math.random()}`);
+    writeFileSync(from, 'x');
+    return act(from);
+  };
+  /** Ways that act on the last name itself, which may be any link. */
+  const keepsLast = new Set([
+    'create',
+    'makeDirectory',
+    'rename away',
+    'rename to',
+    'copy to',
+    'remove',
+    'copy',
+    'list',
+  ]);
   /** Every way in which the program writes to a path. */
   const writers: readonly (readonly [string, (path: string) => unknown])[] = [
     ['replace', (path) => nodeFiles.replace(path, 'x')],
@@ -79,8 +96,19 @@ describe('links of other users', () => {
     ['stream', (path) => nodeFiles.stream(path)[Symbol.asyncIterator]().next()],
     ['openParts', (path) => nodeFiles.openParts(path)?.close()],
   ];
+  /** Every other way in which the program uses a path. */
+  const others: typeof writers = [
+    ['makeDirectory', (path) => nodeFiles.makeDirectory(path)],
+    ['rename away', (path) => nodeFiles.rename(path, `${directory}/moved`)],
+    ['rename to', (path) => movedTo((from) => nodeFiles.rename(from, path))],
+    ['copy to', (path) => movedTo((from) => nodeFiles.copy(from, path))],
+    ['remove', (path) => nodeFiles.remove(path)],
+    ['setMode', (path) => nodeFiles.setMode(path, 0o777)],
+    ['copy', (path) => nodeFiles.copy(path, `${directory}/copied`)],
+    ['list', (path) => nodeFiles.list(dirname(path))],
+  ];
   afterEach(() => void vi.restoreAllMocks());
-  it.each([...writers, ...readers])(
+  it.each([...writers, ...readers, ...others])(
     '%s follows no link of another user in a directory that others can write to',
     async (kind, write) => {
       for (const mode of [0o1777, 0o777]) {
@@ -90,11 +118,11 @@ describe('links of other users', () => {
         symlinkSync(`${at}-private`, join(at, 'way'));
         for (const name of ['out', 'way']) giveAway(join(at, name));
         giveDirectoryAway(at);
-        const last = kind === 'create' ? [] : ['out', 'second'];
+        const last = keepsLast.has(kind) ? [] : ['out', 'second'];
         for (const name of [...last, 'way/new', 'way/../new']) {
           await expect((async () => write(`${at}/${name}`))()).rejects.toMatchObject({
             code: 'ELINKOWNER',
-            path: `${at}/${name}`,
+            path: ['list', 'copy to'].includes(kind) ? expect.stringContaining(`${at}/way`) : `${at}/${name}`,
           });
         }
         expect(readFileSync(`${at}-victim`, 'utf8')).toBe('keep');
@@ -102,10 +130,12 @@ describe('links of other users', () => {
       }
     },
   );
-  it.runIf(process.platform === 'linux').each([...writers, ...readers])(
+  it.runIf(process.platform === 'linux').each([...writers, ...readers, ...others])(
     '%s uses no directory that another user replaces by a link after the check',
-    async (_, act) => {
-      for (const name of ['way/old', 'way/deep/old', 'way/new', 'way/deep/new']) {
+    async (kind, act) => {
+      const names = ['way/old', 'way/deep/old', 'way/new', 'way/deep/new'];
+      for (const [name, isOpen] of names.flatMap((each) => [[each, false] as const, [each, true] as const])) {
+        if (isOpen && kind === 'copy to' && user !== 0) continue;
         const at = publicDirectory(0o777);
         const [way, foreign] = [join(at, 'way'), `${at}-private`];
         for (const path of [way, foreign]) {
@@ -115,16 +145,28 @@ describe('links of other users', () => {
         const swap = (): void => {
           renameSync(way, `${at}-checked`);
           symlinkSync(foreign, way);
+          // A later check must see that the link belongs to another user.
+          if (user !== 0) return;
+          lchownSync(way, 65_534, group);
+          chownSync(at, 65_533, group);
         };
         // The last check of this path is the one of the file itself.
         const spy = vi.spyOn(fs, 'lstatSync').mockImplementation(((path: string, options?: object) => {
           const stats = lstatSync(path, options);
-          if (path === join(at, name) && lstatSync(way).isDirectory()) swap();
+          if (!isOpen && path === join(at, name) && lstatSync(way).isDirectory()) swap();
           return stats;
         }) as typeof fs.lstatSync);
+        // opsctl reads the path of the directory after it opened the directory.
+        const spyOfOpen = vi.spyOn(fs, 'readlinkSync').mockImplementation(((path: string) => {
+          const to = readlinkSync(path);
+          if (isOpen && to.startsWith(way) && lstatSync(way).isDirectory()) swap();
+          return to;
+        }) as typeof fs.readlinkSync);
         const got = await (async () => act(`${at}/${name}`))().catch((error: Error) => error);
         spy.mockRestore();
+        spyOfOpen.mockRestore();
         expect(JSON.stringify(got) ?? '').not.toContain(foreign);
+        expect(statSync(join(foreign, 'old')).mode & 0o777).not.toBe(0o777);
         expect(readFileSync(join(foreign, 'old'), 'utf8')).toBe(foreign);
         expect(readFileSync(join(foreign, 'deep/old'), 'utf8')).toBe(foreign);
         expect([readdirSync(foreign), readdirSync(join(foreign, 'deep'))]).toEqual([

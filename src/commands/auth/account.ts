@@ -4,22 +4,13 @@ import type { Context } from '../../api/context.ts';
 import { instantNow } from '../../auth/auth-context.ts';
 import type { Account } from '../../auth/credential-store/account.ts';
 import type { TokenClient } from '../../auth/protocol/token-client.ts';
-import { type Command, defineCommand, extend } from '../../cli/command.ts';
+import { type Command, defineCommand } from '../../cli/command.ts';
 import { bool, oneOf, req, str } from '../../core/field.ts';
 import type { Flag, Flags, ValuesOf } from '../../core/flag.ts';
 import { usageError } from '../../core/problem.ts';
 import { recordResult, type Result, rowsResult } from '../../core/result.ts';
 import type { HttpRequest } from '../../platform/host.ts';
 
-/** A killed `auth exec` leaves its token file, and the next command about accounts or tokens removes it. */
-export const removingTokens = (command: Command): Command =>
-  extend(command, {
-    run: async (context, values) => {
-      const { removeAbandonedTokens } = await import('../../auth/programs/credential-protocols.ts');
-      await removeAbandonedTokens(context);
-      return command.run(context, values);
-    },
-  });
 export const scriptedFlag = {
   effects: ['runs'],
   field: bool(),

@@ -3,7 +3,6 @@ import { header, inspect, refresh, token } from './token.ts';
 import {
   list as accountList,
   logoutCommand,
-  removingTokens,
   revoke,
   scriptedFlag,
   serverFlags,
@@ -232,4 +231,4 @@ export const commands: readonly Command[] = [
   logoutCommand(['auth', 'logout']),
   events,
   conformance,
-].map(removingTokens);
+];

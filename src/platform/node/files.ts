@@ -7,6 +7,7 @@ import { messageOf, writeFailure } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
 import type { AppendFile, Bytes, FileInfo, FileParts, Files } from '../host.ts';
 import { builtin, randomBytes } from './builtin.ts';
+import { bytesUntilSignal } from './terminal.ts';
 
 /** An error of an open file has no file name. Without the name, the user cannot know which disk is full. */
 const aboutFile = (thrown: unknown, path: string): unknown => {
@@ -34,6 +35,8 @@ const about = (thrown: unknown, path: string, ...inner: readonly string[]): unkn
 };
 /** How a shell names a pipe that it made for a command: `-f <(…)`. */
 const PIPE_OF_A_SHELL = /^\/(dev|proc\/self)\/(fd\/\d+|stdin)$/;
+/** The code of a refusal: another user made a link on the path, or replaced a directory by one. */
+const REPLACED = 'ELINKOWNER';
 const systemError = (code: string, message: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${message}, open '${path}'`), { code, path, syscall: 'open' });
 /** Opening a pipe without a writer would wait forever, and a device never ends. */
@@ -72,7 +75,7 @@ const wholePath = (path: string): string => (isAbsolute(path) ? path : `${proces
 const refuseLinkOfStranger = (at: string, link: fs.Stats, user: number, path: string): void => {
   const directory = fs.statSync(dirname(at));
   if (![user, 0, directory.uid].includes(link.uid) && isOpenToOthers(directory.mode))
-    throw systemError('ELINKOWNER', `the link ${at} belongs to user ${link.uid}`, path);
+    throw systemError(REPLACED, `the link ${at} belongs to user ${link.uid}`, path);
 };
 /** Where the walk of a path starts: at the root, or at its directory if that was just checked. */
 const startOf = (whole: string): { at: string; rest: readonly string[] } => {
@@ -140,7 +143,7 @@ const pin = (path: string, resolved: Resolved | undefined): Pinned => {
   // A file system that ignores case reports the names as they are stored.
   if (fileNameKey(found) !== fileNameKey(directory)) {
     close();
-    throw systemError('ELINKOWNER', 'another user replaced a directory on its path', path);
+    throw systemError(REPLACED, 'another user replaced a directory on its path', path);
   }
   // With a slash or a dot at its end, a path names a directory only.
   const end = /\/\.?$/.test(path) ? sep : '';
@@ -151,6 +154,17 @@ const openPinned = (path: string, resolved: Resolved | undefined, flags: number,
   const pinned = pin(path, resolved);
   try {
     return fs.openSync(pinned.path, flags | pinned.flags, mode);
+  } catch (error) {
+    throw about(error, path, pinned.path);
+  } finally {
+    pinned.close();
+  }
+};
+/** Runs an action on a path whose last name is not followed, below its open directory if other users share a directory. */
+const atPinned = async <T>(path: string, act: (path: string) => Promise<T>): Promise<T> => {
+  const pinned = pin(path, refuseLinkOfOther(path, true));
+  try {
+    return await act(pinned.path);
   } catch (error) {
     throw about(error, path, pinned.path);
   } finally {
@@ -198,6 +212,45 @@ const openShared = (path: string, resolved: Resolved, refuse: typeof refuseUnrea
   }
 };
 const readWhole = promisify(fs.readFile);
+/** True for the null device, which `< /dev/null` gives to a program. */
+const isNullDevice = (stats: fs.Stats): boolean =>
+  stats.isCharacterDevice() && stats.rdev === fs.statSync('/dev/null', { throwIfNoEntry: false })?.rdev;
+const statsOfOpen = (file: number): fs.Stats | undefined => {
+  try {
+    return fs.fstatSync(file);
+  } catch {
+    return undefined;
+  }
+};
+/** The descriptors of the shell that were read. Their streams close them, so that the number may stand for another file. */
+const readDescriptors = new Set<number>();
+async function* noBytes(): AsyncGenerator<Bytes> {}
+/**
+ * The bytes of a pipe or terminal that the shell opened. A thread that opens or reads it would wait for a sender that
+ * may be gone or silent, and no signal ends that thread. Undefined for a file, which is read from its start.
+ */
+const openPipeOfShell = (path: string): AsyncGenerator<Bytes> | undefined => {
+  if (!PIPE_OF_A_SHELL.test(path)) return undefined;
+  const fd = Number(/\d+$/.exec(path)?.[0] ?? 0);
+  if (readDescriptors.has(fd)) return noBytes();
+  const stats = statsOfOpen(fd);
+  if (stats === undefined || stats.isFile() || isNullDevice(stats)) return undefined;
+  const isTerminal = builtin.tty.isatty(fd);
+  if (!stats.isFIFO() && !stats.isSocket() && !isTerminal) refuseOtherThanFile(stats, path);
+  readDescriptors.add(fd);
+  if (fd === 0) return bytesUntilSignal(process.stdin);
+  return bytesUntilSignal(isTerminal ? new builtin.tty.ReadStream(fd) : new builtin.net.Socket({ fd }));
+};
+const readPipe = async (pipe: AsyncIterable<Bytes>, path: string): Promise<Buffer> => {
+  const parts: Bytes[] = [];
+  let size = 0;
+  for await (const part of pipe) {
+    parts.push(part);
+    size += part.length;
+    if (size > limits.fileBytes) throw systemError('EFBIG', `larger than ${limits.fileBytes} bytes`, path);
+  }
+  return Buffer.concat(parts);
+};
 /** The whole of a file. Rejects with EISDIR, ENOTFILE or EFBIG for what cannot be read whole. */
 const readFile = async (path: string): Promise<Buffer> => {
   const resolved = refuseToRead(path);
@@ -205,8 +258,10 @@ const readFile = async (path: string): Promise<Buffer> => {
     const file = openShared(path, resolved, refuseUnreadable);
     return readWhole(file).finally(() => fs.closeSync(file));
   }
+  const pipe = openPipeOfShell(path);
+  if (pipe !== undefined) return readPipe(pipe, path);
   if (!PIPE_OF_A_SHELL.test(path)) refuseUnreadable(await fs.promises.stat(path), path);
-  return fs.promises.readFile(path);
+  return fs.promises.readFile(path, { flag: WITHOUT_WAITING });
 };
 /** The synchronous variant, for small files that every command reads. */
 export const readFileNow = (path: string): string => {
@@ -220,7 +275,7 @@ export const readFileNow = (path: string): string => {
     }
   }
   refuseUnreadable(fs.statSync(path), path);
-  return decodeUtf8(fs.readFileSync(path), path);
+  return decodeUtf8(fs.readFileSync(path, { flag: WITHOUT_WAITING as unknown as string }), path);
 };
 /** The bytes of a file of any size. */
 async function* streamFile(path: string): AsyncGenerator<Buffer> {
@@ -228,6 +283,11 @@ async function* streamFile(path: string): AsyncGenerator<Buffer> {
   if (resolved?.isShared === true) {
     const fd = openShared(path, resolved, refuseOtherThanFile);
     yield* fs.createReadStream(path, { fd }) as AsyncIterable<Buffer>;
+    return;
+  }
+  const pipe = openPipeOfShell(path);
+  if (pipe !== undefined) {
+    yield* pipe as AsyncIterable<Buffer>;
     return;
   }
   if (!PIPE_OF_A_SHELL.test(path)) refuseOtherThanFile(await fs.promises.stat(path), path);
@@ -290,18 +350,19 @@ const isDirectory = (path: string): Promise<boolean> =>
   );
 /** A directory with its parents. Node's own recursive `mkdir` never ends where a directory that is there lets none be made in it (/proc, automounts). */
 export const makeDirectory = async (path: string, mode?: number): Promise<void> => {
+  const make = (): Promise<void> => atPinned(path, (at) => fs.promises.mkdir(at, mode));
   try {
-    await fs.promises.mkdir(path, mode);
+    await make();
   } catch (error) {
     const { code } = error as { code?: string };
-    if (await isDirectory(path)) return;
+    if (code !== REPLACED && (await isDirectory(path))) return;
     const parent = dirname(path);
     if (code !== 'ENOENT' || parent === path) throw error;
     // Another process may have created the parent since then. One retry shows whether a directory can be
     // created in it.
     if (!(await isDirectory(parent))) await makeDirectory(parent, mode);
-    await fs.promises.mkdir(path, mode).catch(async (second: unknown) => {
-      if (!(await isDirectory(path))) throw second;
+    await make().catch(async (second: unknown) => {
+      if ((second as { code?: string }).code === REPLACED || !(await isDirectory(path))) throw second;
     });
   }
 };
@@ -438,9 +499,41 @@ const copyDirectoryTimes = async (from: string, to: string): Promise<void> => {
   const { atime, mtime } = await fs.promises.stat(from);
   await fs.promises.utimes(to, atime, mtime);
 };
-const copy = async (from: string, to: string): Promise<void> => {
+const copyAt = async (from: string, to: string): Promise<void> => {
   await fs.promises.cp(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
   if ((await fs.promises.lstat(from)).isDirectory()) await copyDirectoryTimes(from, to);
+};
+const copy = async (from: string, to: string): Promise<void> => {
+  await makeDirectory(dirname(to));
+  await atPinned(from, (source) => atPinned(to, (target) => copyAt(source, target)));
+};
+const rename = (from: string, to: string): Promise<void> =>
+  atPinned(from, (source) => atPinned(to, (target) => fs.promises.rename(source, target)));
+const remove = async (path: string): Promise<void> => {
+  await orMissing(atPinned(path, (at) => fs.promises.rm(at, { recursive: true, force: true })));
+};
+/** Opens what a path leads to without following its last name, so that the name cannot become a link in between. */
+const setMode = async (path: string, mode: number): Promise<void> => {
+  const resolved = refuseLinkOfOther(path);
+  if (resolved?.isShared !== true || process.platform !== 'linux') return fs.promises.chmod(path, mode);
+  const file = openPinned(path, resolved, O_PATH);
+  try {
+    await fs.promises.chmod(`/proc/self/fd/${file}`, mode);
+  } finally {
+    fs.closeSync(file);
+  }
+};
+const list = async (directory: string): Promise<string[]> => {
+  const resolved = refuseLinkOfOther(directory);
+  const pinned = pin(directory, resolved && { ...resolved, real: join(resolved.real, 'name') });
+  const at = pinned.flags === 0 ? directory : dirname(pinned.path);
+  try {
+    return await fs.promises.readdir(at);
+  } catch (error) {
+    throw about(error, directory, at);
+  } finally {
+    pinned.close();
+  }
 };
 const create = async (path: string, data: string, mode = 0o666, passing = false): Promise<boolean> => {
   const pinned = pin(path, refuseLinkOfOther(path, true));
@@ -572,15 +665,12 @@ export const nodeFiles: Files = {
     return { ...infoFrom(stats), ...(target === undefined ? {} : { target }) };
   },
   realPath,
-  list: async (directory) => (await orMissing(fs.promises.readdir(directory))) ?? [],
+  list: async (directory) => (await orMissing(list(directory))) ?? [],
   makeDirectory,
-  setMode: (path, mode) => fs.promises.chmod(path, mode),
-  rename: (from, to) => fs.promises.rename(from, to),
-  copy: async (from, to) => {
-    await makeDirectory(dirname(to));
-    await copy(from, to);
-  },
-  remove: (path) => fs.promises.rm(path, { recursive: true, force: true }),
+  setMode,
+  rename,
+  copy,
+  remove,
   freeBytes,
   diskOf,
   isWritable,

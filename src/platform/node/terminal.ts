@@ -60,9 +60,25 @@ const output = (fd: 1 | 2, env: Env): Output => {
   };
 };
 
-async function* stdinBytes(): AsyncGenerator<Bytes> {
-  for await (const chunk of process.stdin) yield chunk as Bytes;
+const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/**
+ * The bytes of a pipe or a terminal. A sender that stays silent must not keep the process: a signal that the command
+ * handles ends the wait with an error, and every other signal ends the process.
+ */
+export async function* bytesUntilSignal(
+  stream: AsyncIterable<Bytes> & { destroy(error: Error): unknown },
+): AsyncGenerator<Bytes> {
+  const handlers = stopSignals
+    .filter((name) => process.listenerCount(name) > 0)
+    .map((name) => [name, () => stream.destroy(new Error(`stopped by ${name}`))] as const);
+  for (const [name, handler] of handlers) process.on(name, handler);
+  try {
+    yield* stream;
+  } finally {
+    for (const [name, handler] of handlers) process.off(name, handler);
+  }
 }
+const stdinBytes = (): AsyncGenerator<Bytes> => bytesUntilSignal(process.stdin);
 
 async function* stdinLines(signal?: AbortSignal): AsyncGenerator<string> {
   const reader = builtin.readline.createInterface({
