@@ -90,7 +90,8 @@ export const deviceAuthorization = (body: unknown, env: Env = {}): DeviceAuthori
     verificationUri: uri,
     completeUri: safeAddress(given.verification_uri_complete, env) ?? uri,
     expiresInS: seconds(given.expires_in, 900),
-    intervalS: seconds(given.interval, 5),
+    // A part of a second would flood the server, or another host that it names.
+    intervalS: Math.max(1, seconds(given.interval, 5)),
   };
 };
 

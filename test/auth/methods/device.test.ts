@@ -27,7 +27,7 @@ const error = (code: string): ScriptedReply => ({ status: 400, body: { error: co
 const run = async (
   answers: readonly ScriptedReply[],
   tty: readonly 'stderr'[] = [],
-  more: { readonly interval?: number } = {},
+  more: { readonly interval?: number; readonly expires_in?: number } = {},
 ) => {
   const left = [...answers];
   const host = fakeHost({
@@ -117,5 +117,33 @@ test('a response without a usable URL is rejected', () => {
   const plain = { ...begun, verification_uri: 'http://b.example/device' };
   expect(deviceAuthorization(plain, { OPSCTL_PLAIN_HTTP_HOSTS: 'b.example' })).toBeDefined();
   expect(deviceAuthorization({ ...begun, verification_uri: 'http://127.0.0.1:8/device' })).toBeDefined();
-  expect(deviceAuthorization({ ...begun, interval: -1 })?.intervalS).toBe(5);
+  for (const [interval, used] of [
+    [-1, 5],
+    [0, 5],
+    ['1', 5],
+    [null, 5],
+    [1e-9, 1],
+    [0.5, 1],
+    [1, 1],
+    [1e300, 1e300],
+  ])
+    expect([interval, deviceAuthorization({ ...begun, interval })?.intervalS]).toEqual([interval, used]);
+  for (const expires_in of [-1, 0, '900', null])
+    expect(deviceAuthorization({ ...begun, expires_in })?.expiresInS).toBe(900);
+});
+test('a server that slows down without an end, or whose code has no end, does not outlast --timeout', async () => {
+  const slower = Array.from({ length: 400 }, () => error('slow_down'));
+  for (const more of [{}, { expires_in: 1e300 }, { interval: 1e300 }, { interval: 1e-9 }]) {
+    const { host, outcome } = await run(slower, [], more);
+    expect(outcome).toMatchObject({ category: 'auth', detail: { code: 'LOGIN_TIMEOUT' } });
+    expect(host.slept.every((ms) => ms <= plan.timeoutMs)).toBe(true);
+    // Each poll has a wait and the limit of its request.
+    expect(host.slept.length).toBeLessThan(100);
+  }
+});
+test('a user code gives the terminal no command and has a limit', () => {
+  const code = `A\u001b[2J\u202e\n::set-output name=x::y${'B'.repeat(10_000)}`;
+  const shown = deviceAuthorization({ ...begun, user_code: code })?.userCode ?? '';
+  expect(shown).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(shown.length).toBeLessThanOrEqual(41);
 });

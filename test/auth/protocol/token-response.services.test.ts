@@ -228,6 +228,28 @@ test('an id_token with ES256 and the signature of a stranger is refused', async 
   const { token, keys } = signedBy('ES256', stray.privateKey, curve.publicKey);
   await expect(exchanged(token, true, keys)).rejects.toMatchObject({ detail: { code: 'BAD_TOKEN_ANSWER' } });
 });
+const small = generateKeyPairSync('rsa', { modulusLength: 1024 });
+const larger = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+test.each([
+  ['an unknown extension in crit', idToken({}, pair.privateKey, { crit: ['x'], x: 1 }), {}],
+  ['an empty crit', idToken({}, pair.privateKey, { crit: [] }), {}],
+  ['no end', idToken({ exp: undefined }), {}],
+  ['an end that is a text', idToken({ exp: 'never' }), {}],
+  ['a start in the future', idToken({ nbf: nowS + 3600 }), {}],
+  ['a start that is a text', idToken({ nbf: 'now' }), {}],
+  [
+    'a key of 1024 bits',
+    idToken({}, small.privateKey),
+    { body: { keys: [{ ...small.publicKey.export({ format: 'jwk' }), kid: 'k1' }] } },
+  ],
+  ['ES256 and a key of P-384', ...Object.values(signedBy('ES256', larger.privateKey, larger.publicKey))],
+  [
+    'ES384 and a key of P-256',
+    ...Object.values(signedBy('ES384', curve.privateKey, curve.publicKey, 'sha384')),
+  ],
+] as [string, string, KeyAnswer][])('an id_token with %s is refused', async (_, token, keys) => {
+  await expect(exchanged(token, true, keys)).rejects.toMatchObject({ detail: { code: 'BAD_TOKEN_ANSWER' } });
+});
 test.each(['none', 'HS256', 'RS1'])('an id_token with the algorithm %s is refused', async (alg) => {
   for (const hasMetadata of [true, false])
     await expect(exchanged(idToken({}, pair.privateKey, { alg }), hasMetadata)).rejects.toMatchObject({
