@@ -3,7 +3,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { makeDirectory } from '../support/directory.ts';
 
 const entry = fileURLToPath(new URL('../../bin/opsctl.js', import.meta.url));
@@ -66,7 +66,7 @@ test.each([
       stdio: [silent, 'ignore', 'ignore', silent],
     });
     const ended = new Promise((resolve) => child.on('close', resolve));
-    await vi.waitUntil(() => existsSync(ready) || child.exitCode !== null, { timeout: 60_000 });
+    await expect.poll(() => existsSync(ready) || child.exitCode !== null).toBe(true);
     child.kill(signal);
     expect([signal, await ended]).toEqual([signal, code]);
   }

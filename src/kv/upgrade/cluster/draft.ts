@@ -416,9 +416,10 @@ export const describeMembers = async (
 /** The programs next to each server that can restore a snapshot, in order: from 3.6 on, only etcdutl can. Pure. */
 export const ctlPrograms = (servers: readonly (string | undefined)[]): string[] => {
   const directories = servers.flatMap((path) => (path === undefined ? [] : [dirname(path)]));
-  return [...new Set(directories)].flatMap((directory) =>
-    ['etcdutl', 'etcdctl'].map((name) => join(directory, name)),
-  );
+  return [...new Set(directories)].flatMap((directory) => [
+    join(directory, 'etcdutl'),
+    join(directory, 'etcdctl'),
+  ]);
 };
 /**
  * The ctl program of the old version is usually in the directory of its server. `kv restore` and `kv

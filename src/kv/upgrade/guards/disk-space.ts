@@ -216,11 +216,11 @@ export const memberRoomProblem = (
  * The space for a new data directory while the old one is kept: without it, a member that was removed from the cluster
  * could not start again. `db` is the size of the database that the member receives.
  */
-export const newDataFinding = (name: string, host: HostFacts | undefined, db: number): Finding => {
+export const newDataFinding = (name: string, seen: HostFacts | undefined, db: number): Finding => {
   const found: Omit<Finding, 'guard' | 'level'>[] = [];
   const said = { guard: 'disk-space', member: name };
   const fail = (one: Omit<Finding, 'guard' | 'level'>): void => void found.push(one);
-  const facts: HostFacts = { ...host, db_file_bytes: db };
+  const facts: HostFacts = { ...seen, db_file_bytes: db };
   if (memberDisks(facts, db, { copy_data: false }).length === 0)
     return { ...said, level: 'unknown', message: `cannot read the free space for the new data of ${name}` };
   memberRoom({ name, host: facts }, { copy_data: false }, { fail, warn: () => {} });

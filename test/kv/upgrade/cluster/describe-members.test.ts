@@ -180,13 +180,15 @@ describe('the driver', () => {
 });
 
 it('the ctl program is searched next to the servers', async () => {
+  const findIn = (host: Parameters<typeof findCtlNextTo>[0], programs: readonly object[]) =>
+    findCtlNextTo(host, programs as never);
   const host = fakeHost({ files: { '/opt/b/etcdctl': '', '/opt/c/etcdctl': '' } });
-  const of = (...programs: object[]) => findCtlNextTo(host, programs as never);
+  const of = (...programs: object[]) => findIn(host, programs);
   expect(await of({ old_binary: '/opt/a/etcd' }, { old_binary: '/opt/b/etcd' })).toBe('/opt/b/etcdctl');
   expect(await of({ binary_path: '/opt/c/etcd' })).toBe('/opt/c/etcdctl');
   // From 3.6 on, only etcdutl restores snapshots.
   const both = fakeHost({ files: { '/opt/b/etcdctl': '', '/opt/b/etcdutl': '' } });
-  expect(await findCtlNextTo(both, [{ old_binary: '/opt/b/etcd' }] as never)).toBe('/opt/b/etcdutl');
+  expect(await findIn(both, [{ old_binary: '/opt/b/etcd' }])).toBe('/opt/b/etcdutl');
   expect(await of({ old_binary: '/opt/etcd' }, {})).toBeUndefined();
 });
 

@@ -58,12 +58,15 @@ const planOf = (spec: MemberSpec, observation = observed([away('n1')])) =>
     to: '3.3',
     run: 'R',
   });
+const firstOf = ({ members: [first] }: ReturnType<typeof planOf>): NonNullable<typeof first> => {
+  if (first === undefined) throw new Error('the plan has no member');
+  return first;
+};
 const rebuilt = async (spec: MemberSpec): Promise<void> => {
   const plan = planOf(spec);
   const shell = localShell(real.host);
-  const [step] = plan.members;
-  await buildDirectory(shell, plan, step as never, spec);
-  await swapDirectory(shell, step as never, spec, []);
+  await buildDirectory(shell, plan, firstOf(plan), spec);
+  await swapDirectory(shell, firstOf(plan), spec, []);
 };
 const text = (path: string): string => readFileSync(at(path), 'utf8').trim();
 
@@ -135,7 +138,7 @@ describe('a data directory behind a link', () => {
   it('a link that the swap could not keep is refused before any stop', async () => {
     const build = (spec: MemberSpec) => {
       const plan = planOf(spec);
-      return buildDirectory(localShell(real.host), plan, plan.members[0] as never, spec);
+      return buildDirectory(localShell(real.host), plan, firstOf(plan), spec);
     };
     moved('data/member/snap');
     await expect(build(member())).rejects.toThrow('data/member/snap is a link');
@@ -155,7 +158,7 @@ describe('the disk of a member that still runs', () => {
       buildDirectory(
         localShell(real.host),
         { ...plan, snapshot: { ...snapshot, size_bytes } },
-        plan.members[0] as never,
+        firstOf(plan),
         member(),
       );
     await expect(build(1e15)).rejects.toMatchObject({
