@@ -436,6 +436,27 @@ test('only waysPast suggests ending a process by its ID', () => {
   expect(wrong, 'use waysPast').toEqual([]);
 });
 
+test.each([
+  ['core/text.ts', 'withoutByteOrderMark', String.raw`/^\uFEFF/`],
+  ['core/text.ts', 'escapePattern', 'replace(/[.*+?^$'],
+  ['core/text.ts', 'pemText', '.{1,64}/g'],
+  ['core/text.ts', 'encodeStrictly', "[!'()*]"],
+  ['core/external-url.ts', 'hostWithoutBrackets', String.raw`/^\[|\]$/g`],
+  ['core/external-url.ts', 'hasIpv4Form', String.raw`/^\d+(\.\d+){3}$/`],
+  ['core/operation.ts', 'isHeaderName', "/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/"],
+  ['core/operation.ts', 'isHeaderValue', String.raw`/^[\t\x20-\x7e\x80-\xff]*$/`],
+  ['core/format.ts', 'isUuid', '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'],
+  ['core/format.ts', 'isEmail', String.raw`/^[^\s@]+@[^\s@]+$/`],
+  ['core/flag.ts', 'argumentName', '/-public-id$/'],
+  ['core/shell.ts', 'shellWord', String.raw`/^[\w@%+=:,./-]+$/`],
+  ['core/yaml.ts', 'stepsOfPath', String.raw`([^.[\]]+)|\[(\d+)\]`],
+  ['core/yaml.ts', 'causeWithoutPlace', String.raw`at line \d+, column \d+`],
+  ['mock-server/body.ts', 'JSON_TYPE', "'application/json; charset=utf-8'"],
+  ['kv/engine/journal.ts', 'startsWithRunTime', String.raw`/^\d{8}T\d{6}Z/`],
+])('only %s has the pattern of %s', (home, _name, pattern) => {
+  expect(files.filter((file) => text(file).includes(pattern))).toEqual([home]);
+});
+
 /** Lists files that a reader may want to split or merge. The test does not fail because of them. */
 test('long files and small files with one importer are listed', () => {
   const importers = new Map<string, Set<string>>();

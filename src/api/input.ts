@@ -2,7 +2,15 @@ import { resolve } from 'node:path';
 import { limits } from '../core/limits.ts';
 import { type InvalidArguments, invalidArguments, problem, usageError } from '../core/problem.ts';
 import { readJsonText } from '../core/json.ts';
-import { decodeUtf8, nulRemedy, placeOfNul, refuseInnerMark, utf8Remedies, utf8Text } from '../core/text.ts';
+import {
+  decodeUtf8,
+  nulRemedy,
+  placeOfNul,
+  refuseInnerMark,
+  utf8Remedies,
+  utf8Text,
+  withoutByteOrderMark,
+} from '../core/text.ts';
 import type { JsonFault } from '../core/json-scan.ts';
 import type { Host } from '../platform/host.ts';
 import type { Runtime } from './context.ts';
@@ -60,7 +68,7 @@ export const decodeInput = (bytes: Uint8Array, given: string, flag: string): str
   }
   refuseInnerMark(read.text, what);
   const place = placeOfNul(read.text);
-  if (place === undefined) return read.text.replace(/^\uFEFF/, '');
+  if (place === undefined) return withoutByteOrderMark(read.text);
   const wrong = problem(
     flag,
     'format',

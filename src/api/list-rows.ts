@@ -1,3 +1,4 @@
+import { argumentName } from '../core/flag.ts';
 import { crcOfRows, jsonRow, markChecked } from '../core/json.ts';
 import {
   BACKSLASH,
@@ -384,7 +385,7 @@ const hasNested = ({ states, epic_states: epicStates }: Row): boolean =>
 const kindOfPath = (path: string): string | undefined => {
   const [, param = ''] = /\{([^}]+)\}$/.exec(path) ?? [];
   if (param.startsWith('name=labels/')) return param === 'name=labels/*' ? 'label-title' : undefined;
-  return param.replace(/-public-id$/, '') || undefined;
+  return argumentName(param) || undefined;
 };
 /**
  * Enough for a person who presses TAB. Of more records of a kind TAB offers the first: memory does not grow with a list,

@@ -1,3 +1,4 @@
+import { flagName } from '../core/flag.ts';
 import { isLoopbackHost } from '../core/external-url.ts';
 import { limits } from '../core/limits.ts';
 import { AppError, reword } from '../core/problem.ts';
@@ -316,12 +317,6 @@ export const withOutcome = async (
   });
 };
 
-const words = (name: string): string =>
-  name
-    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
-    .replaceAll('_', '-')
-    .toLowerCase();
-
 /** The command that shows whether a request to any path was applied: the record, or the list that it is in. */
 export const rawCheck = (service: string, method: string, path: string): string => {
   const [bare = ''] = path.split('?');
@@ -350,7 +345,7 @@ const ownerCheck = (
   const owner = table.find(([, { get }]) => get !== undefined && isReadOf(get, above))?.[0];
   return owner === undefined || id === undefined
     ? undefined
-    : `opsctl ${service} ${words(owner)} get ${shellWord(String(id))}`;
+    : `opsctl ${service} ${flagName(owner)} get ${shellWord(String(id))}`;
 };
 /** The command that shows whether a row of a table was applied. */
 export const checkCommand = async (
@@ -364,7 +359,7 @@ export const checkCommand = async (
   );
   if (found === undefined) return rawCheck(service.name, operation.method, path);
   const [resource, verbs] = found;
-  const group = `opsctl ${[service.name, ...words(resource).split(' ')].filter((one, i, all) => one !== all[i - 1]).join(' ')}`;
+  const group = `opsctl ${[service.name, ...flagName(resource).split(' ')].filter((one, i, all) => one !== all[i - 1]).join(' ')}`;
   const ids = Object.values(params).map(String);
   if (operation.method !== 'POST' && verbs.get !== undefined && ids.length > 0)
     return `${group} get ${ids.map(shellWord).join(' ')}`;

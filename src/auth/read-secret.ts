@@ -3,7 +3,7 @@ import { sh } from '../core/shell.ts';
 import type { Host } from '../platform/host.ts';
 import { usageError, AppError } from '../core/problem.ts';
 import { refuseLongSecret, isKeyContent } from '../core/field.ts';
-import { decodeUtf8 } from '../core/text.ts';
+import { decodeUtf8, withoutByteOrderMark } from '../core/text.ts';
 import { limits } from '../core/limits.ts';
 
 /**
@@ -111,7 +111,7 @@ const escapeLineEnds = (text: string): string =>
  * line ends inside a string. Each form has one meaning only. Undefined for anything else.
  */
 const readForms = (given: string): Json | undefined => {
-  const bare = given.replace(/^\uFEFF/, '').trim();
+  const bare = withoutByteOrderMark(given).trim();
   const texts = [bare, unquote(bare), unquote(bare).replaceAll('\\"', '"'), decodeIfBase64(unquote(bare))];
   return texts
     .flatMap((text) => [objectIn(text.trim()), objectIn(escapeLineEnds(text.trim()))])

@@ -1,3 +1,4 @@
+import { withoutByteOrderMark, pemText } from '../core/text.ts';
 import {
   createPrivateKey,
   createPublicKey,
@@ -19,8 +20,7 @@ const badKey = (origin: string, why: string): AppError =>
   });
 /** PEM as CI systems hold it: with line ends as two characters, as spaces or missing, in quotes, or in base64 as a whole. */
 const repairPem = (given: string): string => {
-  const text = given
-    .replace(/^\uFEFF/, '')
+  const text = withoutByteOrderMark(given)
     .trim()
     .replace(/^(['"])([\s\S]*)\1$/, '$2')
     .replaceAll('\\r', '')
@@ -31,8 +31,7 @@ const repairPem = (given: string): string => {
   const [, label = '', body = ''] = parts;
   // A header inside the PEM is one of a key that has a password.
   if (body.includes(':')) return pem;
-  const lines = body.replace(/\s+/g, '').match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+  return pemText(label, body.replace(/\s+/g, ''));
 };
 const whyNoKey = (pem: string): string => {
   if (/ENCRYPTED/.test(pem)) return 'it is protected by a password';

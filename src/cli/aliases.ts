@@ -114,7 +114,7 @@ export const expandedLine = async (
   unknown: AppError,
 ): Promise<string[] | undefined> => {
   const [name = '', ...args] = argv;
-  if (!/^[a-z][a-z0-9-]{0,63}$/.test(name)) return undefined;
+  if (!new RegExp(`^${extensionName}$`).test(name)) return undefined;
   const aliases = await readAliases(host).catch((error: unknown) => {
     throw describeBoth(unknown, error);
   });

@@ -16,7 +16,6 @@ import { type Block, heading, type Page, prose, terms } from '../core/result.ts'
 import { errorExplanations } from '../reference/explanations/errors.ts';
 import { guardExplanations } from '../reference/explanations/guards.ts';
 import { exitExplanations, settingExplanations } from '../reference/explanations/settings.ts';
-import { kebab } from './derived/command.ts';
 
 const page = (title: string, summary: string, ...blocks: Block[]): Page => ({ title, summary, blocks });
 const sections = ({ causes, fix, example }: Explanation): Block[] => [
@@ -161,7 +160,7 @@ const fieldsNamed = async (words: readonly string[]): Promise<ExplainedField[]> 
   if (before.length === 0) return [];
   return (await services()).flatMap((service) =>
     operations(service.table).flatMap(({ resource, verb, operation }) => {
-      const own = [service.name, ...kebab(resource).split(' '), operation.cli?.verb ?? kebab(verb)];
+      const own = [service.name, ...flagName(resource).split(' '), operation.cli?.verb ?? flagName(verb)];
       if (!before.every((word) => own.includes(word) || own.includes(toPlural(word)))) return [];
       return inputs(operation)
         .filter(([field]) => field === name || flagName(field) === name)

@@ -1,3 +1,5 @@
+import { shellWord } from '../core/shell.ts';
+import { argumentName } from '../core/flag.ts';
 import { bare, type Field, type Fields } from '../core/field.ts';
 import type { Argument, Example, Flag } from '../core/flag.ts';
 import { formatExamples } from '../core/format.ts';
@@ -54,8 +56,6 @@ const byFormat: Readonly<Record<string, string>> = {
   email: 'ada@demo.example',
   int64: '123',
 };
-const quoteText = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 /** An object with the fields that it needs. */
 const bodyOf = (fields: Fields): Record<string, string> =>
   Object.fromEntries(
@@ -79,7 +79,7 @@ function wordFor(name: string, field: Field, at: number): string {
 const argumentWord = ({ operation }: Command, { name, field, complete }: Argument, at: number): string => {
   if (complete !== undefined && named[complete] !== undefined) return named[complete];
   const params = Object.entries(operation?.operation.params ?? {});
-  const own = params.find(([param]) => param.replace(/-public-id$/, '') === name)?.[1];
+  const own = params.find(([param]) => argumentName(param) === name)?.[1];
   return wordFor(name, own ?? field, at);
 };
 /** What a change shows: a name or a text, else the first value of its body. */
@@ -100,9 +100,9 @@ const deriveExample = (command: Command): Example => {
   const shown = required.length > 0 ? required : changeOf(command);
   const needed = args.filter(({ optional }) => !optional);
   const parts = [
-    ...needed.map((arg, at) => quoteText(argumentWord(command, arg, at))),
+    ...needed.map((arg, at) => shellWord(argumentWord(command, arg, at))),
     ...shown.map(
-      ([name, { field }], at) => `--${name} ${quoteText(wordFor(name, field, needed.length + at))}`,
+      ([name, { field }], at) => `--${name} ${shellWord(wordFor(name, field, needed.length + at))}`,
     ),
   ];
   return { line: ['opsctl', ...path, ...parts].join(' '), says: summary };

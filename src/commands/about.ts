@@ -2,7 +2,7 @@ import { redactedUrl } from '../core/redact-secrets.ts';
 import { join } from 'node:path';
 import type { Context } from '../api/context.ts';
 import { type Command, defineCommand, type Group } from '../cli/command.ts';
-import { kebab } from '../cli/derived/command.ts';
+import { flagName } from '../core/flag.ts';
 import { bool, list, str } from '../core/field.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { durationText } from '../core/format.ts';
@@ -47,7 +47,7 @@ const reference = defineCommand({
     const { entryOf, entryText } = await import('../reference/entry.ts');
     const all = (await services()).flatMap((service) =>
       operations(service.table).map(({ resource, verb, operation }) => {
-        const words = [service.name, ...kebab(resource).split(' '), operation.cli?.verb ?? kebab(verb)];
+        const words = [service.name, ...flagName(resource).split(' '), operation.cli?.verb ?? flagName(verb)];
         return entryOf(service, service.name === 'labels' ? pathOf(words) : words, operation);
       }),
     );

@@ -1,6 +1,7 @@
+import { isLoopbackHost } from '../core/external-url.ts';
 import { join } from 'node:path';
 import type { Logger, Reach, ServiceName, Target } from '../api/context.ts';
-import { loopback, resolveTarget } from '../config/resolve-target.ts';
+import { resolveTarget } from '../config/resolve-target.ts';
 import type { Settings } from '../config/settings.ts';
 import type { AccessToken } from '../auth/token.ts';
 import { claimsOf } from '../core/json.ts';
@@ -70,7 +71,7 @@ export const configuredTarget = async (
   const { host: address, hostname } = new URL(baseUrl);
   const rateKey = `${settings.profile.name}-${address.replace(/[^A-Za-z0-9.]/g, '-')}`;
   const isFree =
-    loopback(hostname) &&
+    isLoopbackHost(hostname) &&
     settings.get('rate_per_minute')?.origin === 'default' &&
     // Without a mock server on this state directory, its code is not loaded.
     host.files.readNow(join(settings.directories.state, 'mock', 'owner.json')) !== undefined &&

@@ -1,4 +1,4 @@
-import { parseUrl } from '../core/external-url.ts';
+import { parseUrl, isLoopbackHost } from '../core/external-url.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { nearest, showHidden } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
@@ -75,9 +75,6 @@ const mockIsNotOff: Guard = (settings, { url, source = url }) => {
  * The first failed check is reported.
  */
 const mockGuards: readonly Guard[] = [profileIsKnown, profileIsMock, noTokenIsGiven, mockIsNotOff];
-/** A host name that leads to this machine. Pure. */
-export const loopback = (host: string): boolean =>
-  host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 /** The problem of a base URL, as a phrase to put after its name, and how to write the URL. */
 export type UrlFault = { readonly code: string; readonly why: string; readonly tryThis: string };
 /** An absolute http or https URL without the parts that a base URL cannot have. A password in it is not repeated. */
@@ -94,7 +91,7 @@ const formFault = (value: string, url: URL | undefined): UrlFault | undefined =>
 };
 /** spec/sign-in and spec/tracker#authentication: HTTPS only; spec/program#settings: plain HTTP is for loopback. */
 const transportFault = (value: string, url: URL): UrlFault | undefined => {
-  if (url.protocol === 'https:' || loopback(url.hostname)) return undefined;
+  if (url.protocol === 'https:' || isLoopbackHost(url.hostname)) return undefined;
   const why = `uses plain HTTP to ${url.hostname}, which is allowed for loopback only`;
   return { code: 'PLAIN_HTTP', why, tryThis: value.replace(/^http:/i, 'https:') };
 };

@@ -50,6 +50,10 @@ const hostsIn = (env: Env): string[] =>
     .split(/[\s,]+/)
     .map((host) => host.toLowerCase())
     .filter((host) => host !== '');
+/** An IPv6 address in a URL has brackets. */
+export const hostWithoutBrackets = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
+/** Four numbers, whatever their size. */
+export const hasIpv4Form = (hostname: string): boolean => /^\d+(\.\d+){3}$/.test(hostname);
 /** Addresses that never leave this machine. */
 export const isLoopbackHost = (hostname: string): boolean =>
   hostname === 'localhost' ||
@@ -64,7 +68,7 @@ export const isLoopbackHost = (hostname: string): boolean =>
 export const connectHost = (permitted: PermittedRequest): string => {
   assertPermitted(permitted);
   const { hostname } = permitted.to.url;
-  return hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '');
+  return hostname.endsWith('.localhost') ? 'localhost' : hostWithoutBrackets(hostname);
 };
 /** Names of headers with a secret that no general rule recognizes. */
 const secretHeaders = new Set(['dpop', 'x-trackertoken']);

@@ -90,6 +90,8 @@ export const hasHiddenHost = (text: string): boolean => {
   return /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}]/u.test(plain) || /^[!-~]*$/.test(plain);
 };
 const matches = (pattern: RegExp) => (text: string) => pattern.test(text);
+export const isUuid = matches(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i);
+export const isEmail = matches(/^[^\s@]+@[^\s@]+$/);
 /** spec/tracker#values; spec/tracker#values for the patterns. */
 export const formats: Readonly<Record<Format, Rule>> = {
   color: {
@@ -109,13 +111,13 @@ export const formats: Readonly<Record<Format, Rule>> = {
   },
   uuid: {
     says: 'must be a 36-character identifier such as 12345678-9012-3456-7890-123456789012',
-    holds: matches(/^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/),
+    holds: isUuid,
   },
   url: {
     says: 'must be a URL that starts with http:// or https://',
     holds: (text) => /^https?:\/\/[^\s]+$/.test(text) && !hasHiddenHost(text),
   },
-  email: { says: 'must be an e-mail address', holds: matches(/^[^\s@]+@[^\s@]+$/) },
+  email: { says: 'must be an e-mail address', holds: isEmail },
   int64: { says: 'must be a whole number written as text', holds: matches(/^-?\d{1,19}$/) },
   byte: {
     says: 'must be base64',

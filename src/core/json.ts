@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { limits } from './limits.ts';
-import { decodeUtf8, escapedNulRemedy, nulFound, printable } from './text.ts';
+import { decodeUtf8, escapedNulRemedy, nulFound, printable, withoutByteOrderMark } from './text.ts';
 import { findJsonTokens, type JsonFault, jsonFault, measureJson, positionAt } from './json-scan.ts';
 import { cutText, AppError } from './problem.ts';
 import { quotableText } from './redact-secrets.ts';
@@ -444,7 +444,7 @@ export const readJsonText = (
   fail: (fault: JsonFault) => Error,
   options: JsonOptions = {},
 ): unknown => {
-  const bare = text.replace(/^\uFEFF/, '');
+  const bare = withoutByteOrderMark(text);
   let value: unknown;
   try {
     value = options.exact === true ? parseExactJson(bare) : JSON.parse(bare);

@@ -164,7 +164,9 @@ export const filler = (path: string): ((params: Readonly<Record<string, unknown>
 
 export const fill = (path: string, params: Readonly<Record<string, unknown>>): string => filler(path)(params);
 
+/** The characters of a field name (RFC 9110 5.1). */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** The characters of a field value (RFC 9110 5.5): no NUL, CR, LF or other control character but the tab. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** Headers that the HTTP client writes: a second value would contradict the body or the connection. */
 const ownHeaders = new Set([

@@ -575,3 +575,13 @@ export const fencedMarkdown = (language: string, lines: readonly string[]): stri
   const fence = fenceAround(lines, 3);
   return [`${fence}${language}`, ...lines.map(oneLine), fence];
 };
+/** A byte order mark at the start is not part of the text. */
+export const withoutByteOrderMark = (text: string): string => text.replace(/^\uFEFF/, '');
+/** Returns a text that stands for itself in a regular expression. */
+export const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/** Returns PEM with lines of 64 characters (RFC 7468) from the base64 of the content. */
+export const pemText = (label: string, base64: string): string =>
+  `-----BEGIN ${label}-----\n${(base64.match(/.{1,64}/g) ?? []).join('\n')}\n-----END ${label}-----\n`;
+/** Encodes also the characters that `encodeURIComponent` leaves although RFC 3986 reserves them. */
+export const encodeStrictly = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -584,3 +584,11 @@ export const yamlText = (value: object, indent = ''): string =>
         .filter(([, one]) => one !== undefined)
         .map(([key, one]) => `${indent}${member(key, one, indent)}`)
         .join('');
+/** The first line of a message without its place, which is reported separately. */
+export const causeWithoutPlace = (message: string): string =>
+  (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
+/** `fields[2].choices[0].name` → fields, 2, choices, 0, name. */
+export const stepsOfPath = (path: string): (string | number)[] =>
+  [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name, index]) =>
+    index === undefined ? (name ?? '') : Number(index),
+  );

@@ -5,7 +5,14 @@ import { shownTexts } from '../core/yaml-scalars.ts';
 import { AppError, problem } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { misfit, type Shape } from '../core/shape.ts';
-import { faultPhrase, isPlainKey, plainYaml, tooLargeYaml, yamlValue } from '../core/yaml.ts';
+import {
+  faultPhrase,
+  isPlainKey,
+  plainYaml,
+  tooLargeYaml,
+  yamlValue,
+  causeWithoutPlace,
+} from '../core/yaml.ts';
 import { type Holder, type LockSnapshot, thisProcess, tryLock, unlock } from '../platform/file-lock.ts';
 import type { Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
@@ -93,10 +100,9 @@ const anyYaml = (path: string, text: string): unknown => {
   const [error] = document?.errors ?? [];
   if (error) {
     const line = error.linePos?.[0].line ?? 1;
-    const [cause = ''] = error.message.split('\n');
     throw makeBrokenLockError(
       path,
-      `${faultPhrase(error)} (line ${line}): ${cause.replace(/ at line \d+, column \d+:?$/, '')}`,
+      `${faultPhrase(error)} (line ${line}): ${causeWithoutPlace(error.message)}`,
       line,
     );
   }

@@ -11,6 +11,7 @@ import {
   placeOfNul,
   refuseForeignText,
   refuseInnerMark,
+  withoutByteOrderMark,
 } from '../core/text.ts';
 import { unclearValues, noShownTexts, type ShownTexts, shownTexts } from '../core/yaml-scalars.ts';
 import {
@@ -21,6 +22,7 @@ import {
   tooLargeYaml,
   type YamlFault,
   yamlValue,
+  stepsOfPath,
 } from '../core/yaml.ts';
 import type { LabelJson } from './api-types.ts';
 import {
@@ -64,12 +66,6 @@ import { isMap, isNode, isSeq, LineCounter, parseAllDocuments, type YamlDocument
 
 export type TextPosition = { readonly line: number; readonly column: number };
 
-/** `fields[2].choices[0].name` → fields, 2, choices, 0, name. */
-const stepsOf = (path: string): (string | number)[] =>
-  [...path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)].map(([, name, index]) =>
-    index === undefined ? (name ?? '') : Number(index),
-  );
-
 type Found = { readonly node: unknown; readonly offset: number | undefined };
 
 const below = ({ node, offset }: Found, step: string | number): Found | undefined => {
@@ -89,7 +85,7 @@ const placeIn = (document: YamlDocument, counter: LineCounter, path: string): Te
     node: document.contents,
     offset: isNode(document.contents) ? document.contents.range?.[0] : undefined,
   };
-  for (const step of stepsOf(path)) {
+  for (const step of stepsOfPath(path)) {
     const next = below(found, step);
     if (next === undefined) break;
     found = next;
@@ -180,7 +176,7 @@ const decodeFile = (bytes: Uint8Array, name: string): string => {
       { ...problem('', 'format', nulFound, nulRemedy), file: name, ...place },
     ]);
   refuseInnerMark(text, name);
-  return text.replace(/^\uFEFF/, '');
+  return withoutByteOrderMark(text);
 };
 export const textOf = async (context: EngineContext, file: string): Promise<string> => {
   if (file === '-') return decodeFile(await wholeInput(context.host), nameFile(file));

@@ -44,21 +44,18 @@ export const getLabel = (
   context: EngineContext,
   name: string,
   asking: ReadOptions = {},
+  part: { readonly fields?: string } = {},
 ): Promise<LabelJson> =>
   read(context, table.labels.get, {
     params: { name },
-    query: { view: 'LABEL_VIEW_FULL', ...adminQuery(asking) },
+    query: { view: 'LABEL_VIEW_FULL', ...part, ...adminQuery(asking) },
   });
 /** Only the keys that a definition contains. */
 export const getDefinition = (
   context: EngineContext,
   name: string,
   asking: ReadOptions = {},
-): Promise<LabelJson> =>
-  read(context, table.labels.get, {
-    params: { name },
-    query: { view: 'LABEL_VIEW_FULL', fields: definitionMembers, ...adminQuery(asking) },
-  });
+): Promise<LabelJson> => getLabel(context, name, asking, { fields: definitionMembers });
 /** Who made one revision of a label, and when. */
 export type RevisionAuthor = {
   readonly revision: string;

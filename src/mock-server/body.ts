@@ -49,7 +49,8 @@ export const failureBody = (path: string, status: number, message: string): stri
       })
     : JSON.stringify({ message });
 
-export const json = { 'content-type': 'application/json; charset=utf-8' };
+export const JSON_TYPE = 'application/json; charset=utf-8';
+export const json = { 'content-type': JSON_TYPE };
 /** An error of the server itself, in the format of the service at this path. */
 export const message = (status: number, text: string, path = ''): MockReply => ({
   status,

@@ -1,3 +1,4 @@
+import { json as jsonHeaders } from './body.ts';
 import { Buffer } from 'node:buffer';
 import { check } from '../core/check.ts';
 import { bool, type Field, type Value, int, obj, oneOf, str } from '../core/field.ts';
@@ -214,11 +215,14 @@ const routes: readonly Route[] = [
   { method: 'DELETE', path: /^requests$/, run: ({ log }) => log.clear() },
   { method: 'POST', path: /^shutdown$/, run: ({ shutdown }) => shutdown() },
 ];
-const headers = { 'content-type': 'application/json; charset=utf-8' };
 const json = (statusCode: number, value: unknown): MockReply =>
   value === undefined
     ? { status: 204 }
-    : { status: statusCode, headers, body: value instanceof Text ? value.text : JSON.stringify(value) };
+    : {
+        status: statusCode,
+        headers: jsonHeaders,
+        body: value instanceof Text ? value.text : JSON.stringify(value),
+      };
 /** The mock server's own interface, below `/__opsctl/`; `path` is the rest of the path. */
 export const control = async (
   on: Controlled,
@@ -233,7 +237,7 @@ export const control = async (
     if (here.length === 0) return json(404, { message: `there is no ${CONTROL_PATH}${path}` });
     return {
       ...json(405, { message: 'method not allowed' }),
-      headers: { ...headers, allow: here.map((one) => one.method).join(', ') },
+      headers: { ...jsonHeaders, allow: here.map((one) => one.method).join(', ') },
     };
   }
   try {

@@ -1,6 +1,6 @@
 import { bool, int, list, map, maybe, num, obj, oneOf, record, str, type Value } from '../core/field.ts';
 import type { Outgoing } from '../platform/host.ts';
-import { failureBody } from './body.ts';
+import { failureBody, JSON_TYPE } from './body.ts';
 import type { Collection, Store } from './store.ts';
 import type { Environment } from './service-set.ts';
 
@@ -154,9 +154,7 @@ export const faultyAnswer = (fault: Fault, made: Outgoing | undefined, path: str
     (made && fault.status === undefined
       ? made.body
       : failureBody(path, status, `injected fault ${fault.id}: status ${status}`));
-  const type =
-    fault.content_type ??
-    (made && fault.status === undefined ? undefined : 'application/json; charset=utf-8');
+  const type = fault.content_type ?? (made && fault.status === undefined ? undefined : JSON_TYPE);
   return {
     status,
     headers: { ...made?.headers, ...(type === undefined ? {} : { 'content-type': type }), ...fault.headers },

@@ -1,3 +1,4 @@
+import { pemText } from '../core/text.ts';
 import { makeOwnDirectory } from '../platform/process-identity.ts';
 import { Buffer } from 'node:buffer';
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
@@ -88,11 +89,7 @@ const certificate = (
     der(0xa3, sequence(...extensions)),
   );
   const signed = sequence(content, ECDSA_SHA256, bits(sign('sha256', content, authorityKey)));
-  const lines =
-    Buffer.from(signed)
-      .toString('base64')
-      .match(/.{1,64}/g) ?? [];
-  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
+  return pemText('CERTIFICATE', Buffer.from(signed).toString('base64'));
 };
 /** The authority may sign only for this machine's own names (RFC 5280 4.2.1.10), and its key is thrown away after one use. */
 const loopbackOnly = sequence(

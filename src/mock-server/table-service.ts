@@ -15,7 +15,7 @@ import {
 } from '../core/operation.ts';
 import { messageOf, type Problem, problem } from '../core/problem.ts';
 import { isRecord } from '../core/shape.ts';
-import { pathValues, queryValues, withDefaults, HttpError } from './body.ts';
+import { pathValues, queryValues, withDefaults, HttpError, JSON_TYPE } from './body.ts';
 import type { Environment, MockReply, MockRequest } from './service-set.ts';
 
 type Node = {
@@ -312,7 +312,7 @@ const answer = (operation: Operation, value: unknown, headers: Record<string, st
   if (value === undefined) return { status: operation.ok, headers };
   if (value instanceof Bytes)
     return { status: operation.ok, headers: { ...headers, 'content-type': value.type }, body: value.bytes };
-  headers['content-type'] = 'application/json; charset=utf-8';
+  headers['content-type'] = JSON_TYPE;
   if (value instanceof Json && value.pieces !== undefined)
     return longAnswer(operation.ok, value.pieces, headers);
   return {

@@ -1,3 +1,4 @@
+import { encodeStrictly } from '../core/text.ts';
 import type { Redactor, RedactStream } from './types.ts';
 
 const MASK = '***';
@@ -27,7 +28,7 @@ const base64Cores = (secret: Buffer): string[] =>
 const formsOf = (secret: string): string[] => {
   const bytes = Buffer.from(secret);
   const encoded = encodeURIComponent(bytes.toString());
-  const strict = encoded.replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+  const strict = encodeStrictly(bytes.toString());
   const urls = [encoded, strict, strict.replaceAll('%20', '+')];
   const lower = urls.map((text) => text.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()));
   const json = JSON.stringify(secret).slice(1, -1);

@@ -1,3 +1,4 @@
+import { argumentName } from '../../core/flag.ts';
 import { int, map, maybe, oneOf, record, str } from '../../core/field.ts';
 import type { ServiceInfo } from '../../core/operation.ts';
 
@@ -99,7 +100,7 @@ export const fieldReferences: Readonly<Record<string, Reference>> = {
 };
 /** Path parameters: `{label-public-id}` is a label. */
 export const paramKind = (param: string): string | undefined => {
-  const word = param.replace(/-public-id$/, '');
+  const word = argumentName(param);
   const kind = { milestone: 'objective', repo: 'repository' }[word] ?? word;
   return [
     'category',

@@ -237,9 +237,9 @@ export const secretsOf = (account: Account): string[] =>
     (secret) => secret !== undefined,
   );
 /** Names are part of command lines that the user copies. */
+export const toAccountName = (text: string): string => text.replace(/[^\w.@+-]/g, '-').slice(0, 80);
 export const accountNameFrom = (answer: TokenResponse): string =>
-  (namedBy(answer)?.email ?? namedBy(answer)?.sub ?? 'default').replace(/[^\w.@+-]/g, '-').slice(0, 80) ||
-  'default';
+  toAccountName(namedBy(answer)?.email ?? namedBy(answer)?.sub ?? 'default') || 'default';
 /**
  * The same person at two servers is two accounts. The name of the second one includes the server, and no
  * account is overwritten.

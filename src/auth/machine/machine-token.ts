@@ -7,7 +7,7 @@ import { type MachineMethodName, machineMethodNames } from '../../core/shape.ts'
 import { type AuthContext, type Instant, instantNow, scopesFrom, scopeText } from '../auth-context.ts';
 import { keepAccount } from '../complete-login.ts';
 import { issuerOf, receiveTokens } from '../issued-tokens.ts';
-import { type Account, accountFrom } from '../credential-store/account.ts';
+import { type Account, accountFrom, toAccountName } from '../credential-store/account.ts';
 import { sendWithRetry } from '../protocol/send.ts';
 import { clientRequest, type FormFields } from '../protocol/token-client.ts';
 import type { TokenResponse } from '../protocol/token-response.ts';
@@ -304,7 +304,7 @@ export const machineLogin = async (
     ...(options.params.length === 0 ? {} : { params: options.params }),
   };
   const owner = {
-    name: token.name.replace(/[^\w.@+-]/g, '-').slice(0, 80),
+    name: toAccountName(token.name),
     signIn: '',
     server: key,
     endpoints,

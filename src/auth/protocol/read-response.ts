@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'n
 import { isUtf8 } from 'node:buffer';
 import { ambiguityIn, tooDeepAt } from '../../core/json.ts';
 import { AppError, cutText } from '../../core/problem.ts';
-import { printable } from '../../core/text.ts';
+import { printable, withoutByteOrderMark } from '../../core/text.ts';
 import { type Host, type HttpReply, NetworkError } from '../../platform/host.ts';
 import type { HttpResponse, Tolerance } from './token-client.ts';
 
@@ -132,7 +132,7 @@ const formIn = ({ text, headers }: HttpResponse): Form | undefined => {
 const readAny = (read: HttpResponse): AnyRead => {
   const { headers, deviations = [] } = read;
   const found: Tolerance[] = [...deviations];
-  const text = read.text.replace(/^\uFEFF/, '');
+  const text = withoutByteOrderMark(read.text);
   // Functions that visit a value by recursion would exceed the stack.
   if (tooDeepAt(text) !== undefined) return { value: undefined, deviations: found };
   try {

@@ -335,12 +335,6 @@ export const commandFrom = (row: Row): Command => {
     run: makeRun(row),
   };
 };
-/** `customFields` and `epic_states` as words of a command. */
-export const kebab = (name: string): string =>
-  name
-    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
-    .replaceAll('_', '-')
-    .toLowerCase();
 /** All commands of a service, in table order; rows marked hidden have a hand-written command. */
 export const commandsFrom = (service: Service, naming?: NameResolution): Command[] =>
   operations(service.table)
@@ -348,8 +342,8 @@ export const commandsFrom = (service: Service, naming?: NameResolution): Command
     .map(({ resource, verb, operation }) =>
       commandFrom({
         service,
-        resource: kebab(resource),
-        verb: kebab(verb),
+        resource: flagName(resource),
+        verb: flagName(verb),
         operation,
         ...(naming ? { naming } : {}),
       }),

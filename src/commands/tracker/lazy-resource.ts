@@ -2,7 +2,8 @@ import type { Resource } from '../../core/operation.ts';
 import type { trackerExtension } from '../../api-specs/tracker/extension.ts';
 import { trackerInfo } from '../../api-specs/tracker/info.ts';
 import { type Command, withWatch } from '../../cli/command.ts';
-import { commandFrom, kebab } from '../../cli/derived/command.ts';
+import { flagName } from '../../core/flag.ts';
+import { commandFrom } from '../../cli/derived/command.ts';
 import { trackerNames } from '../../tracker/names/name-resolution.ts';
 import { byHand, withEditor, withUndo, withWeb } from './extensions.ts';
 
@@ -62,13 +63,13 @@ export const oneCommand = async ([, resource = '', verb = '']: readonly string[]
   if (byHand.has(`${resource} ${verb}`)) return undefined;
   const found = Object.hasOwn(rows, resource) ? await rowsOf(resource) : undefined;
   const row = Object.entries(found ?? {}).find(
-    ([name, operation]) => (operation.cli?.verb ?? kebab(name)) === verb,
+    ([name, operation]) => (operation.cli?.verb ?? flagName(name)) === verb,
   );
   if (row === undefined) return undefined;
   const command = commandFrom({
     service: trackerInfo,
     resource,
-    verb: kebab(row[0]),
+    verb: flagName(row[0]),
     operation: row[1],
     naming: trackerNames,
   });

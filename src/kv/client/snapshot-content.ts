@@ -24,7 +24,8 @@ const headerBytes = 16;
 const elementBytes = 16;
 const BRANCH = 0x01;
 const LEAF = 0x02;
-const magic = 0xed0cdaed;
+/** The first bytes of each meta page of the file format. */
+export const pageMagic = 0xed0cdaed;
 
 const makeContentError = (why: string): AppError =>
   new AppError('no', `cannot read the snapshot: ${why}`, { code: 'SNAPSHOT_DAMAGED' });
@@ -40,7 +41,7 @@ const pageSizes = [4096, 8192, 16384, 32768, 65536];
 const metaAt = (file: PageSource, at: number): Meta | undefined => {
   if (file.size < at + metaBytes) return undefined;
   const page = file.read(at, metaBytes);
-  if (page.readUInt32LE(headerBytes) !== magic) return undefined;
+  if (page.readUInt32LE(headerBytes) !== pageMagic) return undefined;
   const number = (offset: number): number => Number(page.readBigUInt64LE(headerBytes + offset));
   const pageSize = page.readUInt32LE(headerBytes + 8);
   if (!pageSizes.includes(pageSize)) return undefined;

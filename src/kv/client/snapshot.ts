@@ -1,3 +1,4 @@
+import { pageMagic } from './snapshot-content.ts';
 import { type Advice, after, next } from '../../core/next.ts';
 import { createHash } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
@@ -64,7 +65,7 @@ const otherFile = [
   after('use another copy of this file, or an older snapshot:', ['kv', 'snapshot', 'list']),
   after('if the cluster still runs:', ['kv', 'snapshot', 'save', 'FILE']),
 ];
-const hasHeader = (head: Buffer): boolean => head.length >= headBytes && head.readUInt32LE(16) === 0xed0cdaed;
+const hasHeader = (head: Buffer): boolean => head.length >= headBytes && head.readUInt32LE(16) === pageMagic;
 /**
  * Returns why a file cannot be a snapshot with a checksum, or undefined if its size and its first bytes are
  * plausible. Pure.

@@ -5,7 +5,14 @@ import { childPath, pathPart } from '../../core/file-name.ts';
 import type { AppError } from '../../core/problem.ts';
 import { isRecord, misfit, type Shape } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
-import { clusterDirectory, idAfter, type LineJournal, openLines, parseLines } from '../engine/journal.ts';
+import {
+  clusterDirectory,
+  idAfter,
+  type LineJournal,
+  openLines,
+  parseLines,
+  startsWithRunTime,
+} from '../engine/journal.ts';
 import type {
   CanaryReport,
   ClusterFile,
@@ -51,7 +58,7 @@ export const openOperationJournal = (
 export type FoundOperation = { readonly plan: OperationPlan; readonly entries: readonly OperationEntry[] };
 /** Returns the operation directories, oldest first. */
 const operationNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
-  (await host.files.list(directoryOf(state, cluster))).filter((name) => /^\d{8}T\d{6}Z/.test(name)).sort();
+  (await host.files.list(directoryOf(state, cluster))).filter((name) => startsWithRunTime(name)).sort();
 const operationAt = async (host: Host, path: string): Promise<FoundOperation | undefined> => {
   const { entries } = parseLines((await host.files.read(path)) ?? '', asEntry, path);
   return entries[0]?.kind === 'opened' ? { plan: entries[0].plan, entries } : undefined;

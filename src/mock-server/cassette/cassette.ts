@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import { limits } from '../../core/limits.ts';
 import { parseExactJson, readJsonText, restoreNumbers, tooDeepAt } from '../../core/json.ts';
 import { AppError, messageOf, problem } from '../../core/problem.ts';
-import { decodeUtf8 } from '../../core/text.ts';
+import { decodeUtf8, withoutByteOrderMark } from '../../core/text.ts';
 import type { JsonFault } from '../../core/json-scan.ts';
 import { redactedBody, redactedForm, redactedHeaders, redactedUrl } from '../../core/redact-secrets.ts';
 import { isRecord, misfit } from '../../core/shape.ts';
@@ -104,9 +104,8 @@ export const readCassette = async (files: Files, path: string, name = path): Pro
   if (info.kind !== 'file') throw makeDamagedError(name, 1, 'this is not a file');
   if (info.sizeBytes > limits.cassetteBytes)
     throw makeDamagedError(name, 1, `a cassette has at most ${limits.cassetteBytes} bytes`);
-  const text = decodeUtf8((await files.readBytes(path)) ?? new Uint8Array(), name, 'usage').replace(
-    /^\uFEFF/,
-    '',
+  const text = withoutByteOrderMark(
+    decodeUtf8((await files.readBytes(path)) ?? new Uint8Array(), name, 'usage'),
   );
   const lines = text.split('\n').slice(0, -1);
   const head = lineOf(name, lines[0] ?? '', 1) as { opsctl_cassette?: unknown; upstream?: unknown } | null;

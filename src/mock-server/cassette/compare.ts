@@ -1,3 +1,5 @@
+import { isUuid } from '../../core/format.ts';
+import { escapePattern } from '../../core/text.ts';
 import { isRecord } from '../../core/shape.ts';
 import type { Host } from '../../platform/host.ts';
 import {
@@ -17,18 +19,14 @@ type Identifiers = Map<string, string>;
 const ID_KEY = /(^|_)(id|ids|uuid|global_id)$/;
 const isTime = (value: unknown): boolean =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value);
-const isUuid = (value: unknown): boolean =>
-  typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
+const isUuidText = (value: unknown): boolean => typeof value === 'string' && isUuid(value);
 const isScalarId = (value: unknown): value is string | number =>
   typeof value === 'number' || (typeof value === 'string' && value !== '');
 /** Returns the text with every recorded identifier replaced, longest first, at word boundaries. */
 const translateIds = (text: string, ids: Identifiers): string => {
   const known = [...ids.keys()].sort((a, b) => b.length - a.length);
   if (known.length === 0) return text;
-  const pattern = new RegExp(
-    `(?<![\\w-])(${known.map((id) => id.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})(?![\\w-])`,
-    'g',
-  );
+  const pattern = new RegExp(`(?<![\\w-])(${known.map(escapePattern).join('|')})(?![\\w-])`, 'g');
   return text.replace(pattern, (id) => ids.get(id) ?? id);
 };
 /** The same value as the other service would have it: recorded identifiers become its own. */
@@ -38,7 +36,7 @@ const translatedJson = (value: unknown, ids: Identifiers, key = ''): unknown => 
     return Object.fromEntries(
       Object.entries(value).map(([name, inner]) => [name, translatedJson(inner, ids, name)]),
     );
-  if (!isScalarId(value) || !(ID_KEY.test(key) || isUuid(value))) return value;
+  if (!isScalarId(value) || !(ID_KEY.test(key) || isUuidText(value))) return value;
   const other = ids.get(String(value));
   if (other === undefined) return value;
   return typeof value === 'number' ? Number(other) : other;
@@ -53,7 +51,10 @@ const compareScalars = (
 ): void => {
   if (Object.is(a, b) || (isTime(a) && isTime(b))) return;
   const areIds =
-    isScalarId(a) && isScalarId(b) && typeof a === typeof b && (ID_KEY.test(key) || (isUuid(a) && isUuid(b)));
+    isScalarId(a) &&
+    isScalarId(b) &&
+    typeof a === typeof b &&
+    (ID_KEY.test(key) || (isUuidText(a) && isUuidText(b)));
   if (areIds) {
     const known = ids.get(String(a));
     if (known === undefined) ids.set(String(a), String(b));

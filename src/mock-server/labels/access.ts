@@ -1,3 +1,4 @@
+import { JSON_TYPE } from '../body.ts';
 import { hash } from 'node:crypto';
 import { labelRoles, scopesFor } from '../../api-specs/labels/wire.ts';
 import { fullScope, scopeBase, scopeName } from '../../api-specs/oauth/endpoints.ts';
@@ -191,7 +192,7 @@ const roles = ['NONE', ...labelRoles, 'ADMIN'] as const;
 type Role = (typeof roles)[number];
 const answer = (status: number, body: object): MockReply => ({
   status,
-  headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+  headers: { 'content-type': JSON_TYPE, 'cache-control': 'no-store' },
   body: JSON.stringify(body),
 });
 const addUser = (auth: Auth, role: Role): { readonly id: string; readonly email: string } => {

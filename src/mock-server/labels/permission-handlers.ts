@@ -1,3 +1,4 @@
+import { isEmail } from '../../core/format.ts';
 import { hash } from 'node:crypto';
 import { principalMembers } from '../../api-specs/labels/wire.ts';
 import { emailOf, permissionsFor, principalOf, rank } from './access.ts';
@@ -66,8 +67,7 @@ const principalIn = (given: Json, path: string): { principal: string; email?: st
   if (member !== undefined && email !== '')
     throw invalid(below(path, 'email'), `cannot be given together with ${member}`);
   if (member === undefined) {
-    if (!/^[^\s@]+@[^\s@]+$/.test(email))
-      throw invalid(below(path, 'email'), `"${email}" is not an e-mail address`);
+    if (!isEmail(email)) throw invalid(below(path, 'email'), `"${email}" is not an e-mail address`);
     return { principal: principalOf(email), email };
   }
   const principal = textOf(given, member);

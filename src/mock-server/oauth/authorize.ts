@@ -1,3 +1,5 @@
+import { isEmail } from '../../core/format.ts';
+import { encodeStrictly } from '../../core/text.ts';
 import { authPaths, splitScopes, scopeName } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply, MockRequest, Environment } from '../service-set.ts';
 import {
@@ -34,8 +36,6 @@ import type { AuthorizationRequest, Auth, Pending, Client, User } from './state.
 import { openAccounts } from './console/users.ts';
 import { isGrantedBefore, issueCode } from './tokens.ts';
 
-const encode = (text: string): string =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 /**
  * spec/sign-in#authorize-5 state: "returned unchanged as a name=value pair in the fragment identifier";
  * spec/program#choices: also in the query, or only there. Pure.
@@ -46,7 +46,7 @@ export const answerUri = (
   stateIn: Environment['options']['stateIn'],
 ): string => {
   const state = asked.state === null ? undefined : `state=${asked.state}`;
-  const pairs = Object.entries(values).map(([name, value]) => `${name}=${encode(value)}`);
+  const pairs = Object.entries(values).map(([name, value]) => `${name}=${encodeStrictly(value)}`);
   if (state !== undefined && stateIn !== 'fragment') pairs.unshift(state);
   // RFC 6749 3.1.2: a query of the redirect URI is kept.
   const joint = !asked.redirect_uri.includes('?') ? '?' : /[?&]$/.test(asked.redirect_uri) ? '' : '&';
@@ -112,7 +112,7 @@ const showSignIn = (visit: Visit, email: string, problem?: string): MockReply =>
 /** spec/sign-in#authorize-6: an e-mail address or a sub pre-fills sign-in. An unknown one is shown when it looks like an address (spec/sign-in#check-2.33). */
 const hintedEmail = (auth: Auth, hint: string | null): string => {
   if (hint === null) return '';
-  return findUser(auth, hint)?.email ?? (/^[^\s@]+@[^\s@]+$/.test(hint) ? hint : '');
+  return findUser(auth, hint)?.email ?? (isEmail(hint) ? hint : '');
 };
 /** Which signed-in user continues: the one already chosen, the one hinted at, or the only one. */
 const userOf = (visit: Visit): User | 'choose' | undefined => {

@@ -1,3 +1,4 @@
+import { JSON_TYPE } from '../body.ts';
 import { scopeRow, splitScopes } from '../../api-specs/oauth/endpoints.ts';
 import type { MockReply } from '../service-set.ts';
 import type { Auth, Client } from './state.ts';
@@ -211,7 +212,7 @@ export class OAuthError extends Error {
  * Access-Control-Allow-Origin on any response.
  */
 const headers = {
-  'content-type': 'application/json; charset=utf-8',
+  'content-type': JSON_TYPE,
   'cache-control': 'no-store',
   pragma: 'no-cache',
   'x-content-type-options': 'nosniff',

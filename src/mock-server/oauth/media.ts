@@ -5,7 +5,7 @@ import {
   type mediaTable,
   partScopes,
 } from '../../api-specs/oauth/endpoints.ts';
-import { HttpError } from '../body.ts';
+import { HttpError, JSON_TYPE } from '../body.ts';
 import type { MockReply, MockRequest } from '../service-set.ts';
 import { type Call, type Handlers, tableService } from '../table-service.ts';
 import { readParams } from './errors.ts';
@@ -56,7 +56,7 @@ const refusal = (refused: HttpError): MockReply => {
   return {
     status: refused.status,
     headers: {
-      'content-type': 'application/json; charset=utf-8',
+      'content-type': JSON_TYPE,
       'cache-control': 'no-store',
       ...(needsToken ? { 'www-authenticate': proof === undefined ? bearer : proofChallenge(proof) } : {}),
       ...proof?.headers,

@@ -1,3 +1,4 @@
+import { JSON_TYPE } from '../body.ts';
 import { createHmac, hash } from 'node:crypto';
 import type { historyEvent } from '../../api-specs/tracker/extension.ts';
 import type { Value } from '../../core/field.ts';
@@ -102,7 +103,7 @@ const KEPT = 1000;
 type Outcome = { readonly isTaken: boolean; readonly answer: string };
 const send = async ({ env }: Tracker, hook: StoredWebhook, body: string): Promise<Outcome> => {
   const headers: Record<string, string> = {
-    'content-type': 'application/json; charset=utf-8',
+    'content-type': JSON_TYPE,
     'user-agent': 'opsctl-mock',
   };
   // spec/tracker#webhooks: lower-case hexadecimal HMAC-SHA-256 of the exact bytes; absent without a secret.

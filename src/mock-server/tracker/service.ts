@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import { bool, type Fields, oneOf, uuid } from '../../core/field.ts';
 import { problem, problemText } from '../../core/problem.ts';
-import { readMultipart, HttpError } from '../body.ts';
+import { readMultipart, HttpError, json } from '../body.ts';
 import { makeRate, rateClock } from '../faults.ts';
 import type { Environment, MockReply, MockRequest, MockService } from '../service-set.ts';
 import { Store } from '../store.ts';
@@ -22,7 +22,6 @@ const alsoAccepted = {
   'GET /members': { 'org-public-id': uuid() },
   'GET /members/{member-public-id}': { 'org-public-id': uuid() },
 } as const satisfies Readonly<Record<string, Fields>>;
-const json = { 'content-type': 'application/json; charset=utf-8' };
 /** spec/program#choices: `{"message", "errors"?, "tag"?}`; spec/tracker#errors-4 for the shapes that were seen. */
 export const refusal = (refused: HttpError): MockReply => {
   const errors = Object.fromEntries(

@@ -1,3 +1,4 @@
+import { isHeaderName, isHeaderValue } from '../../core/operation.ts';
 import { limits } from '../../core/limits.ts';
 import { ChunkQueue, isBodyless, idleLimitMs, type Wire } from './transport.ts';
 
@@ -11,9 +12,6 @@ export type Head = {
   /** How long the connection may wait for the next request after this response; 0 means that it closes. */
   readonly keptMs: number;
 };
-/** The characters of a field value (RFC 9110 5.5): no NUL, CR, LF or other control character but the tab. */
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** White space around a value is space and tab only (RFC 9110 5.6.3); `trim` also removes a no-break space. */
 const SPACE = /^[ \t]+|(?<![ \t])[ \t]+$/g;
 const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n|$)/;
@@ -24,9 +22,9 @@ const fieldOf = (line: string): { readonly name: string; readonly value: string 
   const colon = line.indexOf(':');
   const name = line.slice(0, colon).toLowerCase();
   // A space before the colon is rejected, because other readers would see a different body (RFC 9112 5.1).
-  if (colon === -1 || !NAME.test(name)) throw makeMalformedError('a header has no name');
+  if (colon === -1 || !isHeaderName(name)) throw makeMalformedError('a header has no name');
   const value = line.slice(colon + 1);
-  if (!VALUE.test(value)) throw makeMalformedError(`the header ${name} has a control character`);
+  if (!isHeaderValue(value)) throw makeMalformedError(`the header ${name} has a control character`);
   return { name, value: value.replace(SPACE, '') };
 };
 type Field = ReturnType<typeof fieldOf> & { readonly line: string };

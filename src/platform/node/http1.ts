@@ -1,6 +1,7 @@
+import { isHeaderName, isHeaderValue } from '../../core/operation.ts';
 import type { OnReadOpts, Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
-import { connectHost } from '../../core/external-url.ts';
+import { connectHost, hostWithoutBrackets } from '../../core/external-url.ts';
 import type { Bytes, HttpRequest, Tls } from '../host.ts';
 import { builtin, elapsedMs } from './builtin.ts';
 import { Answer, closedEarly, LastHead } from './http1-answer.ts';
@@ -172,8 +173,6 @@ class Connection {
   }
 }
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** This side defines the length of the body. */
 const OURS = new Set(['content-length', 'transfer-encoding']);
 /** Headers as they go over the wire. `isAscii`: head and body can be written as one text. */
@@ -184,8 +183,8 @@ export type Lines = {
   readonly length: string | undefined;
 };
 const line = (name: string, value: string): string => {
-  if (!TOKEN.test(name)) throw new Error(`the header name ${JSON.stringify(name)} cannot be sent`);
-  if (!VALUE.test(value)) throw new Error(`the header ${name} has a character that cannot be sent`);
+  if (!isHeaderName(name)) throw new Error(`the header name ${JSON.stringify(name)} cannot be sent`);
+  if (!isHeaderValue(value)) throw new Error(`the header ${name} has a character that cannot be sent`);
   return `${name}: ${value}\r\n`;
 };
 const linesFrom = (headers: Readonly<Record<string, string>>): Lines => {
@@ -213,7 +212,7 @@ export const headerLines = (): ((headers: HttpRequest['headers']) => Lines) => {
 };
 /** The method is written into the first line unchanged. */
 export const checkMethod = (method: string): void => {
-  if (!TOKEN.test(method)) throw new Error(`the method ${JSON.stringify(method)} cannot be sent`);
+  if (!isHeaderName(method)) throw new Error(`the method ${JSON.stringify(method)} cannot be sent`);
 };
 
 const connect = (prepared: PreparedRequest, onread: OnReadOpts): Socket => {
@@ -221,7 +220,7 @@ const connect = (prepared: PreparedRequest, onread: OnReadOpts): Socket => {
     to: { url },
     request: { tls },
   } = prepared;
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = hostWithoutBrackets(url.hostname);
   if (url.protocol === 'http:')
     return builtin.net.connect({ host: connectHost(prepared), port: Number(url.port) || 80, onread });
   const secure: ConnectionOptions & { onread: OnReadOpts } = {

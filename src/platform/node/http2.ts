@@ -1,5 +1,5 @@
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
-import { connectHost } from '../../core/external-url.ts';
+import { connectHost, hostWithoutBrackets } from '../../core/external-url.ts';
 import type { Bytes } from '../host.ts';
 import {
   type Attempt,
@@ -26,7 +26,7 @@ const connect = (prepared: PreparedRequest): ClientHttp2Session => {
   } = prepared;
   const host = connectHost(prepared);
   const secure = url.protocol === 'https:' ? tlsOptions(tls, usualAuthorities) : {};
-  const name = url.hostname.replace(/^\[|\]$/g, '');
+  const name = hostWithoutBrackets(url.hostname);
   const session = builtin.http2.connect(url.origin, {
     // These replace the host of the origin, which stays the :authority of the requests and the name in the certificate.
     ...(builtin.net.isIP(name) === 0 ? { host, servername: name } : {}),

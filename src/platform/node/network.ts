@@ -1,4 +1,4 @@
-import { isLoopbackHost, parseUrl, permitRequest } from '../../core/external-url.ts';
+import { isLoopbackHost, parseUrl, permitRequest, hostWithoutBrackets } from '../../core/external-url.ts';
 import { AppError, problem } from '../../core/problem.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { builtin } from './builtin.ts';
@@ -13,8 +13,8 @@ const pick = (env: Env, name: string): string | undefined =>
 const excludes = (entry: string, hostname: string, port: string): boolean => {
   if (entry === '*') return true;
   const at = /^(\[[^\]]*\]|[^:]*|[^[].*:.*:.*?)(?::(\d+))?$/.exec(entry);
-  const name = (at?.[1] ?? entry).replace(/^\[|\]$/g, '').replace(/^\*?\.+/, '');
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const name = hostWithoutBrackets(at?.[1] ?? entry).replace(/^\*?\.+/, '');
+  const host = hostWithoutBrackets(hostname);
   if (name === '' || (at?.[2] !== undefined && at[2] !== port)) return false;
   return host === name || host.endsWith(`.${name}`);
 };

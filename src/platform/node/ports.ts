@@ -1,8 +1,9 @@
+import { pemText } from '../../core/text.ts';
 import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { connectHost, permitRequest } from '../../core/external-url.ts';
+import { connectHost, permitRequest, hostWithoutBrackets } from '../../core/external-url.ts';
 import { builtin } from './builtin.ts';
 import { temporaryDirectory } from './files.ts';
 import type { Probed } from '../host.ts';
@@ -87,8 +88,7 @@ export const freePorts = async (count: number, pick = anyPort): Promise<number[]
   return ports;
 };
 
-const pem = (raw: Buffer): string =>
-  `-----BEGIN CERTIFICATE-----\n${raw.toString('base64').replace(/.{1,64}/g, '$&\n')}-----END CERTIFICATE-----\n`;
+const pem = (raw: Buffer): string => pemText('CERTIFICATE', raw.toString('base64'));
 
 /** Errors before the first byte of a server. They do not show who may connect. */
 const isNoConnection = (code: string): boolean =>
@@ -122,7 +122,7 @@ const nameAnswerOf = (text: string): Probed['answer'] => {
 export const probe = (address: string, timeoutMs: number, hostName?: string): Promise<Probed> =>
   new Promise((resolve) => {
     const url = new URL(address);
-    const host = url.hostname.replace(/^\[|\]$/g, '');
+    const host = hostWithoutBrackets(url.hostname);
     const isTls = url.protocol === 'https:';
     const socket = open(url, host);
     let [text, certificate, isConnected] = ['', undefined as string | undefined, false];

@@ -1,3 +1,4 @@
+import { argumentName } from '../../core/flag.ts';
 import { isRecord } from '../../core/shape.ts';
 import { hiddenTextProblems } from '../../core/check.ts';
 import { inputProblems } from '../../api/request.ts';
@@ -131,10 +132,7 @@ export const knownFields = (
     ...resources.flatMap((verbs) =>
       OPERATIONS.flatMap((verb) => [
         ...Object.keys(verbs?.[verb]?.body ?? {}),
-        ...Object.keys(verbs?.[verb]?.params ?? {}).flatMap((name) => [
-          name,
-          name.replace(/-public-id$/, ''),
-        ]),
+        ...Object.keys(verbs?.[verb]?.params ?? {}).flatMap((name) => [name, argumentName(name)]),
       ]),
     ),
   ]);

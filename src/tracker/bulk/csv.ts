@@ -10,6 +10,7 @@ import {
   refuseForeignText,
   showHidden,
   utf8Decoder,
+  withoutByteOrderMark,
 } from '../../core/text.ts';
 import { shellWord } from '../../core/shell.ts';
 import { isJsonText, jsonFaultText, oddIdIn } from '../../core/json-scan.ts';
@@ -386,10 +387,7 @@ const placeFault = (start: number, record: string, { at, what, hint }: Fault): P
   };
 };
 /** The byte order mark is not part of a name, and neither are spaces at the end of the line. */
-const headerText = (whole: string): string =>
-  withoutEnd(whole)
-    .replace(/^\uFEFF/, '')
-    .replace(/" +$/, '"');
+const headerText = (whole: string): string => withoutByteOrderMark(withoutEnd(whole)).replace(/" +$/, '"');
 /**
  * The delimiter that a spreadsheet reads from a line before the header, or what is wrong with this line. A header has
  * several names or another one.

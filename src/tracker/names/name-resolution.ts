@@ -1,8 +1,16 @@
+import { isUuid } from '../../core/format.ts';
 import { fieldReferences, paramKind } from '../../api-specs/tracker/info.ts';
 import { isRecord } from '../../core/shape.ts';
 import type { Display, EngineContext } from '../../api/context.ts';
 import { bare, bool, type Field, type Fields, list, orNull, str } from '../../core/field.ts';
-import { type Flag, flagName, type Flags, type Values, assertUnsetAlone } from '../../core/flag.ts';
+import {
+  type Flag,
+  flagName,
+  type Flags,
+  type Values,
+  assertUnsetAlone,
+  argumentName,
+} from '../../core/flag.ts';
 import type { LooseInput, Operation } from '../../core/operation.ts';
 import type { View } from '../../core/result.ts';
 import { AppError, type Problem, problem, usageError } from '../../core/problem.ts';
@@ -270,16 +278,15 @@ export const resolveParams = async (
         context,
         kind,
         String(params[name]),
-        `<${name.replace(/-public-id$/, '')}>`,
+        `<${argumentName(name)}>`,
         isFresh,
       );
   }
   return { ...input, params };
 };
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Text that is an id already. A name of digits only is written `name:123`. */
-export const isId = (text: string): boolean => /^(0|[1-9]\d*)$/.test(text) || UUID.test(text);
+export const isId = (text: string): boolean => /^(0|[1-9]\d*)$/.test(text) || isUuid(text);
 /** Names of the tracker's things; what looks them up is loaded when a name is given. */
 export const trackerNames: NameResolution = {
   paramKind,
@@ -287,7 +294,7 @@ export const trackerNames: NameResolution = {
   inputs: { labels: { kind: 'label', alias: 'label' }, categories: { kind: 'category', alias: 'category' } },
   isId,
   resolve: async (context, kind, text, path, isFresh = false) => {
-    if (isId(text)) return UUID.test(text) ? text : Number(text);
+    if (isId(text)) return isUuid(text) ? text : Number(text);
     const { resolveName } = await import('./resolve.ts');
     return resolveName(context, kind, text, path, isFresh);
   },

@@ -17,7 +17,14 @@ import {
   shownTexts,
   unclearValues,
 } from '../../core/yaml-scalars.ts';
-import { fieldProblem, findPair, plainYaml, tooLargeYaml, yamlValue } from '../../core/yaml.ts';
+import {
+  causeWithoutPlace,
+  fieldProblem,
+  findPair,
+  plainYaml,
+  tooLargeYaml,
+  yamlValue,
+} from '../../core/yaml.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import { readWorkflows, stateTexts } from '../stories.ts';
 import { kindNames, type Row, type Workspace, workspaceKinds } from './kinds.ts';
@@ -217,12 +224,7 @@ export const readYaml = async (
     throw usageError(
       `${given} ${document.errors.every((error) => fieldProblem(error) !== undefined) ? 'is invalid' : 'is not YAML'}`,
       document.errors.map((error) => ({
-        ...(fieldProblem(error) ??
-          problem(
-            '',
-            'format',
-            (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, ''),
-          )),
+        ...(fieldProblem(error) ?? problem('', 'format', causeWithoutPlace(error.message))),
         file: given,
         ...(error.linePos === undefined ? {} : { line: error.linePos[0].line }),
       })),

@@ -1,4 +1,4 @@
-import { parseUrl } from '../../../core/external-url.ts';
+import { parseUrl, hasIpv4Form } from '../../../core/external-url.ts';
 import { join } from 'node:path';
 import type { Host } from '../../../platform/host.ts';
 
@@ -88,7 +88,7 @@ const listeners = (host: Host): Listener[] =>
 
 /** Returns the hostname of a URL as an address. Undefined if the hostname is a name. */
 const addressOf = (hostname: string): string | undefined => {
-  if (/^\d+(\.\d+){3}$/.test(hostname)) return hostname;
+  if (hasIpv4Form(hostname)) return hostname;
   if (!hostname.startsWith('[')) return undefined;
   const [head = '', tail] = hostname.slice(1, -1).split('::');
   const groups = (text: string): string[] => text.split(':').filter(Boolean);

@@ -1,5 +1,5 @@
 import type * as Yaml from '../../../platform/yaml.ts';
-import { faultPhrase, findPair, tooLargeYaml, yamlValue } from '../../../core/yaml.ts';
+import { faultPhrase, findPair, tooLargeYaml, yamlValue, stepsOfPath } from '../../../core/yaml.ts';
 import { inWordsOfFile, shownTexts } from '../../../core/yaml-scalars.ts';
 import { AppError, type Problem, problemText, problem } from '../../../core/problem.ts';
 import { next } from '../../../core/next.ts';
@@ -29,11 +29,11 @@ type Node = { readonly range?: readonly number[] | null; readonly items?: readon
  */
 const offsetOf = (root: Node, path: string): number => {
   let [node, offset] = [root, 0];
-  for (const [, key, index] of path.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {
+  for (const step of stepsOfPath(path)) {
     const items = node?.items ?? [];
-    const pair = key === undefined ? undefined : findPair(items as readonly Pair[], key);
-    node = (key === undefined ? items[Number(index)] : pair?.value) as Node;
-    const found = key === undefined ? node?.range?.[0] : pair?.key.range?.[0];
+    const pair = typeof step === 'number' ? undefined : findPair(items as readonly Pair[], step);
+    node = (typeof step === 'number' ? items[step] : pair?.value) as Node;
+    const found = typeof step === 'number' ? node?.range?.[0] : pair?.key.range?.[0];
     if (found === undefined) break;
     offset = found;
   }

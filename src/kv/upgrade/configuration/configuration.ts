@@ -1,3 +1,4 @@
+import { escapePattern } from '../../../core/text.ts';
 import {
   FILE_VARIABLE,
   findServerFile,
@@ -82,7 +83,7 @@ const lineIn = (text: string, needle: RegExp): number =>
 const LONGEST_PATTERN = 16_384;
 /** Returns a pattern for exactly this text, or one that never matches if the text is longer than any setting. */
 export const escapeText = (text: string): string =>
-  text.length > LONGEST_PATTERN ? '(?!)' : text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  text.length > LONGEST_PATTERN ? '(?!)' : escapePattern(text);
 /**
  * Returns the position of each flag and variable: the first line from `from` on whose text contains the name.
  */

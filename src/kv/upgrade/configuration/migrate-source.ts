@@ -7,7 +7,7 @@ import {
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions, proxyFlags } from '../../../api-specs/etcd/versions.ts';
 import { type Origin, type ServerStart, escapeText, flagsOf } from './configuration.ts';
-import { parseWords } from './values.ts';
+import { parseWords, isTrue } from './values.ts';
 import { type Migrated, hasPrefix } from './migrate.ts';
 
 /** The change of a flag or variable: a new name, a new value, an additional setting, or removal. */
@@ -32,7 +32,6 @@ const rename = (to: string, add?: readonly [string, string]) => (): Edit => ({
   ...(add === undefined ? {} : { add }),
 });
 const remove = (why: string) => (): Edit => ({ kind: 'remove', why });
-const isTrue = (value: string): boolean => /^(1|t|true)$/i.test(value);
 const rules: readonly Rule[] = [
   {
     name: 'debug',

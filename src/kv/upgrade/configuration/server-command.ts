@@ -40,10 +40,12 @@ const runtimes = /^(docker|podman|nerdctl)$/;
 export const runsContainer = (words: readonly string[]): boolean =>
   words.some((word) => runtimes.test(nameOf(word)) || /^(ctr|crictl)$/.test(nameOf(word)));
 
+/** A variable and its value. */
+export const ASSIGNMENT = /^([A-Za-z_]\w*)=([\s\S]*)$/;
 const assign = (env: Variables, assigned: readonly string[]): Record<string, string> => {
   const result: Record<string, string> = { ...env };
   for (const one of assigned) {
-    const [, name, value] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(one) ?? [];
+    const [, name, value] = ASSIGNMENT.exec(one) ?? [];
     if (name !== undefined) result[name] = value ?? '';
   }
   return result;

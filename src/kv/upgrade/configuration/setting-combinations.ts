@@ -9,6 +9,7 @@ import {
   renamedIn36,
   type RenamedSetting,
   variableOf,
+  nanosecondsOf,
 } from '../../../api-specs/etcd/server-settings.ts';
 import { type Minor, compareVersions } from '../../../api-specs/etcd/versions.ts';
 import { type ConfigFinding, finding, isOn, later, type NextStart } from './access.ts';
@@ -17,8 +18,7 @@ const stops = 'the server would not start';
 export const RETENTION = 'auto-compaction-retention';
 export const MODE = 'auto-compaction-mode';
 
-export const isDuration = (text: string): boolean =>
-  /^\d+$/.test(text) || /^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h)){1,100}$/.test(text);
+export const isDuration = (text: string): boolean => /^\d+$/.test(text) || nanosecondsOf(text) !== undefined;
 
 const durations = 'write "24" (hours), "24h" or "90m"';
 

@@ -8,6 +8,7 @@ import {
   runsContainer,
   runWords,
   type ServerCommand,
+  ASSIGNMENT,
 } from './server-command.ts';
 import { parseWords } from './values.ts';
 import { readEnvironment } from './variables.ts';
@@ -132,7 +133,7 @@ const splitLine = ({ key, value, path, line }: Line, unread: Set<string>): strin
 };
 const addAssignments = (reading: Reading, given: Line, prefix = ''): void => {
   for (const word of splitLine(given, reading.unread)) {
-    const pair = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(word);
+    const pair = ASSIGNMENT.exec(word);
     if (pair?.[1]?.startsWith(prefix) !== true) continue;
     reading.env[pair[1] as string] = insertSpecifiers(pair[2] as string, reading);
     reading.origins.set(pair[1] as string, { path: given.path, line: given.line });

@@ -1,3 +1,4 @@
+import { hasIpv4Form } from '../../../core/external-url.ts';
 import { cutText } from '../../../core/problem.ts';
 import {
   choiceRules,
@@ -196,7 +197,7 @@ const isAddress = (given: string): boolean => {
   return (
     host === 'localhost' ||
     /^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(host) ||
-    (/^\d+(\.\d+){3}$/.test(host) && host.split('.').every((part) => Number(part) <= 255))
+    (hasIpv4Form(host) && host.split('.').every((part) => Number(part) <= 255))
   );
 };
 /** What a version does with a URL after it has parsed it. */
@@ -505,7 +506,8 @@ export const valuesInFile = (file: Settings, to: Minor): ConfigFinding[] => {
 };
 /** A value that contains a variable is unknown before the start of the server. */
 const isUnknown = (value: string): boolean => /\$[({\w]/.test(value);
-const isTrue = /^(1|t|true)$/i;
+/** Returns whether the server reads a value as true. */
+export const isTrue = (value: string): boolean => /^(1|t|true)$/i.test(value);
 const formFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] =>
   keys.flatMap((key) => {
     const kind = findSetting(key, to, 'flag')?.kind;
@@ -527,7 +529,7 @@ const formFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[]
   });
 const exclusiveFindings = ({ keys, get, display }: Named, to: Minor): ConfigFinding[] =>
   to === '3.5' &&
-  isTrue.test(get('enable-v2') ?? '') &&
+  isTrue(get('enable-v2') ?? '') &&
   keys.includes('v2-deprecation') &&
   !['not-yet', undefined].includes(get('v2-deprecation'))
     ? [
@@ -548,7 +550,7 @@ const effectiveOf = (first: Given, second: Given, to: Minor): Effective => {
   };
   const isOn = (key: string): boolean | undefined => {
     const value = usedValue(key);
-    return value === undefined ? undefined : isTrue.test(value);
+    return value === undefined ? undefined : isTrue(value);
   };
   return {
     isOn,

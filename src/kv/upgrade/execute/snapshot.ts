@@ -1,3 +1,4 @@
+import { escapePattern } from '../../../core/text.ts';
 import { next } from '../../../core/next.ts';
 import { dirname } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
@@ -140,7 +141,6 @@ const storedAway = async (run: Run, member: string, file: string, { status }: Sa
     destination.close();
   }
 };
-const patternText = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 /** A killed process leaves a partial file. Only the owner of the locks writes snapshots of this member. */
 const removePartial = async (
   { host: { files }, cluster }: Run,
@@ -149,7 +149,7 @@ const removePartial = async (
 ): Promise<void> => {
   const directory = dirname(file);
   const partial = new RegExp(
-    `^\\.${patternText(`${cluster.name}-${member}`)}-\\d{8}T\\d{6}Z[^.]*\\.db\\.[^/]+\\.tmp$`,
+    `^\\.${escapePattern(`${cluster.name}-${member}`)}-\\d{8}T\\d{6}Z[^.]*\\.db\\.[^/]+\\.tmp$`,
   );
   const names = await files.list(directory).catch(() => []);
   for (const name of names)

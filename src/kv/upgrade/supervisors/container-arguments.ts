@@ -1,3 +1,5 @@
+import { isPortable } from './process-record.ts';
+
 /**
  * Converts a container to the arguments of an equal container, and lists the settings that no argument
  * supports.
@@ -447,10 +449,7 @@ const lostEnvironment = (own: Settings, image: Settings): string[] =>
     .filter((line) => /[\n\r]/.test(line))
     .map((line) => line.slice(0, line.indexOf('=')))
     // The tool reads these variables itself.
-    .filter(
-      (name) =>
-        !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || /^(PATH|HOME|LD_|DOCKER_|CONTAINER_|XDG_)/.test(name),
-    );
+    .filter((name) => !isPortable(name) || /^(PATH|HOME|LD_|DOCKER_|CONTAINER_|XDG_)/.test(name));
 const lostHealth = (own: Settings, image: Settings): boolean =>
   JSON.stringify(record(own['Healthcheck'])) !== JSON.stringify(record(image['Healthcheck'])) &&
   list(record(own['Healthcheck'])['Test'])[0] === 'CMD';

@@ -32,7 +32,7 @@ import {
   type ConsoleHandlers,
 } from './clients.ts';
 import { problem, problemText } from '../../../core/problem.ts';
-import { HttpError } from '../../body.ts';
+import { HttpError, JSON_TYPE } from '../../body.ts';
 import { tableService } from '../../table-service.ts';
 import {
   clientHasAnIntegrityCheck,
@@ -389,7 +389,7 @@ const refusal = (refused: HttpError): MockReply => {
   );
   return {
     status: refused.status,
-    headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+    headers: { 'content-type': JSON_TYPE, 'cache-control': 'no-store' },
     body: JSON.stringify({
       message: refused.message,
       ...(refused.problems.length > 0 ? { errors, problems: refused.problems } : {}),
