@@ -23,6 +23,8 @@ import {
   type TokenClient,
   type Tolerance,
   toleranceLine,
+  revokeRequest,
+  standardRevokeRequest,
 } from './protocol/token-client.ts';
 import { rejectedBody } from './protocol/read-response.ts';
 import { withEndpoints, tokenClientOf } from './server-profiles.ts';
@@ -32,8 +34,6 @@ import {
   type TokenResponse,
   processRevoke,
   processTokenResponse,
-  revokeRequest,
-  standardRevokeRequest,
 } from './protocol/token-response.ts';
 import { sendWithRetry } from './protocol/send.ts';
 import type { LoginServer } from './settings.ts';

@@ -17,9 +17,9 @@ import {
 import { type CredentialStore, openCredentialStore } from './credential-store/store.ts';
 import { isMachineMethod, machineOptions, machineToken } from './machine/machine-token.ts';
 import { discover, readIssuer } from './protocol/discovery.ts';
-import type { Endpoints } from './protocol/token-client.ts';
+import { type Endpoints, refreshRequest } from './protocol/token-client.ts';
 import { sendWithRetry } from './protocol/send.ts';
-import { refreshRequest, type TokenResponse } from './protocol/token-response.ts';
+import type { TokenResponse } from './protocol/token-response.ts';
 import { makeSignedOutError, withEndpoints, tokenClientOf } from './server-profiles.ts';
 import { mockKey } from './settings.ts';
 import { receiveTokens, revokeToken } from './issued-tokens.ts';

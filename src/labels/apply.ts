@@ -6,8 +6,7 @@ import type { LabelJson } from './api-types.ts';
 import { type LiveLabel, type PermissionDef, permissionPlan } from './definition.ts';
 import { loadDesiredLabels, type DesiredLabel } from './desired.ts';
 import type { Drift } from './drift.ts';
-import { choiceText, fieldText, permissionText } from './export.ts';
-import { definitionOf, liveFrom } from './from-label.ts';
+import { definitionOf, liveFrom, choiceText, fieldText, permissionText } from './from-label.ts';
 import { match } from './match.ts';
 import {
   type Applied,

@@ -14,8 +14,8 @@ import { type Result, rowsResult } from '../core/result.ts';
 import { yamlText } from '../core/yaml.ts';
 import { containedPath } from '../platform/trust.ts';
 import type { LabelJson } from './api-types.ts';
-import type { ChoiceDef, FieldDef, LabelDef, LiveLabel, PermissionDef, Policy } from './definition.ts';
-import { definitionOf, liveFrom } from './from-label.ts';
+import type { LabelDef, LiveLabel } from './definition.ts';
+import { definitionOf, liveFrom, fileFrom } from './from-label.ts';
 import { deploymentOf, exportedKey, LockIndex, newLabelKey, recordFrom, slugOf } from './lock-entries.ts';
 import { changeLock, type DeploymentRecord, LOCK_FILE, type LockFile, readLock } from './lock-file.ts';
 import { match } from './match.ts';
@@ -37,64 +37,6 @@ import {
   withLabel,
 } from './read-labels.ts';
 import { present } from './read-values.ts';
-
-type Plain = Record<string, unknown>;
-/** `disabled: true` is the short form of an empty policy. */
-const disabledText = (policy: Policy | false | undefined): unknown => {
-  if (policy === undefined || policy === false) return policy;
-  return policyText(policy) ?? true;
-};
-const policyText = (policy: Policy | undefined): Plain | undefined => {
-  const said = {
-    ...(policy?.hideInSearch ? { hideInSearch: true } : {}),
-    ...(policy?.showInApply ? { showInApply: true } : {}),
-  };
-  return Object.keys(said).length === 0 ? undefined : said;
-};
-export const choiceText = (choice: ChoiceDef): Plain => {
-  const { name, key, id, was, description, badge, disabled } = choice;
-  return present({ name, key, id, was, description, badge, disabled: disabledText(disabled) });
-};
-export const fieldText = (field: FieldDef): Plain => {
-  const { name, key, id, was, type, required, maxEntries, dateFormat, choices, disabled, protect } = field;
-  return present({
-    name,
-    key,
-    id,
-    was,
-    type,
-    required,
-    maxEntries,
-    dateFormat,
-    disabled: disabledText(disabled),
-    protect,
-    choices: choices?.map(choiceText),
-  });
-};
-export const permissionText = ({ role, email, person, group, audience }: PermissionDef): Plain =>
-  // An email address is sufficient. The principal is the internal name in the service.
-  present(email === undefined ? { role, person, group, audience } : { role, email });
-/** A definition as the plain value of its file; reading it gives the same definition. */
-export const fileFrom = (wanted: LabelDef): Plain => {
-  const { key, id, was, title, type, description, learnMoreUri, state, disabledPolicy } = wanted;
-  const { copyMode, enabledApps, permissions, fields, protect } = wanted;
-  return present({
-    key,
-    id,
-    was,
-    title,
-    type,
-    description,
-    learnMoreUri,
-    state,
-    disabledPolicy: policyText(disabledPolicy),
-    copyMode,
-    enabledApps: enabledApps && [...enabledApps],
-    permissions: permissions?.map(permissionText),
-    protect,
-    fields: fields?.map(fieldText),
-  });
-};
 
 /** A label that is read for export: its definition, and the comment above it. */
 type Exported = { readonly json: LabelJson; readonly live: LiveLabel; readonly definition: LabelDef };

@@ -19,9 +19,11 @@ import {
   type LiveLabel,
   type LiveState,
   type Policy,
+  type PermissionDef,
 } from './definition.ts';
 import { planFrom } from './plan.ts';
 import { type ReadOptions, getLabel, withLabel } from './read-labels.ts';
+import { present } from './read-values.ts';
 
 const stateOf = (lifecycle: LifecycleJson | undefined): LiveState =>
   (lifecycle?.state ?? 'UNPUBLISHED_DRAFT') as LiveState;
@@ -135,13 +137,13 @@ export const definitionOf = (live: LiveLabel): LabelDef => ({
   fields: live.fields.map(fieldDefOf),
 });
 
-const choiceText = ({ name, disabled }: LiveChoice): string => (disabled ? `${name} (disabled)` : name);
+const liveChoiceText = ({ name, disabled }: LiveChoice): string => (disabled ? `${name} (disabled)` : name);
 const MOST_CHOICES = 6;
 const choicesText = (choices: readonly LiveChoice[]): string => {
-  const shown = choices.slice(0, MOST_CHOICES).map(choiceText).join(', ');
+  const shown = choices.slice(0, MOST_CHOICES).map(liveChoiceText).join(', ');
   return choices.length > MOST_CHOICES ? `${shown} and ${choices.length - MOST_CHOICES} more` : shown;
 };
-const fieldText = (field: LiveField, width: number): string => {
+const liveFieldText = (field: LiveField, width: number): string => {
   const notes = [
     field.required ? 'required' : '',
     field.maxEntries === undefined ? '' : `up to ${field.maxEntries} values`,
@@ -168,7 +170,7 @@ export const labelText = (json: LabelJson): string => {
     `${label.title}  ${json.name}`,
     `  ${facts.join(', ')}`,
     ...(label.description ? [`  ${label.description}`] : []),
-    ...label.fields.map((field) => fieldText(field, width)),
+    ...label.fields.map((field) => liveFieldText(field, width)),
   ].join('\n');
 };
 
@@ -238,4 +240,63 @@ export const diffDraft = async (
     { text, isProse: true, name: 'label', findings },
     changes.length > 0 ? 'no' : undefined,
   );
+};
+
+/** `disabled: true` is the short form of an empty policy. */
+
+type Plain = Record<string, unknown>;
+const disabledText = (policy: Policy | false | undefined): unknown => {
+  if (policy === undefined || policy === false) return policy;
+  return policyText(policy) ?? true;
+};
+const policyText = (policy: Policy | undefined): Plain | undefined => {
+  const said = {
+    ...(policy?.hideInSearch ? { hideInSearch: true } : {}),
+    ...(policy?.showInApply ? { showInApply: true } : {}),
+  };
+  return Object.keys(said).length === 0 ? undefined : said;
+};
+export const choiceText = (choice: ChoiceDef): Plain => {
+  const { name, key, id, was, description, badge, disabled } = choice;
+  return present({ name, key, id, was, description, badge, disabled: disabledText(disabled) });
+};
+export const fieldText = (field: FieldDef): Plain => {
+  const { name, key, id, was, type, required, maxEntries, dateFormat, choices, disabled, protect } = field;
+  return present({
+    name,
+    key,
+    id,
+    was,
+    type,
+    required,
+    maxEntries,
+    dateFormat,
+    disabled: disabledText(disabled),
+    protect,
+    choices: choices?.map(choiceText),
+  });
+};
+export const permissionText = ({ role, email, person, group, audience }: PermissionDef): Plain =>
+  // An email address is sufficient. The principal is the internal name in the service.
+  present(email === undefined ? { role, person, group, audience } : { role, email });
+/** A definition as the plain value of its file; reading it gives the same definition. */
+export const fileFrom = (wanted: LabelDef): Plain => {
+  const { key, id, was, title, type, description, learnMoreUri, state, disabledPolicy } = wanted;
+  const { copyMode, enabledApps, permissions, fields, protect } = wanted;
+  return present({
+    key,
+    id,
+    was,
+    title,
+    type,
+    description,
+    learnMoreUri,
+    state,
+    disabledPolicy: policyText(disabledPolicy),
+    copyMode,
+    enabledApps: enabledApps && [...enabledApps],
+    permissions: permissions?.map(permissionText),
+    protect,
+    fields: fields?.map(fieldText),
+  });
 };

@@ -15,8 +15,7 @@ import { AppError } from '../core/problem.ts';
 import { recordResult, type Result } from '../core/result.ts';
 import { fittingJson, isRecord } from '../core/shape.ts';
 import type { LabelJson } from './api-types.ts';
-import { fileFrom } from './export.ts';
-import { definitionOf, liveFrom } from './from-label.ts';
+import { definitionOf, liveFrom, fileFrom } from './from-label.ts';
 import { getDefinition } from './read-labels.ts';
 
 /** A label before a command changed it. `definition` is missing for a label that the command created. */

@@ -20,10 +20,22 @@ import {
   recordFrom,
   slugOf,
 } from '../../src/labels/lock-entries.ts';
-import { reportable } from '../../src/labels/diff.ts';
-import { type FilesDiff, diffData, diffMarkdown, diffText, isDifferent } from '../../src/labels/diff.ts';
-import { choiceText, fieldText, fileFrom, permissionText } from '../../src/labels/export.ts';
-import { definitionOf, liveFrom } from '../../src/labels/from-label.ts';
+import {
+  reportable,
+  type FilesDiff,
+  diffData,
+  diffMarkdown,
+  diffText,
+  isDifferent,
+} from '../../src/labels/diff.ts';
+import {
+  definitionOf,
+  liveFrom,
+  choiceText,
+  fieldText,
+  fileFrom,
+  permissionText,
+} from '../../src/labels/from-label.ts';
 import { inParallel } from '../../src/labels/api-types.ts';
 import {
   changeLock,

@@ -7,11 +7,10 @@ import {
   hexFrom,
   type LabelDef,
 } from '../../src/labels/definition.ts';
-import { definitionOf, liveFrom } from '../../src/labels/from-label.ts';
+import { definitionOf, liveFrom, fileFrom } from '../../src/labels/from-label.ts';
 import { placesFrom } from '../../src/labels/match.ts';
 import { definitionFrom } from '../../src/labels/read-files.ts';
 import { planFrom } from '../../src/labels/plan.ts';
-import { fileFrom } from '../../src/labels/export.ts';
 import { type LabelServer, directly, labelServer } from '../support/labels-server.ts';
 
 let server: LabelServer;

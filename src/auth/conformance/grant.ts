@@ -6,15 +6,17 @@ import { listenForRedirect, type Redirect, type CallbackResult } from '../loopba
 import { successPage } from '../loopback/pages.ts';
 import { authorizationEndpoint, type LoginServer } from '../settings.ts';
 import { isIdentity, missing } from '../auth-context.ts';
+import { processExchange, type TokenResponse } from '../protocol/token-response.ts';
 import {
+  type HttpResponse,
+  type TokenClient,
+  type Tolerance,
+  tolerances,
   exchangeRequest,
-  processExchange,
   refreshRequest,
   revokeRequest,
   standardRevokeRequest,
-  type TokenResponse,
-} from '../protocol/token-response.ts';
-import { type HttpResponse, type TokenClient, type Tolerance, tolerances } from '../protocol/token-client.ts';
+} from '../protocol/token-client.ts';
 import { errorDeviations } from '../protocol/read-response.ts';
 import { errorOf, type Outcome, type Row, sawOf } from '../probe.ts';
 

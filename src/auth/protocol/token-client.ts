@@ -6,6 +6,7 @@ import { privateKeyFrom, signJwt, type DpopProver } from '../sign-jwt.ts';
 import { parseUrl } from '../../core/external-url.ts';
 import { type Problem, problem } from '../../core/problem.ts';
 import { authPaths } from '../../api-specs/oauth/endpoints.ts';
+import type { CheckedCallback } from '../callback.ts';
 
 /** Both sides of a token request. `issuer` and `jwksUri` are there after discovery. */
 export type TokenClient = {
@@ -234,3 +235,36 @@ export const serverKey = (endpoints: Endpoints): string => {
   if (url.pathname === authPaths.authorize) return url.origin;
   return `${url.origin}${url.pathname.replace(/\/[^/]*$/, '')}`;
 };
+
+/** spec/sign-in#exchange. Only a checked callback can be exchanged. */
+export const exchangeRequest = (
+  tokenClient: TokenClient,
+  callback: CheckedCallback,
+  redirectUri: string,
+  verifier: string,
+  resource?: readonly string[],
+): HttpRequest =>
+  clientRequest(tokenClient, tokenClient.endpoints.token, {
+    code: callback.code,
+    code_verifier: verifier,
+    grant_type: 'authorization_code',
+    redirect_uri: redirectUri,
+    resource,
+  });
+
+/** spec/sign-in#refresh. Without a scope, the granted scopes stay, including after a partial consent. */
+export const refreshRequest = (tokenClient: TokenClient, refreshToken: string): HttpRequest =>
+  clientRequest(tokenClient, tokenClient.endpoints.token, {
+    grant_type: 'refresh_token',
+    refresh_token: refreshToken,
+  });
+
+/** spec/sign-in#revoke: the token is in the query. */
+export const revokeRequest = (tokenClient: TokenClient, token: string): HttpRequest => {
+  const url = new URL(tokenClient.endpoints.revoke);
+  url.searchParams.set('token', token);
+  return formRequest(url.href, {});
+};
+/** RFC 7009 2.1: standard servers expect it in the body, together with the client. */
+export const standardRevokeRequest = (tokenClient: TokenClient, token: string): HttpRequest =>
+  clientRequest(tokenClient, tokenClient.endpoints.revoke, { token });

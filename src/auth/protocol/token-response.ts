@@ -7,14 +7,11 @@ import {
   type PublishedKey,
 } from '../../core/json.ts';
 import { cutText, AppError, firstReason } from '../../core/problem.ts';
-import { type Host, type HttpRequest, NetworkError } from '../../platform/host.ts';
-import type { CheckedCallback } from '../callback.ts';
+import { type Host, NetworkError } from '../../platform/host.ts';
 import { isUnclear, type KeyMemory, requestKeySet } from './discovery.ts';
 import {
   type Endpoints,
   isLoopback,
-  clientRequest,
-  formRequest,
   type HttpResponse,
   type TokenClient,
   type Tolerance,
@@ -418,21 +415,6 @@ const keySetAt = async (
 };
 
 const what = 'code exchange';
-/** spec/sign-in#exchange. Only a checked callback can be exchanged. */
-export const exchangeRequest = (
-  tokenClient: TokenClient,
-  callback: CheckedCallback,
-  redirectUri: string,
-  verifier: string,
-  resource?: readonly string[],
-): HttpRequest =>
-  clientRequest(tokenClient, tokenClient.endpoints.token, {
-    code: callback.code,
-    code_verifier: verifier,
-    grant_type: 'authorization_code',
-    redirect_uri: redirectUri,
-    resource,
-  });
 export const processExchange = (
   tokenClient: TokenClient,
   read: HttpResponse,
@@ -441,23 +423,6 @@ export const processExchange = (
   signal?: AbortSignal,
 ): Promise<TokenResponse> =>
   processTokenResponse(what, tokenClient, read, { kind: 'exchange', nonce }, host, signal);
-
-/** spec/sign-in#refresh. Without a scope, the granted scopes stay, including after a partial consent. */
-export const refreshRequest = (tokenClient: TokenClient, refreshToken: string): HttpRequest =>
-  clientRequest(tokenClient, tokenClient.endpoints.token, {
-    grant_type: 'refresh_token',
-    refresh_token: refreshToken,
-  });
-
-/** spec/sign-in#revoke: the token is in the query. */
-export const revokeRequest = (tokenClient: TokenClient, token: string): HttpRequest => {
-  const url = new URL(tokenClient.endpoints.revoke);
-  url.searchParams.set('token', token);
-  return formRequest(url.href, {});
-};
-/** RFC 7009 2.1: standard servers expect it in the body, together with the client. */
-export const standardRevokeRequest = (tokenClient: TokenClient, token: string): HttpRequest =>
-  clientRequest(tokenClient, tokenClient.endpoints.revoke, { token });
 export type Revoked = 'revoked' | 'was-invalid' | 'wants-standard';
 /** spec/sign-in#revoke: 200, or 400 with a code. A token that is no longer valid is what a sign-out wants. */
 export const processRevoke = (read: HttpResponse, nowMs: number): Revoked => {

@@ -34,11 +34,7 @@ type LogoutValues = ValuesOf<typeof flags>;
 /** What would be forgotten here, or sent to the server. */
 const dryRun = async (context: Context, chosen: readonly Account[], isLocal: boolean): Promise<Result> => {
   if (isLocal) return recordResult({ dry_run: true, forgets: chosen.map(({ name }) => name), request: null });
-  return shownRequests(
-    context,
-    chosen,
-    (await import('../../auth/protocol/token-response.ts')).revokeRequest,
-  );
+  return shownRequests(context, chosen, (await import('../../auth/protocol/token-client.ts')).revokeRequest);
 };
 const signOutAll = async (
   context: Context,
@@ -235,7 +231,7 @@ export const revoke = defineCommand({
       return shownRequests(
         context,
         [account],
-        (await import('../../auth/protocol/token-response.ts')).revokeRequest,
+        (await import('../../auth/protocol/token-client.ts')).revokeRequest,
       );
     }
     const { revoked, account: left } = await revokeSignIn(context, account, secret);

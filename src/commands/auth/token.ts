@@ -208,7 +208,7 @@ export const refresh = defineCommand({
       return shownRequests(
         context,
         [stored],
-        (await import('../../auth/protocol/token-response.ts')).refreshRequest,
+        (await import('../../auth/protocol/token-client.ts')).refreshRequest,
       );
     }
     const account = await renewed(context, stored, { minTtlMs: 0, force: true });

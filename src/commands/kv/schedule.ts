@@ -65,9 +65,8 @@ const snapshotOnce = async (context: Context, values: ScheduleValues) => {
   const { host } = context;
   const opened = await openCluster(context, values);
   const source = await sourceOf(context, opened, values.member);
-  const [{ openStore }, { takeStored }, { prunePlan, removeSnapshots }] = await Promise.all([
+  const [{ openStore }, { prunePlan, removeSnapshots, takeStored }] = await Promise.all([
     import('../../kv/client/etcd-client.ts'),
-    import('../../kv/snapshots/schedule.ts'),
     import('../../kv/snapshots/catalog.ts'),
   ]);
   const cluster = values.name ?? opened.cluster.name;

@@ -1,8 +1,11 @@
 import { isRecord } from '../../core/shape.ts';
-import type { Bytes } from '../../platform/host.ts';
+import type { Bytes, Host } from '../../platform/host.ts';
 import type { Store } from '../client/etcd-client.ts';
 import type { SnapshotKey } from '../client/snapshot-content.ts';
 import { prefixEnd } from '../client/messages.ts';
+import { AppError } from '../../core/problem.ts';
+import { next } from '../../core/next.ts';
+import { childPath, pathPart } from '../../core/file-name.ts';
 
 export const isBucketUrl = (where: string): boolean => /^s3:\/\//i.test(where);
 
@@ -311,4 +314,87 @@ export const applyChanges = async (store: Store, changes: readonly KeyChange[]):
     if (!(await store.change(Buffer.from(key, 'latin1'), before?.mod ?? 0, value))) conflicts.push(key);
   }
   return conflicts;
+};
+
+export type SnapshotRequest = {
+  readonly host: Host;
+  readonly cluster: string;
+  readonly member: string;
+  readonly store: Store;
+  readonly destination: Destination;
+  readonly signal: AbortSignal;
+};
+export type StoredFile = {
+  readonly name: string;
+  readonly place: string;
+  readonly manifest: SnapshotManifest;
+};
+/** Returns the summary of a verified local file. Throws SNAPSHOT_DAMAGED. */
+const describeFile = async (
+  host: Host,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<Pick<SnapshotManifest, 'revision' | 'total_key' | 'hash' | 'size_bytes' | 'file_sha256'>> => {
+  const [{ readContent }, { verifySnapshot, readSnapshot }] = await Promise.all([
+    import('../client/snapshot-content.ts'),
+    import('../client/snapshot.ts'),
+  ]);
+  const { size_bytes, file_sha256 } = await verifySnapshot(host, path, signal);
+  const { hash, revision, total_key } = await readSnapshot(host, path, readContent, signal);
+  return { revision, total_key, hash: hash.toString(16), size_bytes, file_sha256 };
+};
+/**
+ * Rejects a snapshot that is older than the member was at its start. The member keeps every page for a
+ * snapshot in progress, so an older snapshot did not come from this member.
+ */
+const refuseOlder = (member: string, revision: number, atStart: number): void => {
+  if (revision >= atStart) return;
+  throw new AppError(
+    'no',
+    `the snapshot of ${member} contains revision ${revision}, but ${member} was at ${atStart} when the snapshot started`,
+    { code: 'SNAPSHOT_OLD', tryThis: [next(['kv', 'status']), 'take it from another member: --member NAME'] },
+  );
+};
+export type Storing = Pick<SnapshotRequest, 'host' | 'cluster' | 'member' | 'destination' | 'signal'> & {
+  readonly takenMs: number;
+  /** Revision of the member at the start of the snapshot. */
+  readonly atStart: number;
+};
+/** Stores a verified local file with its manifest. May remove the local file. */
+export const storeFile = async (storing: Storing, file: string): Promise<StoredFile> => {
+  const { host, cluster, member, destination, signal, takenMs, atStart } = storing;
+  const described = await describeFile(host, file, signal);
+  refuseOlder(member, described.revision, atStart);
+  const name = snapshotName(cluster, takenMs, described.revision);
+  await destination.put(name, file, described.size_bytes, signal);
+  const manifest: SnapshotManifest = {
+    format: 1,
+    cluster,
+    member,
+    taken_at: new Date(takenMs).toISOString(),
+    ...described,
+    verified_at: new Date(host.now()).toISOString(),
+    verified_by: 'checksum',
+  };
+  await writeManifest(destination, name, manifest);
+  return { name, place: destination.placeOf(name), manifest };
+};
+/**
+ * Takes one snapshot: reads it from the member into a local file, verifies it and stores it under its name.
+ * It does not stream directly to the destination, because the member keeps its free pages until the read has
+ * finished and a slow upload would delay that.
+ */
+export const takeStored = async (taking: SnapshotRequest): Promise<StoredFile> => {
+  const { host, cluster, store, destination } = taking;
+  const takenMs = host.now();
+  await host.files.makeDirectory(destination.workDirectory, 0o700);
+  const file = childPath(destination.workDirectory, pathPart(`.${cluster}-${takenMs}.partial-${host.pid}`));
+  try {
+    const { revision: atStart } = await store.status();
+    const { saveSnapshot } = await import('../client/snapshot.ts');
+    await saveSnapshot(host, store, file);
+    return await storeFile({ ...taking, takenMs, atStart }, file);
+  } finally {
+    await host.files.remove(file);
+  }
 };

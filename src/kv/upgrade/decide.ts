@@ -1,33 +1,12 @@
 import { type Advice, after } from '../../core/next.ts';
 import { minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
-import { hexId } from '../client/messages.ts';
 import type { Finding, MemberStatus, MemberStep, Observation, Plan, Step, StepId } from '../engine/model.ts';
 import { hasFreshSnapshot, type Progress } from '../engine/progress.ts';
 import { memberOfStep, stepId } from '../engine/steps.ts';
 import { connectionFinding } from './guards/hosts.ts';
 import { isGood, stopFinding } from './guards/membership.ts';
 import { alarmMessages } from './guards/store.ts';
-import { crosses, isSwitched, kindOf } from './plan-kind.ts';
-
-/**
- * Returns whether every reachable member accepts members of the older version: the cluster version and the
- * storage version match it.
- */
-export const isReadyFor = (to: string, members: readonly MemberStatus[]): boolean =>
-  members
-    .filter(({ is_reachable }) => is_reachable)
-    .every(
-      ({ cluster_version, storage_version }) =>
-        minorOf(cluster_version) === to && (storage_version === undefined || minorOf(storage_version) === to),
-    );
-export const unreadyMembersText = (to: string, members: readonly MemberStatus[]): string =>
-  members
-    .filter((member) => !member.is_reachable || !isReadyFor(to, [member]))
-    .map(
-      ({ name, member_id, cluster_version, storage_version }) =>
-        `${name}${member_id === undefined ? '' : ` (${hexId(member_id)})`}: cluster ${cluster_version ?? 'no response'}, storage ${storage_version ?? '-'}`,
-    )
-    .join('; ');
+import { crosses, isSwitched, kindOf, isReadyFor } from './plan-kind.ts';
 
 /**
  * old: runs the old version · stopping: stop requested, still running · stopped: stopped by opsctl · started:

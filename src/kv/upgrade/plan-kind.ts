@@ -21,6 +21,7 @@ import type { Progress } from '../engine/progress.ts';
 import { stepId } from '../engine/steps.ts';
 import { durationText } from '../../core/format.ts';
 import { argvOf, type CommandLine } from '../../core/shell.ts';
+import { hexId } from '../client/messages.ts';
 
 /** The limits of a downgrade. The command prints them before the start. */
 export const downgradeLimits: readonly string[] = [
@@ -378,3 +379,23 @@ export const rangeOf = (
   return lowest === undefined || highest === undefined ? undefined : { lowest, highest };
 };
 export type LaterPrograms = NonNullable<Observation['later_programs']>;
+
+/**
+ * Returns whether every reachable member accepts members of the older version: the cluster version and the
+ * storage version match it.
+ */
+export const isReadyFor = (to: string, members: readonly MemberStatus[]): boolean =>
+  members
+    .filter(({ is_reachable }) => is_reachable)
+    .every(
+      ({ cluster_version, storage_version }) =>
+        minorOf(cluster_version) === to && (storage_version === undefined || minorOf(storage_version) === to),
+    );
+export const unreadyMembersText = (to: string, members: readonly MemberStatus[]): string =>
+  members
+    .filter((member) => !member.is_reachable || !isReadyFor(to, [member]))
+    .map(
+      ({ name, member_id, cluster_version, storage_version }) =>
+        `${name}${member_id === undefined ? '' : ` (${hexId(member_id)})`}: cluster ${cluster_version ?? 'no response'}, storage ${storage_version ?? '-'}`,
+    )
+    .join('; ');

@@ -33,7 +33,6 @@ import {
   storyCommentHandlers,
   storyLinkHandlers,
   storyTaskHandlers,
-  workflowHandlers,
   reactionHandlers,
   storySlim,
   subStories,
@@ -42,12 +41,30 @@ import { historyOf, storyEvent, deliverAgain, deliverToAll, eventOf } from './ev
 import type { moreStories, trackerExtension } from '../../api-specs/tracker/extension.ts';
 import type { searchByKind } from '../../api-specs/tracker/search.ts';
 import { type Field, type Value, type Values, int, obj, oneOf, req } from '../../core/field.ts';
-import type { StoredStory, StoredWebhook } from './row.ts';
+import type { StoredStory, StoredWebhook, StoredWorkflow } from './row.ts';
 import { documentsAreOn } from './rules/stories.ts';
 import { termsFrom } from './search-match.ts';
 import type { webhooks } from '../../api-specs/tracker/workspace.ts';
 import { check } from '../../core/check.ts';
 import type { ControlAnswer } from '../service-set.ts';
+import type { workflows } from '../../api-specs/tracker/stories.ts';
+
+const workflowRecord = (state: Tracker, workflow: StoredWorkflow): StoredWorkflow => ({
+  ...workflow,
+  project_ids: state.projects.filter((project) => project.workflow_id === workflow.id).map(({ id }) => id),
+  states: workflow.states.map((each) => ({
+    ...each,
+    num_stories: state.counters.of('state', each.id).total,
+    num_story_templates: state.templates.filter(
+      (template) => template.story_contents.workflow_state_id === each.id,
+    ).length,
+  })),
+});
+export const workflowHandlers: Handlers<{ workflows: typeof workflows }, Tracker>['workflows'] = {
+  list: ({ state }) => [...state.workflows.values()].map((workflow) => workflowRecord(state, workflow)),
+  get: ({ state, params }) =>
+    workflowRecord(state, findRecord(state.workflows, params['workflow-public-id'])),
+};
 
 type Rows = Pick<typeof moreStories, 'bulkCreate' | 'bulkUpdate' | 'bulkDelete'>;
 type Change = Values<(typeof moreStories)['bulkUpdate']['body']>;

@@ -1,18 +1,10 @@
 import type { reactions } from '../../api-specs/tracker/extension.ts';
-import type { storyComments, storyLinks, storyTasks, workflows } from '../../api-specs/tracker/stories.ts';
+import type { storyComments, storyLinks, storyTasks } from '../../api-specs/tracker/stories.ts';
 import { HttpError } from '../body.ts';
 import type { Handlers, Json } from '../table-service.ts';
 import { storyCommentEvent, taskEvent } from './events.ts';
-import type {
-  StoredStory,
-  StoredStoryComment,
-  StoredStoryLink,
-  StoredTask,
-  StoredWorkflow,
-  StoredLabel,
-} from './row.ts';
-import { membersExist } from './rules/stories.ts';
-import { byPosition, linkJoinsTwoStories, siblingExists } from './rules/stories.ts';
+import type { StoredStory, StoredStoryComment, StoredStoryLink, StoredTask, StoredLabel } from './row.ts';
+import { membersExist, byPosition, linkJoinsTwoStories, siblingExists } from './rules/stories.ts';
 import {
   findRecord,
   pickGiven,
@@ -243,22 +235,6 @@ export const storyTaskHandlers: Handlers<{ 'story-tasks': typeof storyTasks }, T
     taskEvent(state, 'delete', task);
     return undefined;
   },
-};
-const workflowRecord = (state: Tracker, workflow: StoredWorkflow): StoredWorkflow => ({
-  ...workflow,
-  project_ids: state.projects.filter((project) => project.workflow_id === workflow.id).map(({ id }) => id),
-  states: workflow.states.map((each) => ({
-    ...each,
-    num_stories: state.counters.of('state', each.id).total,
-    num_story_templates: state.templates.filter(
-      (template) => template.story_contents.workflow_state_id === each.id,
-    ).length,
-  })),
-});
-export const workflowHandlers: Handlers<{ workflows: typeof workflows }, Tracker>['workflows'] = {
-  list: ({ state }) => [...state.workflows.values()].map((workflow) => workflowRecord(state, workflow)),
-  get: ({ state, params }) =>
-    workflowRecord(state, findRecord(state.workflows, params['workflow-public-id'])),
 };
 
 const commentOf = (

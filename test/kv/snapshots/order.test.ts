@@ -1,8 +1,7 @@
 /** The order of the effects of a snapshot and of its verification, as one trace: requests, files and processes. */
 import { describe, expect, it } from 'vitest';
-import { parseManifest } from '../../../src/kv/snapshots/catalog.ts';
+import { parseManifest, takeStored } from '../../../src/kv/snapshots/catalog.ts';
 import { directoryDestination } from '../../../src/kv/snapshots/destination.ts';
-import { takeStored } from '../../../src/kv/snapshots/schedule.ts';
 import { verifyStored } from '../../../src/kv/snapshots/trial-restore.ts';
 import { accessWith } from '../../../src/kv/engine/access.ts';
 import { dbFile, trailer } from '../../../src/etcd-sim/disk/db-file.ts';

@@ -10,6 +10,7 @@ import {
   writeManifest,
   type Destination,
   type SnapshotManifest,
+  storeFile,
 } from '../../../src/kv/snapshots/catalog.ts';
 import {
   bucketFailure,
@@ -17,7 +18,6 @@ import {
   directoryDestination,
   openDestination,
 } from '../../../src/kv/snapshots/destination.ts';
-import { storeFile } from '../../../src/kv/snapshots/schedule.ts';
 import { asLocalFile, verifyStored } from '../../../src/kv/snapshots/trial-restore.ts';
 import { dbFile, trailer } from '../../../src/etcd-sim/disk/db-file.ts';
 import type { Store } from '../../../src/kv/client/etcd-client.ts';

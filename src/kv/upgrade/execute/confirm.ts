@@ -4,10 +4,9 @@ import { AppError } from '../../../core/problem.ts';
 import type { Store } from '../../client/etcd-client.ts';
 import type { MemberStatus, Observation } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
-import { isReadyFor, unreadyMembersText } from '../decide.ts';
 import { observe } from '../observe/observe.ts';
 import { readVersions, type VersionReport } from '../observe/see-member.ts';
-import { crosses, kindOf } from '../plan-kind.ts';
+import { crosses, kindOf, isReadyFor, unreadyMembersText } from '../plan-kind.ts';
 import type { StepHandler, Run } from '../run.ts';
 
 /** Without a quorum the store responds after seven seconds. */

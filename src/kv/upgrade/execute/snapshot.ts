@@ -17,11 +17,11 @@ import type {
 } from '../../engine/model.ts';
 import { progressOf } from '../../engine/progress.ts';
 import { openDestination } from '../../snapshots/destination.ts';
-import { storeFile } from '../../snapshots/schedule.ts';
 import { decide } from '../decide.ts';
 import { sizeText } from '../../../core/format.ts';
 import { observe, seeDirectory, snapshotDirectory } from '../observe/observe.ts';
 import { memberOf, type Run } from '../run.ts';
+import { storeFile } from '../../snapshots/catalog.ts';
 
 /** If a stream sends no byte for this long, it counts as broken. A short loss of packets does not. */
 const silenceMs = ({ timeouts }: ClusterFile): number => (timeouts?.snapshot_seconds ?? 8) * 1000;

@@ -12,10 +12,12 @@ import {
   remoteKinds,
 } from '../../../../src/kv/upgrade/cluster/drivers.ts';
 import { nameFlags, fromEndpoints, withFlags } from '../../../../src/kv/engine/access.ts';
-import { contentOf } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
+import {
+  contentOf,
+  readVersions,
+  versionFileProblems,
+} from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
 import { typeFindings } from '../../../../src/kv/upgrade/configuration/values.ts';
-import { readVersions, versionFileProblems } from '../../../../src/kv/upgrade/cluster/yaml-file.ts';
-import { isReadyFor, unreadyMembersText } from '../../../../src/kv/upgrade/decide.ts';
 import { minorRows } from '../../../../src/commands/kv/config.ts';
 import { versionTable } from '../../../../src/api-specs/etcd/versions.ts';
 import type { JournalStepId } from '../../../../src/kv/engine/model.ts';
@@ -24,6 +26,7 @@ import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, planned, seen } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { errorWith, naming } from '../../../support/facts.ts';
+import { isReadyFor, unreadyMembersText } from '../../../../src/kv/upgrade/plan-kind.ts';
 
 const text = (length: number): string => 'x'.repeat(length);
 const at = (path: string, value: unknown): Record<string, unknown> =>
