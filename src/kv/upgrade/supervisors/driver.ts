@@ -319,7 +319,7 @@ const realHere = async (files: LocalFiles, named: string): Promise<string> => {
 /** The directories in a data directory whose mode a server checks at its start. It checks the log only when it creates it. */
 const memberDirectories = ['member', 'member/snap'] as const;
 const innerModes = async (files: LocalFiles, real: string): Promise<Pick<PathStatus, 'inner_modes'>> => {
-  const read = (name: string) => files.info(join(real, name));
+  const read = (inner: (typeof memberDirectories)[number]) => files.info(join(real, inner));
   const all = await Promise.all(memberDirectories.map(read)).catch(() => undefined);
   if (all === undefined) return {};
   const modes = all.flatMap((info, i) =>
