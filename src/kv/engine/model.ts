@@ -118,6 +118,8 @@ export type HostFacts = {
   readonly connected?: Readonly<Record<string, number>>;
   readonly clock_skew_ms?: number;
   readonly problems?: readonly string[];
+  /** The problems that are commands with another data directory than `data_dir`. */
+  readonly other_directories?: readonly string[];
   /**
    * Whether `kv restore` could rebuild the member on this host. `problem` contains the reason if it could
    * not. Absent: not checked.

@@ -8,7 +8,7 @@ import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from
 import { argvOf } from '../../core/shell.ts';
 import { flagsOf } from '../upgrade/configuration/configuration.ts';
 import { newDataFinding } from '../upgrade/guards/disk-space.ts';
-import { findListed, listStrangers, quorumOf } from '../upgrade/guards/membership.ts';
+import { findListed, findMixedEntries, listStrangers, quorumOf } from '../upgrade/guards/membership.ts';
 import { alarmMessages } from '../upgrade/guards/store.ts';
 import type { Which } from '../upgrade/supervisors/driver.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
@@ -346,6 +346,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
       othersAreHealthy(input),
       othersAreMajority(input),
       othersAgree(input),
+      ...findMixedEntries(observation, input.cluster),
       holdAllows(input),
       ...canBeStarted(input),
       dataCanMove(input),

@@ -411,6 +411,13 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Specify every member and check their health.',
     example: 'opsctl kv status',
   },
+  MIXED_MEMBERS: {
+    category: 'unsafe',
+    meaning: 'An entry of the cluster file contains the URL or the data directory of another member.',
+    causes: ['Names, client URLs or data directories of two members were swapped.'],
+    fix: 'Compare the cluster file with the member list, and correct it.',
+    example: 'opsctl kv member list',
+  },
   TARGET_AWAY: {
     category: 'unsafe',
     meaning: 'The member that should become the leader does not respond.',

@@ -45,6 +45,19 @@ const findCrossed = ({ members, listed }: Observation, { members: specs }: Clust
     }
   }
 };
+/**
+ * The entries of the cluster file that mix two members: a client URL of another member, or a command with another data
+ * directory. Every operation that stops a member or moves its data refuses them, also if the cluster is damaged.
+ */
+export const findMixedEntries = (observation: Observation, cluster: ClusterFile): Finding[] => {
+  const found: Finding[] = [];
+  const fail: Log['fail'] = (said) => void found.push({ guard: 'one-cluster', level: 'fail', ...said });
+  findCrossed(observation, cluster, { fail, warn: () => {}, noteUnknown: () => {} });
+  for (const { name, host } of observation.members)
+    for (const message of host?.other_directories ?? [])
+      fail({ member: name, message: `${name}: ${message}`, hint: 'correct it in the cluster file' });
+  return found;
+};
 const checkClusterIds = ({ members }: Observation, log: Log): void => {
   const clusters = new Set(members.flatMap(({ cluster_id }) => cluster_id ?? []));
   if (clusters.size > 1)

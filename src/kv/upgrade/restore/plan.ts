@@ -17,6 +17,7 @@ import { type Shell, versionInText, failureReason } from '../supervisors/driver.
 import { placeFunctions } from '../supervisors/driver.ts';
 import { isTrustRefusal, trustFunctions } from '../supervisors/member-process.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
+import { findMixedEntries } from '../guards/membership.ts';
 import { findUnreadStart, isStartedHere, listForcedStarts, startNames } from '../guards/next-start.ts';
 
 /** How a restore rebuilds a cluster on its old version from one verified snapshot. */
@@ -115,6 +116,16 @@ const refuseOutsiders = ({ members }: ClusterFile, observation: Observation): vo
     },
   );
 };
+/** The restore would put the data of one member into the directory of another member. */
+const refuseMixedEntries = ({ cluster, observation }: RestoreInput): void => {
+  const [first, ...others] = findMixedEntries(observation, cluster);
+  if (first === undefined) return;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  throw new AppError('unsafe', `no changes were made: ${first.message}${more}`, {
+    code: 'MIXED_MEMBERS',
+    tryThis: [...(first.hint === undefined ? [] : [first.hint]), next(['kv', 'check'])],
+  });
+};
 type Starts = Pick<RestoreInput, 'cluster' | 'observation' | 'to'>;
 /** The members whose start was not read, with the reason. */
 const listUnread = ({ cluster, observation, to }: Starts): (readonly [name: string, why: string])[] => {
@@ -187,6 +198,7 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
       { code: 'CLUSTER_FILE' },
     );
   refuseOutsiders(cluster, observation);
+  refuseMixedEntries(input);
   refuseForcedStarts(input);
   const all = peers.map(({ member, peer }) => `${member.name}=${peer}`).join(',');
   const revisions = observation.members.flatMap(({ revision }) => revision ?? []);

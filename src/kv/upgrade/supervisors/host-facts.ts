@@ -486,7 +486,6 @@ const unwritable = async (
 const wrongCommand = async (
   files: HostFiles,
   member: MemberSpec,
-  cwd: string,
   which: 'old' | 'new',
 ): Promise<string | undefined> => {
   const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]);
@@ -500,7 +499,7 @@ const wrongCommand = async (
     (await files.info(await realOf(files, program)).catch(() => undefined)) === undefined
   )
     return `${which}_command starts ${program}, which does not exist`;
-  return wrongDirectory(files, member, cwd, `${which}_command`, flagsOf(argv.slice(1)).get('data-dir'));
+  return undefined;
 };
 /** A relative directory is a different, empty directory unless it is the working directory of the process. */
 const wrongDirectory = async (
@@ -516,19 +515,35 @@ const wrongDirectory = async (
   const from = isAbsolute(directory) ? '' : `, which is ${said} from here`;
   return `${where} runs on the data directory ${directory}${from}; data_dir is ${member.data_dir}`;
 };
+/** The commands of the member that name another data directory than `data_dir`. */
+export const directoryProblems = async (
+  files: HostFiles,
+  member: MemberSpec,
+  cwd: string,
+): Promise<string[]> => {
+  const commands = (['new', 'old'] as const).map((which) => {
+    const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
+    return [`${which}_command`, flagsOf(argv.slice(1)).get('data-dir')] as const;
+  });
+  const named = [...commands, ['ETCD_DATA_DIR in env', member.env?.['ETCD_DATA_DIR']] as const];
+  const found = await Promise.all(
+    named.map(([where, directory]) => wrongDirectory(files, member, cwd, where, directory)),
+  );
+  return found.filter((problem) => problem !== undefined);
+};
 /**
  * Problems that would occur between stop and start, found before any change. `cwd`: the working directory of
  * the next start.
  */
 export const placeProblems = async (files: HostFiles, member: MemberSpec, cwd: string): Promise<string[]> => {
-  const found = await Promise.all([
+  const [directories, ...found] = await Promise.all([
+    directoryProblems(files, member, cwd),
     unwritable(files, 'pid_file', member.pid_file),
     unwritable(files, 'log_file', member.log_file),
-    wrongCommand(files, member, cwd, 'new'),
-    wrongCommand(files, member, cwd, 'old'),
-    wrongDirectory(files, member, cwd, 'ETCD_DATA_DIR in env', member.env?.['ETCD_DATA_DIR']),
+    wrongCommand(files, member, 'new'),
+    wrongCommand(files, member, 'old'),
   ]);
-  return found.filter((problem) => problem !== undefined);
+  return [...found.filter((problem) => problem !== undefined), ...directories];
 };
 /**
  * The program that a command starts, if its file differs from the binary but has the same name. opsctl does

@@ -30,6 +30,7 @@ import {
   configPath,
   directoryFacts,
   findVariableFile,
+  directoryProblems,
   placeProblems,
   runningConfigFacts,
   startedProgram,
@@ -238,12 +239,13 @@ const facts = async (
   const [config, runs] = [await configOf(host, member, server), await findMinor(member, server, minor)];
   const wal = walDirectoryOf(member, config.config, server, runs);
   const walDir = wal?.startsWith('/') === true ? wal : undefined;
-  const [directory, versions, places, place] = await Promise.all([
+  const [directory, versions, places, others, place] = await Promise.all([
     directoryFacts(host.files, member.data_dir, sizes, walDir).catch(
       (error: unknown): HostFacts => ({ problems: [`data directory: ${messageOf(error)}`] }),
     ),
     versionFacts(member, versionOf),
     placeProblems(host.files, member, first?.cwd ?? host.cwd),
+    directoryProblems(host.files, member, first?.cwd ?? host.cwd),
     placeFacts(table, member, first),
   ]);
   const problems = [
@@ -262,6 +264,7 @@ const facts = async (
     ...commandFacts(server),
     ...config,
     clock_skew_ms: 0,
+    ...(others.length === 0 ? {} : { other_directories: others }),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };

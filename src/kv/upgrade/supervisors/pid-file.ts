@@ -16,6 +16,7 @@ import {
   configFacts,
   type FileProbes,
   findVariableFile,
+  directoryProblems,
   placeProblems,
   runningConfigFacts,
 } from './host-facts.ts';
@@ -286,6 +287,7 @@ const facts = async (member: MemberSpec, ask: ScriptRunner, { minor }: FactsRequ
   const { process, problem } = await memberProcess(table, member);
   const all = await processesOf(table, member);
   const [first, server] = [all[0], all.at(-1)];
+  const others = await directoryProblems(files, member, first?.cwd ?? '/');
   const problems = [
     ...(problem === undefined ? [] : [problem]),
     ...(await placeProblems(files, member, first?.cwd ?? '/')),
@@ -302,6 +304,7 @@ const facts = async (member: MemberSpec, ask: ScriptRunner, { minor }: FactsRequ
     ...commandFacts(server),
     ...(file === undefined ? {} : await configFacts(there, file, true)),
     ...(await runningConfigFacts(there, member, server, ask)),
+    ...(others.length === 0 ? {} : { other_directories: others }),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };

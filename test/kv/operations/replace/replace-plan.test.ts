@@ -1,6 +1,7 @@
 /** The plan of a replacement: whether the new member joins as a learner. */
 import { describe, expect, it } from 'vitest';
 import { replacePlan } from '../../../../src/kv/operations/replace-plan.ts';
+import { restorePlan } from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { HostFacts, MemberSpec, MemberStatus } from '../../../../src/kv/engine/model.ts';
 import { listStrangers } from '../../../../src/kv/upgrade/guards/membership.ts';
 import { seen } from '../../../support/observations.ts';
@@ -121,4 +122,35 @@ it.each([
   const listed = observation.listed.map((row) => (row.name === 'n2' ? { ...row, name } : row));
   const found = listStrangers({ ...observation, listed: [...listed, ...more] }, clusterOf(observation));
   expect(found.map((row) => row.name)).toEqual(strangers);
+});
+
+it('an entry with the URL or the data directory of another member is refused by a replacement and a restore', () => {
+  const swapped = observationOf(3, (one) => ({
+    ...one,
+    ...(one.name === 'n1' ? { member_id: '1002' } : one.name === 'n2' ? { member_id: '1001' } : {}),
+  }));
+  const elsewhere = observationOf(3, (one) => ({
+    ...one,
+    host: { ...seen(one.name).host, ...(one.name === 'n1' ? { other_directories: ['new_command …'] } : {}) },
+  }));
+  const snapshot = {
+    ...{ member: 'n1', path: '/s.db', size_bytes: 1, file_sha256: '', trailer_sha256: '' },
+    ...{ revision: 5, duration_ms: 0 },
+  };
+  for (const observation of [swapped, elsewhere]) {
+    const plain = clusterOf(observation);
+    const members = plain.members.map((one) => ({
+      ...one,
+      ...{ peer_url: `http://${one.name}`, data_dir: `/data/${one.name}`, config_file: '/etc/etcd.yaml' },
+    }));
+    const cluster = { ...plain, members, ctl_binary: '/ctl' };
+    const member = members[0] as MemberSpec;
+    const { findings } = replacePlan({ id: 'r', observation, cluster, member });
+    expect(findings.filter(({ guard }) => guard === 'one-cluster').map(({ level }) => level)).toContain(
+      'fail',
+    );
+    expect(() => restorePlan({ cluster, observation, snapshot, to: '3.5', run: 'R' })).toThrow(
+      expect.objectContaining({ detail: expect.objectContaining({ code: 'MIXED_MEMBERS' }) }),
+    );
+  }
 });
