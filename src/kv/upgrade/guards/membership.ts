@@ -46,8 +46,8 @@ const findCrossed = ({ members, listed }: Observation, { members: specs }: Clust
   }
 };
 /**
- * The entries of the cluster file that mix two members: a client URL of another member, or a command with another data
- * directory. Every operation that stops a member or moves its data refuses them, also if the cluster is damaged.
+ * The entries of the cluster file that mix two members: a client or peer URL of another member, or a command with another
+ * data directory. Every operation that stops a member or moves its data refuses them, also if the cluster is damaged.
  */
 export const findMixedEntries = (observation: Observation, cluster: ClusterFile): Finding[] => {
   const found: Finding[] = [];
@@ -56,6 +56,19 @@ export const findMixedEntries = (observation: Observation, cluster: ClusterFile)
   for (const { name, host } of observation.members)
     for (const message of host?.other_directories ?? [])
       fail({ member: name, message: `${name}: ${message}`, hint: 'correct it in the cluster file' });
+  for (const { name, peer_url } of cluster.members) {
+    const own = findListed(observation, { name });
+    const owner = observation.listed.find(
+      ({ peer_urls }) =>
+        peer_url !== undefined && peer_urls.map(withoutSlash).includes(withoutSlash(peer_url)),
+    );
+    if (own !== undefined && owner !== undefined && own.id !== owner.id)
+      fail({
+        member: name,
+        message: `peer_url ${peer_url} of ${name} belongs to member ${owner.name || hexId(owner.id)}`,
+        hint: `set peer_url: ${own.peer_urls[0]}`,
+      });
+  }
   return found;
 };
 const checkClusterIds = ({ members }: Observation, log: Log): void => {
@@ -103,7 +116,7 @@ const checkKnown = ({ members }: Observation, log: Log): void => {
  */
 export const findListed = (
   { members, listed }: Observation,
-  { name, peer_url }: Pick<MemberSpec, 'name' | 'peer_url'>,
+  { name, peer_url }: Pick<MemberSpec, 'name'> & Partial<Pick<MemberSpec, 'peer_url'>>,
 ): ListedMember | undefined => {
   const id = members.find((member) => member.name === name)?.member_id;
   return (

@@ -137,7 +137,12 @@ it('an entry with the URL or the data directory of another member is refused by 
     ...{ member: 'n1', path: '/s.db', size_bytes: 1, file_sha256: '', trailer_sha256: '' },
     ...{ revision: 5, duration_ms: 0 },
   };
-  for (const observation of [swapped, elsewhere]) {
+  const straight = observationOf(3);
+  const crossed = {
+    ...straight,
+    listed: straight.listed.map((row, i) => ({ ...row, peer_urls: [`http://${['n2', 'n1', 'n3'][i]}`] })),
+  };
+  for (const observation of [swapped, elsewhere, crossed]) {
     const plain = clusterOf(observation);
     const members = plain.members.map((one) => ({
       ...one,
