@@ -126,6 +126,10 @@ const refuseMixedEntries = ({ cluster, observation }: RestoreInput): void => {
     tryThis: [...(first.hint === undefined ? [] : [first.hint]), next(['kv', 'check'])],
   });
 };
+const refuseWrongMembers = (input: RestoreInput): void => {
+  refuseOutsiders(input.cluster, input.observation);
+  refuseMixedEntries(input);
+};
 type Starts = Pick<RestoreInput, 'cluster' | 'observation' | 'to'>;
 /** The members whose start was not read, with the reason. */
 const listUnread = ({ cluster, observation, to }: Starts): (readonly [name: string, why: string])[] => {
@@ -197,8 +201,7 @@ export const restorePlan = (input: RestoreInput): RestorePlan => {
       `member ${unknown.member.name} needs peer_url and data_dir in the cluster file`,
       { code: 'CLUSTER_FILE' },
     );
-  refuseOutsiders(cluster, observation);
-  refuseMixedEntries(input);
+  refuseWrongMembers(input);
   refuseForcedStarts(input);
   const all = peers.map(({ member, peer }) => `${member.name}=${peer}`).join(',');
   const revisions = observation.members.flatMap(({ revision }) => revision ?? []);

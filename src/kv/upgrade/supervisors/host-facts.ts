@@ -531,6 +531,8 @@ export const directoryProblems = async (
   );
   return found.filter((problem) => problem !== undefined);
 };
+export const otherDirectories = (found: readonly string[]): Pick<HostFacts, 'other_directories'> =>
+  found.length === 0 ? {} : { other_directories: found };
 /**
  * Problems that would occur between stop and start, found before any change. `cwd`: the working directory of
  * the next start.

@@ -31,6 +31,7 @@ import {
   directoryFacts,
   findVariableFile,
   directoryProblems,
+  otherDirectories,
   placeProblems,
   runningConfigFacts,
   startedProgram,
@@ -226,6 +227,10 @@ const configOf = async (
     ...(await runningConfigFacts(files, member, server, ask)),
   };
 };
+const placesHere = async ({ files, cwd }: Host, member: MemberSpec, own: string | undefined) => ({
+  problems: await placeProblems(files, member, own ?? cwd),
+  others: otherDirectories(await directoryProblems(files, member, own ?? cwd)),
+});
 const facts = async (
   host: Host,
   member: MemberSpec,
@@ -239,19 +244,18 @@ const facts = async (
   const [config, runs] = [await configOf(host, member, server), await findMinor(member, server, minor)];
   const wal = walDirectoryOf(member, config.config, server, runs);
   const walDir = wal?.startsWith('/') === true ? wal : undefined;
-  const [directory, versions, places, others, place] = await Promise.all([
+  const [directory, versions, places, place] = await Promise.all([
     directoryFacts(host.files, member.data_dir, sizes, walDir).catch(
       (error: unknown): HostFacts => ({ problems: [`data directory: ${messageOf(error)}`] }),
     ),
     versionFacts(member, versionOf),
-    placeProblems(host.files, member, first?.cwd ?? host.cwd),
-    directoryProblems(host.files, member, first?.cwd ?? host.cwd),
+    placesHere(host, member, first?.cwd),
     placeFacts(table, member, first),
   ]);
   const problems = [
     ...(directory.problems ?? []),
     ...(found.problem === undefined ? [] : [found.problem]),
-    ...places,
+    ...places.problems,
     ...(await successorProblems(host, member, [first, server], runs)),
     ...(await trustProblems(host, member, [server?.uid ?? directory.data_place?.uid ?? host.uid])),
   ];
@@ -264,7 +268,7 @@ const facts = async (
     ...commandFacts(server),
     ...config,
     clock_skew_ms: 0,
-    ...(others.length === 0 ? {} : { other_directories: others }),
+    ...places.others,
     ...(problems.length === 0 ? {} : { problems }),
   };
 };

@@ -17,6 +17,7 @@ import {
   type FileProbes,
   findVariableFile,
   directoryProblems,
+  otherDirectories,
   placeProblems,
   runningConfigFacts,
 } from './host-facts.ts';
@@ -304,7 +305,7 @@ const facts = async (member: MemberSpec, ask: ScriptRunner, { minor }: FactsRequ
     ...commandFacts(server),
     ...(file === undefined ? {} : await configFacts(there, file, true)),
     ...(await runningConfigFacts(there, member, server, ask)),
-    ...(others.length === 0 ? {} : { other_directories: others }),
+    ...otherDirectories(others),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
