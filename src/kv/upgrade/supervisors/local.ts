@@ -229,7 +229,7 @@ const configOf = async (
 };
 const placesHere = async ({ files, cwd }: Host, member: MemberSpec, own: string | undefined) => ({
   problems: await placeProblems(files, member, own ?? cwd),
-  others: otherDirectories(await directoryProblems(files, member, own ?? cwd)),
+  facts: { clock_skew_ms: 0, ...otherDirectories(await directoryProblems(files, member, own ?? cwd)) },
 });
 const facts = async (
   host: Host,
@@ -267,8 +267,7 @@ const facts = async (
     ...place,
     ...commandFacts(server),
     ...config,
-    clock_skew_ms: 0,
-    ...places.others,
+    ...places.facts,
     ...(problems.length === 0 ? {} : { problems }),
   };
 };
