@@ -57,7 +57,7 @@ export const findMixedEntries = (observation: Observation, cluster: ClusterFile)
     for (const message of host?.other_directories ?? [])
       fail({ member: name, message: `${name}: ${message}`, hint: 'correct it in the cluster file' });
   for (const { name, peer_url } of cluster.members) {
-    const own = findListed(observation, { name });
+    const own = observation.listed.find((row) => row.name === name) ?? findListed(observation, { name });
     const owner = observation.listed.find(
       ({ peer_urls }) =>
         peer_url !== undefined && peer_urls.map(withoutSlash).includes(withoutSlash(peer_url)),
