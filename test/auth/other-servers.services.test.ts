@@ -91,7 +91,9 @@ test('metadata of another issuer are refused', async () => {
   const { issuer } = await vendor({ issuer: 'https://evil.example' });
   const context = await contextWith({ 'auth.client_id': 'c' });
   await expect(loginServer(context, { issuer })).rejects.toThrow('its metadata name "https://evil.example"');
-  await expect(loginServer(context, { issuer: 'http://a.example' })).rejects.toThrow('invalid URL of the issuer');
+  await expect(loginServer(context, { issuer: 'http://a.example' })).rejects.toThrow(
+    'invalid URL of the issuer',
+  );
 });
 
 test(

@@ -113,6 +113,8 @@ test.each([
 });
 
 test('an unknown column leads to the columns, and to the number of those that are not listed', async () => {
-  const { code, stderr } = await opsctl(['tracker', 'stories', 'get', '107', '--columns', 'nosuch'], { home });
+  const { code, stderr } = await opsctl(['tracker', 'stories', 'get', '107', '--columns', 'nosuch'], {
+    home,
+  });
   expect([code, stderr]).toEqual([2, expect.stringMatching(/it has app_url, .* and \d+ more/)]);
 });
