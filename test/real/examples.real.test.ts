@@ -97,6 +97,7 @@ const cluster = [
   'opsctl mock kv start --members 3 --dir ./rehearsal --version 3.5.33 --new-version 3.6.14',
   'mkdir prod && cp rehearsal/cluster.yaml prod/cluster.yaml',
 ];
+const server = ['opsctl mock start', 'eval "$(opsctl mock env)"'];
 const changedByHand = `[{"updateLabel":{"properties":{"description":"Changed by hand"},"updateMask":"description"}}]`;
 const pages: readonly Page[] = [
   { page: 'README.md' },
@@ -124,9 +125,9 @@ const pages: readonly Page[] = [
     before: [
       'opsctl tracker labels create --name bug',
       'opsctl tracker labels create --name obsolete',
-      `printf '%s\\n' '{"op":"create","resource":"labels","name":"docs"}' '{"op":"update","resource":"labels","id":"bug","color":"#cc0000"}' '{"op":"delete","resource":"labels","id":"obsolete"}' > changes.ndjson`,
-      `printf '%s\\n' '{"external_id":"PROJ-1","name":"First story"}' > rows.ndjson`,
-      `printf '%s\\n' 'Issue key,Summary,Issue Type' 'PROJ-2,Second story,Story' > export.csv`,
+      `printf '%s\n' '{"op":"create","resource":"labels","name":"docs"}' '{"op":"update","resource":"labels","id":"bug","color":"#cc0000"}' '{"op":"delete","resource":"labels","id":"obsolete"}' > changes.ndjson`,
+      `printf '%s\n' '{"external_id":"PROJ-1","name":"First story"}' > rows.ndjson`,
+      `printf '%s\n' 'Issue key,Summary,Issue Type' 'PROJ-2,Second story,Story' > export.csv`,
     ],
     values: {
       RUN: `$(opsctl tracker bulk runs -o ndjson | head -n 1 | cut -d'"' -f4)`,
@@ -196,6 +197,54 @@ const pages: readonly Page[] = [
       'opsctl mock kv start --dir ./rehearsal --monitor-ms 300 --later-version 3.4.23 --later-version 3.5.33 --later-version 3.6.14',
       'mkdir prod && cp rehearsal/cluster.yaml prod/cluster.yaml',
     ],
+  },
+  {
+    page: 'docs/how-to/replace-a-member.md',
+    before: cluster,
+    values: {
+      'replace-member n2 --cluster prod/cluster.yaml': 'replace-member n2 --cluster prod/cluster.yaml --yes',
+    },
+  },
+  {
+    page: 'docs/how-to/send-traces.md',
+    before: cluster,
+    values: {
+      'https://collector.example.com:4318': 'http://localhost:4318',
+      'upgrade --cluster cluster.yaml': 'upgrade --cluster prod/cluster.yaml --dry-run',
+    },
+  },
+  {
+    page: 'docs/how-to/record-and-replay.md',
+    before: [
+      ...server,
+      `printf '%s\\n' '#!/bin/sh' 'opsctl tracker labels list -o name' > nightly-sync.sh && chmod +x nightly-sync.sh`,
+    ],
+    values: { 'https://tracker.example.com': '$OPSCTL_MOCK_URL' },
+    exits: {
+      'opsctl mock compare sync.cassette': {
+        codes: [20],
+        reason: 'the recorded workspace has labels that a fresh server does not have',
+      },
+    },
+  },
+  {
+    page: 'docs/how-to/apply-labels-in-ci.md',
+    before: [
+      ...server,
+      'opsctl labels export --all -f labels/ && opsctl labels adopt -f labels/ --deployment production',
+    ],
+    values: { 'https://labels.example.com': '$OPSCTL_LABELS_URL' },
+  },
+  {
+    page: 'docs/how-to/test-against-the-mock-server.md',
+    before: [
+      `printf '%s\\n' '#!/bin/sh' 'opsctl tracker labels create --name bug -o name' > job-under-test.sh && chmod +x job-under-test.sh`,
+    ],
+    // The webhooks of the page need a running server.
+    after: {
+      'opsctl mock stop':
+        'opsctl mock start && eval "$(opsctl mock env)" && opsctl tracker webhooks create --webhook-url http://127.0.0.1:9/hook -o name',
+    },
   },
 ];
 const isNpm = ({ command }: Example): boolean => command.startsWith('npm ');

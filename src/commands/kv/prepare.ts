@@ -520,7 +520,7 @@ export const reportArrival = async (
       cluster_version: observation.cluster_version,
       ...(findings.length === 0 ? {} : { findings }),
     },
-    { message: `${message}: nothing to do`, text },
+    { message: `${message}: nothing to do`, text, isProse: true },
   );
 };
 export const digestError = (given: Plan, now: Plan): AppError =>

@@ -1,5 +1,5 @@
 import { type Minor, rowOf } from '../../../api-specs/etcd/versions.ts';
-import { durationText, sizeText, wrap, wrapQuestion } from '../../../core/format.ts';
+import { durationText, sizeText, wrap, wrapDrawing, wrapQuestion } from '../../../core/format.ts';
 import { cutToWidth } from '../../../core/problem.ts';
 import { type ShowAdvice, next, showPlain } from '../../../core/next.ts';
 import { shellLine, wordsOf } from '../../../core/shell.ts';
@@ -135,7 +135,7 @@ const stepText = (step: Step, number: string, columns: number, isWhole: boolean)
           `${indent}${wrap(`(${why})`, columns - indent.length, indent)}`,
         ];
   // A command must stay on one line, so that the user can copy it.
-  return [...lines, ...commandLines(step, isWhole).map((line) => `${indent}${line}`)];
+  return [...lines, ...commandLines(step, isWhole).map((line) => wrapDrawing(indent + line, columns))];
 };
 export type PlanLook = {
   readonly columns?: number;

@@ -70,6 +70,21 @@ it('no title of a step is wider than the terminal', () => {
   expect(text.split('\n')[at]?.length).toBeLessThanOrEqual(40);
 });
 
+it('only commands and lines to copy are wider than a terminal of 40 columns', () => {
+  const plan = planned(observed(['n1', 'n2', 'n3'].map((name) => seen(name))));
+  const [first] = plan.steps;
+  const flags = Array.from({ length: 14 }, (_, i) => `--flag-${i}`).join(' ');
+  const step = {
+    ...(first as (typeof plan.steps)[0]),
+    commands: [`/new ${flags}`],
+    replaces: [`/old ${flags}`],
+  };
+  const lines = planText({ ...plan, steps: [step] }, { columns: 40 }).split('\n');
+  const prose = lines.filter((line) => !/^ *[$+-] |^digest |^ *──/.test(line));
+  expect(prose.join(' ')).toMatch(/14 flags and arguments\s+are\s+unchanged/);
+  for (const line of prose) expect(line.length).toBeLessThanOrEqual(40);
+});
+
 it('a question that wraps needs its lines', () => {
   expect(questionRows('Upgrade test from 3.5 to 3.6?', 80)).toBe(3);
   expect(questionRows('word '.repeat(40), 80)).toBe(5);
