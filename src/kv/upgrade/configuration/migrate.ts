@@ -46,7 +46,7 @@ const endOf = ({ items, flow, range }: Part): number => {
   const last = flow === true ? undefined : items?.at(-1);
   return last === undefined ? (range?.[1] ?? 0) : endOf(last.value ?? last.key);
 };
-const named = (part: Part | null | undefined, name: string) => {
+const pairNamed = (part: Part | null | undefined, name: string) => {
   const items = part?.items ?? [];
   const is = (fits: (key: string) => boolean) => items.find(({ key }) => fits(String(key.value)));
   return is((key) => key === name) ?? is((key) => key.toLowerCase() === name);
@@ -71,10 +71,10 @@ class ConfigText {
     return this.#yaml.parseDocument(this.text).contents as Part | null;
   }
   #parent(path: Path): Part | null | undefined {
-    return path.length === 1 ? this.#root : named(this.#root, path[0])?.value;
+    return path.length === 1 ? this.#root : pairNamed(this.#root, path[0])?.value;
   }
   #find(path: Path) {
-    return named(this.#parent(path), path.at(-1) as string);
+    return pairNamed(this.#parent(path), path.at(-1) as string);
   }
   #need(path: Path) {
     const pair = this.#find(path);
