@@ -115,6 +115,26 @@ const accessOf = (minor: Minor | undefined): AccessRow | undefined => rowOf(mino
 /** The current version of the member; by default, the version from which an upgrade to `to` starts. */
 const before = ({ from, to }: Versions): Minor | undefined => from ?? previousMinor(to);
 
+type Reading = (flag: string, key?: readonly [section: string, key: string]) => unknown;
+const certificateSettings = {
+  clients: { prefix: '', section: 'client-transport-security' },
+  peers: { prefix: 'peer-', section: 'peer-transport-security' },
+} as const;
+type Party = keyof typeof certificateSettings;
+const certificateKeys = ['client-cert-auth', 'trusted-ca-file', 'ca-file'] as const;
+const ownKeys = ['cert-file', 'key-file'] as const;
+const readerOf = (who: Party, read: Reading): ((key: string) => unknown) => {
+  const { prefix, section } = certificateSettings[who];
+  return (key) => read(`${prefix}${key}`, [section, key]);
+};
+/**
+ * Returns whether the server generates its certificate: then it ignores its settings about the certificates of others
+ * (seen on 3.3, 3.4 and 3.5).
+ */
+const generatesCertificate = (who: Party, read: Reading): boolean => {
+  const get = readerOf(who, read);
+  return isOn(get('auto-tls')) && !ownKeys.some((key) => isSet(get(key)));
+};
 const trustedFinding = (shown: string, auth: string, who: string, versions: Versions): ConfigFinding => {
   const from = before(versions);
   return accessFinding(
@@ -212,7 +232,9 @@ const sectionFindings = (section: Section, file: Settings, versions: Versions): 
   const isTrustedOnly =
     isSet(given['trusted-ca-file']) && !isSet(given['ca-file']) && !isOn(given['client-cert-auth']);
   const who = section === 'client-transport-security' ? 'clients' : 'peers';
-  return isTrustedOnly && !isPlain(who, (key) => file[key]) && changesTrusted(versions)
+  const isIgnored =
+    isPlain(who, (key) => file[key]) || generatesCertificate(who, (_, place) => given[place?.[1] ?? '']);
+  return isTrustedOnly && !isIgnored && changesTrusted(versions)
     ? [...found, trustedFinding(`${section}.trusted-ca-file`, `${section}.client-cert-auth`, who, versions)]
     : found;
 };
@@ -265,7 +287,7 @@ const givenFindings = ({ has, get, display, unknownText }: Given, versions: Vers
     .map((key) => accessFinding('fail', display(key), unknownText(key, versions.to), instead(key)));
   const trusted = trustedPairs
     .filter(({ ca, old, auth }) => given.includes(ca) && !given.includes(old) && !isOn(get(auth)))
-    .filter(({ who }) => !isPlain(who, get))
+    .filter(({ who }) => !isPlain(who, get) && !generatesCertificate(who, get))
     .filter(() => changesTrusted(versions))
     .map(({ ca, auth, who }) => trustedFinding(display(ca), display(auth), who, versions));
   return [...dropped, ...trusted];
@@ -322,30 +344,10 @@ export const caFileIn = (key: string): { readonly section: Section; readonly isT
   return section === undefined ? undefined : { section, isTop: false };
 };
 
-type Reading = (flag: string, key?: readonly [section: string, key: string]) => unknown;
 /** The settings of a next start. A part of the start that was not read may contain any setting that was not found. */
 export type NextStart = { readonly read: Reading; readonly isKnown: (flag: string) => boolean };
 /** A limit of access that the next start does not have, or that only an unread part of it may have. */
 export type LostLimit = { readonly finding: ConfigFinding; readonly isCertain: boolean };
-const certificateSettings = {
-  clients: { prefix: '', section: 'client-transport-security' },
-  peers: { prefix: 'peer-', section: 'peer-transport-security' },
-} as const;
-type Party = keyof typeof certificateSettings;
-const certificateKeys = ['client-cert-auth', 'trusted-ca-file', 'ca-file'] as const;
-const ownKeys = ['cert-file', 'key-file'] as const;
-const readerOf = (who: Party, read: Reading): ((key: string) => unknown) => {
-  const { prefix, section } = certificateSettings[who];
-  return (key) => read(`${prefix}${key}`, [section, key]);
-};
-/**
- * Returns whether the server generates its certificate: then it ignores its settings about the certificates of others
- * (seen on 3.3, 3.4 and 3.5).
- */
-const generatesCertificate = (who: Party, read: Reading): boolean => {
-  const get = readerOf(who, read);
-  return isOn(get('auto-tls')) && !ownKeys.some((key) => isSet(get(key)));
-};
 /** Returns whether a start with these settings requests a certificate at each listener with TLS. */
 export const requestsCertificate = (who: Party, read: Reading, minor: Minor | undefined): boolean => {
   const get = readerOf(who, read);

@@ -163,6 +163,23 @@ describe('access settings as flags and variables', () => {
     const env = { ETCD_PEER_TRUSTED_CA_FILE: 'x', ETCD_PEER_CLIENT_CERT_AUTH: value };
     expect(variables('3.4', env)).toEqual(['fail ETCD_PEER_TRUSTED_CA_FILE']);
   });
+  // Measured on 3.3, 3.4 and 3.5: such a server accepts clients and peers without a certificate.
+  it.each([
+    ['', 'client-transport-security'],
+    ['peer-', 'peer-transport-security'],
+  ])('a CA does not matter to a server that generates its %scertificate', (prefix, section) => {
+    const [ca, auto, own] = [`${prefix}trusted-ca-file`, `${prefix}auto-tls`, `${prefix}cert-file`];
+    const name = (key: string) => `ETCD_${key.toUpperCase().replaceAll('-', '_')}`;
+    const inSection = { 'trusted-ca-file': 'x', 'auto-tls': true };
+    expect(flags('3.4', `--${ca}=x`, `--${auto}`)).toEqual([]);
+    expect(variables('3.4', { [name(ca)]: 'x', [name(auto)]: 'true' })).toEqual([]);
+    expect(about({ [section]: inSection }, '3.4')).toEqual([]);
+    expect(flags('3.4', `--${ca}=x`, `--${auto}`, `--${own}=y`)).toEqual([`fail --${ca}`]);
+    expect(variables('3.4', { [name(ca)]: 'x', [name(auto)]: 'false' })).toEqual([`fail ${name(ca)}`]);
+    expect(about({ [section]: { ...inSection, 'cert-file': 'y' } }, '3.4')).toEqual([
+      `fail ${section}.trusted-ca-file`,
+    ]);
+  });
   it('a CA matters only for a listener with TLS', () => {
     const plain = 'http://127.0.0.1:2379,http://127.0.0.1:2381';
     const both = ['--trusted-ca-file=x', '--peer-trusted-ca-file=y'];
