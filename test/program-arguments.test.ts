@@ -60,6 +60,7 @@ const trusting: Readonly<Record<string, string>> = {
   'commands/mock/serve.ts runChild': 'the command of the user',
   'commands/mock/serve.ts startDetached': 'this program; values follow their flag in the same word',
   'etcd-sim/cluster/layout.ts startProcess': 'the simulated member',
+  'kv/snapshots/trial-restore.ts needRestoringCtl': 'the program of the user, with the tag args',
   'kv/snapshots/trial-restore.ts rebuilt': 'the program of the user, with the tag args',
   'kv/snapshots/trial-restore.ts withMember': 'the program of the user, with the tag args',
   'kv/upgrade/execute/member.ts runHook': 'the command of the cluster file',

@@ -126,6 +126,8 @@ export const compareMinors = (a: string, b: string): number => {
 };
 /** Versions whose real ctl program can move the revisions forward (measured: 3.5.16 and 3.5.30 have the flags, 3.4.23 does not). */
 export const bumpsRevisions = (version: string): boolean => compareMinors(minorOf(version), '3.5') >= 0;
+/** Versions whose etcdctl has no `snapshot restore`: only their etcdutl restores. */
+export const restoresWithUtl = (version: string): boolean => compareMinors(minorOf(version), '3.6') >= 0;
 export const formOf = (version: string): Form | undefined =>
   forms.find((form) => form.minor === minorOf(version));
 const latest = forms[forms.length - 1] as Form;

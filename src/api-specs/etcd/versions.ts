@@ -456,6 +456,19 @@ export const rulesFor = (
       compareVersions(version, rule.from) >= 0 &&
       compareVersions(version, rule.through) <= 0,
   );
+/**
+ * Whether a program with this output of `version` is an etcdctl that cannot restore: from 3.6 on, only etcdutl has
+ * `snapshot restore` (seen in the sources of 3.6). Pure.
+ */
+export const isCtlWithoutRestore = (text: string): boolean => {
+  const [, major = 0, minor = 0] = /^\w*ctl version:\s*v?(\d+)\.(\d+)/m.exec(text)?.map(Number) ?? [];
+  return major > 3 || (major === 3 && minor >= 6);
+};
+/** The etcdutl next to this etcdctl, by its usual name. Undefined if the program has another name. Pure. */
+export const utlNextTo = (ctl: string): string | undefined => {
+  const path = ctl.replace(/ctl(?=[^/]*$)/, 'utl');
+  return path === ctl ? undefined : path;
+};
 /** Newer than the newest known version, so the table cannot list its problems. */
 export const isUnknownTo = ({ minors: known }: VersionTable, version: string): boolean => {
   const facts = known.find(({ minor }) => minor === minorOf(version));

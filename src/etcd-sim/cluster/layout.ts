@@ -8,7 +8,7 @@ import { sh, shellWord } from '../../core/shell.ts';
 import { storedObject } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
 import { isAliveWith } from '../../platform/process-identity.ts';
-import { bumpsRevisions, formOf } from '../forms.ts';
+import { bumpsRevisions, formOf, restoresWithUtl } from '../forms.ts';
 
 /** All options of `mock kv start`. */
 export type RehearsalOptions = {
@@ -53,9 +53,15 @@ export const versionFile = (directory: string, member: string): string =>
 export const passwordFile = (directory: string): string => `${directory}/password`;
 export const binaryPath = (directory: string, version: string, word: string): string =>
   childPath(`${directory}/bin`, pathPart(`${word}-${version}`));
+export type CtlTool = 'ctl' | 'utl';
+/** The ctl programs of a version. */
+export const ctlTools = (version: string): readonly CtlTool[] =>
+  restoresWithUtl(version) ? ['ctl', 'utl'] : ['ctl'];
+export const ctlPath = (directory: string, version: string, word: string, tool: CtlTool): string =>
+  childPath(`${directory}/bin`, pathPart(`${word}${tool}-${version}`));
 /** The program that builds data directories from snapshots, of one version as the real one. */
-export const ctlPath = (directory: string, version: string, word: string): string =>
-  childPath(`${directory}/bin`, pathPart(`${word}ctl-${version}`));
+const restoreToolPath = (directory: string, version: string, word: string): string =>
+  ctlPath(directory, version, word, restoresWithUtl(version) ? 'utl' : 'ctl');
 /** Ports come in pairs: client, peer. */
 export const rehearsalOf = (
   directory: string,
@@ -149,17 +155,31 @@ exec ${[...self, 'mock', 'kv', 'member', ...flags]} -- "$@"
 `);
 };
 /** A program that reports its version, prints its flags, and restores snapshots for simulated members. */
-export const ctlText = (self: readonly string[], rehearsal: Rehearsal, version: string): string => {
+export const ctlText = (
+  self: readonly string[],
+  rehearsal: Rehearsal,
+  version: string,
+  tool: CtlTool,
+): string => {
   const { word } = rehearsal.options;
+  const head = sh`#!/bin/sh
+# The ctl program of simulated servers. It builds data directories for simulated members only.
+case "$1" in
+  version) printf '%s\n' ${`${word}${tool} version: ${version}`} 'API version: 3'; exit 0 ;;
+esac`;
+  if (tool === 'ctl' && restoresWithUtl(version))
+    return String(sh`${head}
+for one in "$@"; do
+  if [ "$one" = --help ]; then printf '%s\n' 'Available Commands:' '  save'; exit 0; fi
+done
+echo 'Error: unknown command or flag: this version restores with the utl program' >&2
+exit 1
+`);
   const flags = [
     '--skip-hash-check',
     ...(bumpsRevisions(version) ? ['--bump-revision', '--mark-compacted'] : []),
   ];
-  return String(sh`#!/bin/sh
-# The ctl program of simulated servers. It builds data directories for simulated members only.
-case "$1" in
-  version) printf '%s\n' ${`${word}ctl version: ${version}`} 'API version: 3'; exit 0 ;;
-esac
+  return String(sh`${head}
 for one in "$@"; do
   if [ "$one" = --help ]; then printf '      %s\n' ${flags}; exit 0; fi
 done
@@ -189,7 +209,7 @@ const versionRows = ({ directory, options }: Rehearsal): string[] =>
         ...versionsOf(options).flatMap((version) => [
           `  "${minorIn(version)}":`,
           `    binary: ${JSON.stringify(binaryPath(directory, version, options.word))}`,
-          `    ctl_binary: ${JSON.stringify(ctlPath(directory, version, options.word))}`,
+          `    ctl_binary: ${JSON.stringify(restoreToolPath(directory, version, options.word))}`,
         ]),
       ];
 const minorIn = (version: string): string => version.split('.').slice(0, 2).join('.');
@@ -219,7 +239,7 @@ export const clusterText = (rehearsal: Rehearsal): string => {
     'driver: local',
     'simulated: true',
     `snapshot_dir: ${text(`${directory}/snapshots`)}`,
-    `ctl_binary: ${text(ctlPath(directory, options.version, options.word))}`,
+    `ctl_binary: ${text(restoreToolPath(directory, options.version, options.word))}`,
     ...versionRows(rehearsal),
     ...(options.auth ? ['user:', '  name: root', `  password_file: ${text(passwordFile(directory))}`] : []),
     'members:',

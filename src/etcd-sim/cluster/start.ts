@@ -16,6 +16,7 @@ import {
   clusterText,
   ctlPath,
   ctlText,
+  ctlTools,
   configText,
   faultsDirectory,
   markerFile,
@@ -105,9 +106,11 @@ const writeDirectory = async (
     const path = binaryPath(directory, version, options.word);
     await host.files.create(path, binaryText(host.self, rehearsal, version), 0o700);
     await host.files.setMode(path, 0o700);
-    const ctl = ctlPath(directory, version, options.word);
-    await host.files.create(ctl, ctlText(host.self, rehearsal, version), 0o700);
-    await host.files.setMode(ctl, 0o700);
+    for (const tool of ctlTools(version)) {
+      const ctl = ctlPath(directory, version, options.word, tool);
+      await host.files.create(ctl, ctlText(host.self, rehearsal, version, tool), 0o700);
+      await host.files.setMode(ctl, 0o700);
+    }
   }
   await awaitAll(members.map((member) => writeData(host, rehearsal, member, content)));
   for (const member of members)

@@ -1,4 +1,5 @@
 import { makeOwnDirectory } from '../../platform/process-identity.ts';
+import { isCtlWithoutRestore, utlNextTo } from '../../api-specs/etcd/versions.ts';
 import { countText } from '../../core/format.ts';
 import { args, hideOwnVariables, type ProgramArguments, trustCall } from '../../core/program-call.ts';
 import { childPath, pathPart } from '../../core/file-name.ts';
@@ -84,10 +85,42 @@ const privateEnvironment = (host: Host): Record<string, string | undefined> => (
 });
 
 type Place = { readonly data: string; readonly client: string; readonly peer: string; readonly log: string };
-const rebuilt = async ({ host, ctl, snapshot, signal }: Trial, { data, peer }: Place): Promise<void> => {
+/**
+ * Returns the program that restores: the given one, or the etcdutl next to an etcdctl without `snapshot restore`.
+ * Throws if neither can restore.
+ */
+export const needRestoringCtl = async (
+  host: Host,
+  given: string,
+  key: 'the ctl program' | 'ctl_binary',
+  signal: AbortSignal,
+): Promise<string> => {
+  const versionText = async (program: string): Promise<string> => {
+    await assertTrustedProgram(host, key, [program]);
+    const env = privateEnvironment(host);
+    const done = await host.processes.run(...trustCall([program], args`version`), { env, signal });
+    return done.code === 0 ? done.stdout : '';
+  };
+  if (!isCtlWithoutRestore(await versionText(given))) return given;
+  const utl = utlNextTo(given);
+  const text = utl === undefined ? '' : await versionText(utl).catch(() => '');
+  if (utl !== undefined && text !== '' && !isCtlWithoutRestore(text)) return utl;
+  throw new AppError(
+    'unsafe',
+    `${given} is an etcdctl without snapshot restore: from 3.6 on, only etcdutl restores; no changes were made`,
+    {
+      code: 'WRONG_CTL',
+      tryThis: [key === 'the ctl program' ? 'use --ctl PATH of etcdutl' : 'set ctl_binary: PATH of etcdutl'],
+    },
+  );
+};
+const rebuilt = async (
+  { host, ctl: given, snapshot, signal }: Trial,
+  { data, peer }: Place,
+): Promise<void> => {
   const words = args`snapshot restore ${snapshot} --data-dir ${data} --name trial
     --initial-cluster trial=${peer} --initial-advertise-peer-urls ${peer}`;
-  await assertTrustedProgram(host, 'the ctl program', [ctl]);
+  const ctl = await needRestoringCtl(host, given, 'the ctl program', signal);
   const done = await host.processes.run(...trustCall([ctl], words), {
     env: privateEnvironment(host),
     signal,

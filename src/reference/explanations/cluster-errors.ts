@@ -905,9 +905,12 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   WRONG_CTL: {
     category: 'unsafe',
-    meaning: 'ctl_binary has another version than the data. No changes were made.',
-    causes: ['The path points to the ctl program of another version.'],
-    fix: 'Set ctl_binary to the matching version.',
+    meaning: 'ctl_binary has another version than the data, or cannot restore. No changes were made.',
+    causes: [
+      'The path points to the ctl program of another version.',
+      'The path points to an etcdctl of 3.6 or later, and from 3.6 on only etcdutl restores.',
+    ],
+    fix: 'Set ctl_binary to the matching version, from 3.6 on to etcdutl.',
     example: 'ctl_binary: /usr/local/bin/etcdutl',
   },
   NO_REGION: {

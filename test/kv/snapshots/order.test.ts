@@ -229,7 +229,7 @@ describe('the verification of a snapshot', () => {
     const stop = new AbortController();
     const given = [undefined, 0, 'SIGTERM', (host: Host) => host, stop.signal] as const;
     const { builds, signals } = await verified(...given);
-    expect(builds).toEqual([stop.signal]);
+    expect(builds).toEqual([stop.signal, stop.signal]);
     stop.abort();
     expect(signals.map((signal) => signal?.aborted)).toEqual(signals.map(() => true));
     expect(signals.length).toBeGreaterThan(0);

@@ -53,7 +53,7 @@ const swapDirectory = (directory: string, aside: string): string => {
  * directories that are links or mount points.
  */
 export const runScript = (script: string, ctlVersion: string): Finished | undefined => {
-  if (/ETCDCTL_API=3 \S+ version 2>&1$/.test(script)) return finished(0, `etcdctl version: ${ctlVersion}\n`);
+  if (/ETCDCTL_API=3 \S+ version 2>&1$/.test(script)) return finished(0, `etcdutl version: ${ctlVersion}\n`);
   const directory = wordsOf(/^N=([^;\n]*); R=/m.exec(script)?.[1] ?? '')?.[0];
   if (directory === undefined) return undefined;
   const built = `${directory}.restoring`;

@@ -5,7 +5,6 @@ import { durationText } from '../../../core/format.ts';
 import { AppError } from '../../../core/problem.ts';
 import { recordResult, type Result } from '../../../core/result.ts';
 import type { Host } from '../../../platform/host.ts';
-import { assertTrustedProgram } from '../../../platform/trust.ts';
 import { openStore } from '../../client/etcd-client.ts';
 import { canaryText, unavailableText } from '../present/text.ts';
 import { readKeys, type SnapshotKeys } from '../../client/snapshot-content.ts';
@@ -20,6 +19,7 @@ import type {
   Report,
   UpgradeEvent,
 } from '../../engine/model.ts';
+import { needRestoringCtl } from '../../snapshots/trial-restore.ts';
 import { readCluster } from '../cluster/cluster-file.ts';
 import { failureReason } from '../supervisors/driver.ts';
 import { localDriver } from '../supervisors/local.ts';
@@ -82,9 +82,9 @@ const restoreCopy = async (
   { host, cluster, directory, signal }: RehearsalInput,
   copy: PrivateCopy,
 ): Promise<void> => {
-  await assertTrustedProgram(host, 'ctl_binary', [cluster.ctl_binary as string]);
+  const ctl = await needRestoringCtl(host, cluster.ctl_binary as string, 'ctl_binary', signal);
   for (const { spec, restore, settings } of copy.members) {
-    const done = await host.processes.run(...trustCall([cluster.ctl_binary as string], restore), {
+    const done = await host.processes.run(...trustCall([ctl], restore), {
       env: { ...hideOwnVariables(host), ETCDCTL_API: '3' },
       signal,
     });

@@ -1,9 +1,9 @@
 import { after, next } from '../../../core/next.ts';
 import { resolve } from 'node:path';
-import { type Minor, minorOf } from '../../../api-specs/etcd/versions.ts';
+import { isCtlWithoutRestore, type Minor, minorOf, utlNextTo } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
 import { sh, type ShellScript, shellLine } from '../../../core/shell.ts';
-import type { Host } from '../../../platform/host.ts';
+import type { Finished, Host } from '../../../platform/host.ts';
 import { snapshotRevision } from '../../client/snapshot-content.ts';
 import { hexId } from '../../client/messages.ts';
 import type { ListedMember } from '../../client/etcd-client.ts';
@@ -364,45 +364,57 @@ export const chooseBump = async (
 };
 
 const buildMs = 3_600_000;
+type WantedCtl = { readonly ctl: string; readonly to: Minor };
+/** Returns the error for a ctl program that does not report the wanted version, or that cannot restore. Pure. */
+const findWrongCtl = (
+  { code, stdout, stderr }: Pick<Finished, 'code' | 'stdout' | 'stderr'>,
+  where: string,
+  { ctl, to }: WantedCtl,
+): AppError | undefined => {
+  const text = `${stdout}\n${stderr}`.trim();
+  // If a program cannot start, the path in the error may contain a version.
+  const version = code === 0 ? versionInText(text) : undefined;
+  const isVersion = minorOf(version) === to;
+  if (isVersion && !isCtlWithoutRestore(text)) return undefined;
+  const place = where === 'here' ? '' : ` on ${where}`;
+  const unread =
+    text === ''
+      ? `printed no version (exit code ${code ?? 'unknown'})`
+      : `has an unknown version (${text.split('\n')[0]})`;
+  const what = version === undefined ? unread : `is ${version}`;
+  const why = isVersion
+    ? 'and etcdctl has no snapshot restore from 3.6 on: only etcdutl restores'
+    : `but the directories are for ${to}`;
+  const utl = isVersion ? utlNextTo(ctl) : undefined;
+  return new AppError('unsafe', `no changes were made: the ctl program${place} ${what}, ${why}`, {
+    code: 'WRONG_CTL',
+    tryThis: [
+      isVersion
+        ? `set ctl_binary: PATH of etcdutl of ${to}${utl === undefined ? '' : `, usually ${utl}`}`
+        : `set ctl_binary: PATH of the ${to} ctl program`,
+    ],
+  });
+};
 /**
  * Rejects a ctl program that another user could replace, or that has an unsuitable version, on the host of
  * the member.
  */
-export const refuseWrongCtl = async (
-  shell: Shell,
-  { ctl, to }: { readonly ctl: string; readonly to: Minor },
-): Promise<void> => {
+export const refuseWrongCtl = async (shell: Shell, wanted: WantedCtl): Promise<void> => {
   const call = () =>
     shell.run(
       sh`${trustFunctions}
-trusted ${ctl} && ETCDCTL_API=3 ${ctl} version 2>&1`,
+trusted ${wanted.ctl} && ETCDCTL_API=3 ${wanted.ctl} version 2>&1`,
     );
   const first = await call();
   // A call without output was cut, for example on a busy host.
-  const { code, stdout, stderr } = `${first.stdout}${first.stderr}`.trim() === '' ? await call() : first;
-  if (isTrustRefusal(stderr.trimStart()))
-    throw new AppError('unsafe', `no changes were made: ${stderr.trim().split('\n')[0]}`, {
+  const done = `${first.stdout}${first.stderr}`.trim() === '' ? await call() : first;
+  if (isTrustRefusal(done.stderr.trimStart()))
+    throw new AppError('unsafe', `no changes were made: ${done.stderr.trim().split('\n')[0]}`, {
       code: 'UNTRUSTED',
       tryThis: ['set ctl_binary: PATH of a program that only root or you can replace'],
     });
-  // If a program cannot start, the path in the error may contain a version.
-  const version = code === 0 ? versionInText(`${stdout}\n${stderr}`) : undefined;
-  if (minorOf(version) === to) return;
-  const place = shell.where === 'here' ? '' : ` on ${shell.where}`;
-  const [printed = ''] = `${stdout}\n${stderr}`.trim().split('\n');
-  const unread =
-    printed === ''
-      ? `printed no version (exit code ${code ?? 'unknown'})`
-      : `has an unknown version (${printed})`;
-  const what = version === undefined ? unread : `is ${version}`;
-  throw new AppError(
-    'unsafe',
-    `no changes were made: the ctl program${place} ${what}, but the directories are for ${to}`,
-    {
-      code: 'WRONG_CTL',
-      tryThis: [`set ctl_binary: PATH of the ${to} ctl program`],
-    },
-  );
+  const error = findWrongCtl(done, shell.where, wanted);
+  if (error !== undefined) throw error;
 };
 /**
  * Sets `$N` to the directory as named, `$R` to its path without links, and `$B` to the path next to which new

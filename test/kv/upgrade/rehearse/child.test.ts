@@ -194,10 +194,31 @@ describe('a rehearsal', () => {
         },
       },
     }));
-    expect(ran).toEqual(['/ctl snapshot restore /s.db']);
+    expect(ran).toEqual(['/ctl version', '/ctl snapshot restore /s.db']);
     expect(String(result)).toEqual(naming('n1', 'restore', 'snapshot'));
   });
 
+  it.each([
+    ['the etcdutl next to it restores', true, '/bin/etcdutl snapshot', 'RESTORE_FAILED'],
+    ['without etcdutl, the rehearsal refuses', false, '/bin/etcdutl version', 'WRONG_CTL'],
+  ])('an etcdctl of 3.6 cannot restore: %s', async (_, hasUtl, last, code) => {
+    const cluster = { ...clusterFile(1), ctl_binary: '/bin/etcdctl' };
+    const ran: string[] = [];
+    const { result } = await rehearsed({ isReal: true, cluster }, (host) => ({
+      processes: {
+        ...host.processes,
+        run: async (command, [word = '']) => {
+          ran.push(`${command} ${word}`);
+          const name = command.slice('/bin/'.length);
+          const isVersion = word === 'version' && (name === 'etcdctl' || hasUtl);
+          const stdout = isVersion ? `${name} version: 3.6.14\nAPI version: 3.6\n` : '';
+          return { code: isVersion ? 0 : 1, signal: null, stdout, stderr: '', timedOut: false };
+        },
+      },
+    }));
+    expect(result).toMatchObject({ detail: { code } });
+    expect(ran.at(-1)).toBe(last);
+  });
   it.each([
     [{ stderr: ' \n', startError: 'ENOENT' }, naming('ENOENT')],
     [{ stderr: '' }, naming('4')],
@@ -245,7 +266,8 @@ describe('a rehearsal', () => {
     }));
     expect(result).toMatchObject({ mode: 'real servers', keys_before: 1, keys_after: 1 });
     expect(environments.slice(0, 2)).toEqual([{ ETCDCTL_API: '3' }, { ETCDCTL_API: '3' }]);
-    expect(commands.slice(0, 2)).toEqual([
+    expect(commands.slice(0, 3)).toEqual([
+      '/ctl version',
       expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n1 /),
       expect.stringMatching(/^\/ctl snapshot restore \/s\.db --name n2 /),
     ]);

@@ -10,6 +10,8 @@ import {
   type RestoreStep,
   swapDirectory,
 } from '../../../../src/kv/upgrade/restore/plan.ts';
+import type { Minor } from '../../../../src/api-specs/etcd/versions.ts';
+import type { AppError } from '../../../../src/core/problem.ts';
 import type { Shell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import { naming } from '../../../support/facts.ts';
@@ -60,6 +62,19 @@ describe('the ctl program', () => {
     expect(await refused({ stderr: 'not found\nmore' })).toEqual(
       naming('changes', 'made', 'ctl program', '3.4', 'not found'),
     );
+  });
+  it.each(['3.6.14', '3.7.1'])('an etcdctl of %s cannot restore, and etcdutl can', async (version) => {
+    const to = version.slice(0, 3) as Minor;
+    const refusal = (tool: string) =>
+      refuseWrongCtl(shellThat({ stdout: `${tool} version: ${version}\nAPI version: 3` }).shell, {
+        ctl: '/bin/etcdctl',
+        to,
+      }).then(
+        () => undefined,
+        (error: AppError) => [error.detail.code, String(error.detail.tryThis?.[0])],
+      );
+    expect(await refusal('etcdctl')).toEqual(['WRONG_CTL', naming('ctl_binary', '/bin/etcdutl', to)]);
+    expect(await refusal('etcdutl')).toBeUndefined();
   });
   it('a version call that was cut is repeated once, then named', async () => {
     expect(await refused({ code: null })).toEqual(naming('ctl program', 'printed no version'));
