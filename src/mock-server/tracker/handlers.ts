@@ -60,7 +60,7 @@ const workflowRecord = (state: Tracker, workflow: StoredWorkflow): StoredWorkflo
     ).length,
   })),
 });
-export const workflowHandlers: Handlers<{ workflows: typeof workflows }, Tracker>['workflows'] = {
+const workflowHandlers: Handlers<{ workflows: typeof workflows }, Tracker>['workflows'] = {
   list: ({ state }) => [...state.workflows.values()].map((workflow) => workflowRecord(state, workflow)),
   get: ({ state, params }) =>
     workflowRecord(state, findRecord(state.workflows, params['workflow-public-id'])),
