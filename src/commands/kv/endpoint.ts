@@ -4,21 +4,21 @@ import { int } from '../../core/field.ts';
 import { type Result, rowsResult } from '../../core/result.ts';
 import type { Endpoint } from '../../kv/operations/endpoints.ts';
 import { endpointFlags } from './flags.ts';
-import { openCluster, type Opened, timeoutOf } from './prepare.ts';
+import { openCluster, type Opened, timeoutsOf } from './prepare.ts';
 
 export const endpointStores = async (
   context: Context,
   { cluster, access, typed }: Opened,
 ): Promise<Endpoint[]> => {
   const { openStore } = await import('../../kv/client/etcd-client.ts');
-  const timeoutMs = await timeoutOf(context);
+  const timeouts = await timeoutsOf(context);
   return cluster.members.map(({ client_url }, i) => ({
     endpoint: typed[i] ?? client_url,
     store: openStore(context.host, {
       url: client_url,
       tls: access.tls,
       user: access.user,
-      timeoutMs,
+      ...timeouts,
       signal: context.signal,
     }),
   }));
@@ -52,9 +52,11 @@ export const endpointHash = defineCommand({
     const asked = await endpointStores(context, await openCluster(context, values));
     const rows = await hashedAt(asked, values.rev);
     const { isSame, warning } = hashVerdict(rows);
+    const failed = new Set(rows.flatMap((row) => ('error' in row ? [row.endpoint] : [])));
     if (warning !== undefined) context.log.warn(warning);
     // With --rev, the operator compares the data of that revision only.
-    const revisions = values.rev === undefined ? await revisionVerdict(asked) : { isSame: true };
+    const answering = asked.filter(({ endpoint }) => !failed.has(endpoint));
+    const revisions = values.rev === undefined ? await revisionVerdict(answering) : { isSame: true };
     if (revisions.warning !== undefined && isSame) context.log.warn(revisions.warning);
     return {
       ...rowsResult(rows, { columns: ['endpoint', 'hash', 'error'], name: 'endpoint' }),

@@ -355,14 +355,21 @@ type Limits = {
   readonly 'max-send-bytes'?: number | undefined;
   readonly 'max-receive-bytes'?: number | undefined;
 };
-const defaultTimeoutMs = 5000;
-/** --timeout, or five seconds: the store itself gives a write up after seven. */
-export const timeoutOf = async (
-  { settings }: Pick<Context, 'settings'>,
-  fallbackMs = defaultTimeoutMs,
-): Promise<number> => {
-  const given = settings.get('timeout')?.value;
-  return given === undefined ? fallbackMs : (await import('../../core/format.ts')).parseDuration(given);
+/** --timeout, if the user chose it. */
+export const givenTimeout = async ({ settings }: Pick<Context, 'settings'>): Promise<number | undefined> => {
+  const setting = settings.get('timeout');
+  return setting === undefined || setting.origin === 'default'
+    ? undefined
+    : (await import('../../core/format.ts')).parseDuration(setting.value);
+};
+/** A hung member must not use up the time of a request that may be long: a hash, a large range, a snapshot. */
+const contactMs = 5000;
+/** The limits of requests to a member: --timeout, or 30 s with a short limit for the first response. */
+export const timeoutsOf = async (
+  context: Pick<Context, 'settings'>,
+): Promise<{ readonly timeoutMs?: number; readonly contactMs?: number }> => {
+  const timeoutMs = await givenTimeout(context);
+  return timeoutMs === undefined ? { timeoutMs: 30_000, contactMs } : { timeoutMs };
 };
 /**
  * Queries one member after another until one responds. If the store rejects the request, all members would
@@ -374,7 +381,7 @@ export const askAny = async <T>(
   work: (store: Store) => Promise<T>,
   values: Limits = {},
 ): Promise<T> => {
-  const timeoutMs = await timeoutOf(context);
+  const timeouts = await timeoutsOf(context);
   const { openStore } = await import('../../kv/client/etcd-client.ts');
   let last: AppError | undefined;
   for (const { client_url } of cluster.members) {
@@ -385,7 +392,7 @@ export const askAny = async <T>(
           url: client_url,
           tls: access.tls,
           user: access.user,
-          timeoutMs,
+          ...timeouts,
           signal: context.signal,
           ...limits,
         }),

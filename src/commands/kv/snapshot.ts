@@ -12,7 +12,7 @@ import type { BucketOptions, Destination, Retention, StoredSnapshot } from '../.
 import type { Verification, Verifying } from '../../kv/snapshots/trial-restore.ts';
 import { namePattern } from '../../kv/upgrade/cluster/drivers.ts';
 import { clusterFlags, endpointFlags } from './flags.ts';
-import { openCluster, type Opened, timeoutOf } from './prepare.ts';
+import { givenTimeout, openCluster, type Opened } from './prepare.ts';
 
 export const destinationArgument = {
   name: 'destination',
@@ -235,7 +235,7 @@ export const snapshotSave = defineCommand({
       import('../../kv/client/snapshot.ts'),
       import('../../kv/client/snapshot.ts'),
     ]);
-    const limitMs = context.settings.get('timeout') === undefined ? undefined : await timeoutOf(context);
+    const limitMs = await givenTimeout(context);
     const began = host.elapsed();
     const path = resolve(host.cwd, values.file);
     const saved = await withDeadline(host, { signal: context.signal, limitMs }, async (signal) => {

@@ -108,8 +108,12 @@ export const parseJson = (text: string): unknown => {
     return undefined;
   }
 };
-const versionsFrom = async (base: string, get: Connection['get']): Promise<Versions> => {
-  const { status, text } = await get('/version');
+const versionsFrom = async (
+  base: string,
+  { contactMs }: Endpoint,
+  get: Connection['get'],
+): Promise<Versions> => {
+  const { status, text } = await get('/version', { limitMs: contactMs });
   if (answersPlainToTls(status, text))
     throw new AppError('network', `${hostOf(base)}: ${wantsHttps}`, { code: 'TLS', httpStatus: status });
   const found = versionsIn(text);
@@ -143,12 +147,13 @@ const senderTo = (host: Host, base: string, endpoint: Endpoint): Parts['send'] =
 export const connect = (host: Host, endpoint: Endpoint): Connection => {
   const base = endpoint.url.replace(/\/+$/, '');
   const send = senderTo(host, base, endpoint);
-  const get: Connection['get'] = async (path, method = 'GET') => {
-    const reply = await send({ method, path });
+  const get: Connection['get'] = async (path, { method = 'GET', limitMs } = {}) => {
+    const limits = limitMs === undefined ? {} : { timeoutMs: limitMs, connectTimeoutMs: limitMs };
+    const reply = await send({ method, path, ...limits });
     return { status: reply.status, text: await textOf(base, reply, endpoint) };
   };
   const versions = async (): Promise<Versions> => {
-    const seen = await versionsFrom(base, get);
+    const seen = await versionsFrom(base, endpoint, get);
     row.keep(rowOf(seen.server) ?? defaultRow);
     return seen;
   };

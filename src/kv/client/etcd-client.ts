@@ -334,9 +334,12 @@ const hashCalls = (connection: Connection) => ({
   },
 });
 export type DowngradeAction = 'VALIDATE' | 'ENABLE' | 'CANCEL';
-const clusterCalls = ({ call, get }: Connection) => ({
+/** Without a leader, 3.5 returns /health only after its own limit of 7 s. */
+const healthLimitOf = ({ contactMs }: Endpoint): number | undefined =>
+  contactMs === undefined ? undefined : Math.max(contactMs, 10_000);
+const clusterCalls = ({ call, get, endpoint }: Connection) => ({
   health: async (): Promise<Health> => {
-    const { status, text } = await get('/health');
+    const { status, text } = await get('/health', { limitMs: healthLimitOf(endpoint) });
     return healthFrom(status, text);
   },
   status: async (): Promise<Status> => statusFrom(await call('/maintenance/status', {})),

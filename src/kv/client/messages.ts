@@ -13,6 +13,8 @@ export type Endpoint = {
   readonly user?: Credentials;
   /** Timeout for connecting and between two received bytes of a response. */
   readonly timeoutMs?: number;
+  /** Limit of the first request, /version, which a member answers without work; timeoutMs by default. */
+  readonly contactMs?: number | undefined;
   readonly signal?: AbortSignal;
   /** Do not retry through the gRPC API if the gateway rejects a request. */
   readonly isGatewayOnly?: boolean;
@@ -31,7 +33,10 @@ export type Versions = { readonly server: string; readonly cluster: string; read
 export type Connection = {
   readonly endpoint: Endpoint;
   /** Sends GET or HEAD to an unprefixed path and returns the text for every status. */
-  get(path: string, method?: 'GET' | 'HEAD'): Promise<{ readonly status: number; readonly text: string }>;
+  get(
+    path: string,
+    options?: { readonly method?: 'GET' | 'HEAD'; readonly limitMs?: number | undefined },
+  ): Promise<{ readonly status: number; readonly text: string }>;
   versions(): Promise<Versions>;
   row(): Promise<VersionRow>;
   /** Sends POST below the gateway prefix. Returns the JSON response or throws the etcd error. */

@@ -57,12 +57,36 @@ const hashAll = async (endpoints: readonly Endpoint[], revision: number): Promis
 };
 const rowsOf = (found: readonly HashAttempt[]): (Hashed | Failed)[] => found.map(({ row }) => row);
 const mostHashTries = 3;
+/** Returns the error of each endpoint that does not return its version: it would use up a limit for each hash. */
+const findAbsent = async (endpoints: readonly Endpoint[]): Promise<ReadonlyMap<string, Failed>> => {
+  const errors = await Promise.all(
+    endpoints.map(({ endpoint, store }) =>
+      store.versions().then(
+        () => undefined,
+        (error: unknown) => ({ endpoint, error: reasonOf(error) }),
+      ),
+    ),
+  );
+  return new Map(errors.flatMap((failed) => (failed === undefined ? [] : [[failed.endpoint, failed]])));
+};
+/** Hashes the endpoints that respond, and returns a row for every endpoint. */
+export const hashedAt = async (
+  endpoints: readonly Endpoint[],
+  asked: number | undefined,
+): Promise<(Hashed | Failed)[]> => {
+  const absent = await findAbsent(endpoints);
+  const rows = await hashResponding(
+    endpoints.filter(({ endpoint }) => !absent.has(endpoint)),
+    asked,
+  );
+  return endpoints.map(({ endpoint }) => absent.get(endpoint) ?? (rows.shift() as Hashed | Failed));
+};
 /**
  * Hashes every endpoint at one revision: the requested revision, or the newest revision that all members
  * have. Reads that revision again if a compaction has overtaken it. Without a write since the compaction, 3.3
  * and 3.4 return a hash only at their newest revision (0).
  */
-export const hashedAt = async (
+const hashResponding = async (
   endpoints: readonly Endpoint[],
   asked: number | undefined,
 ): Promise<(Hashed | Failed)[]> => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { askAny, type Opened } from '../../../src/commands/kv/prepare.ts';
+import { askAny, type Opened, timeoutsOf } from '../../../src/commands/kv/prepare.ts';
 import type { Listener } from '../../../src/platform/host.ts';
 import { freePorts } from '../../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../../support/real-host.ts';
@@ -48,6 +48,21 @@ it('among several failures, the error of a reachable member wins', async () => {
     });
   await expect(put([nobody])).rejects.toMatchObject({ detail: { code: 'UNAVAILABLE' } });
 });
+
+it.each([
+  [
+    { value: '30s', origin: 'default' },
+    { timeoutMs: 30_000, contactMs: 5000 },
+  ],
+  [{ value: '2s', origin: 'flag --timeout' }, { timeoutMs: 2000 }],
+  [{ value: '90s', origin: 'environment OPSCTL_TIMEOUT' }, { timeoutMs: 90_000 }],
+])(
+  'the first response of a member has a short limit unless the user sets one: %o',
+  async (setting, limits) => {
+    const settings = { get: () => ({ key: 'timeout', ...setting }) };
+    expect(await timeoutsOf(contextWith({ settings }))).toEqual(limits);
+  },
+);
 
 it('kv status has one row for each member in CSV, also for a member that does not respond', async () => {
   const [port] = await freePorts(1);

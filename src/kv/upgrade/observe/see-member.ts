@@ -286,7 +286,7 @@ export const seeV2 = async (
     maxReceiveBytes: mostV2Bytes,
   });
   try {
-    await store.connection.get(markPath, 'HEAD');
+    await store.connection.get(markPath, { method: 'HEAD' });
     const { status, text } = await store.connection.get('/v2/keys/?recursive=true');
     // From 3.4 on the interface is off by default: clients cannot write through it, and the snapshot files
     // contain the older data.

@@ -10,7 +10,7 @@ import {
   revokeTargets,
   statusColumns,
 } from '../../../../src/kv/operations/endpoints.ts';
-import type { Store } from '../../../../src/kv/client/etcd-client.ts';
+import { openStore, type Store } from '../../../../src/kv/client/etcd-client.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
 import { partlyMade } from '../../../support/context.ts';
 import { covers } from '../../../support/covers.ts';
@@ -75,6 +75,35 @@ describe('the responses of endpoints', () => {
     asked.length = 0;
     await hashedAt(endpoints, 4);
     expect(asked).toEqual(['n1 4', 'n2 4', 'n3 4']);
+  });
+  it('a member that does not return its version receives no request for a hash', async () => {
+    const { endpoints, small } = scene();
+    const asked: string[] = [];
+    small.state.replyOf = (name, call) => {
+      asked.push(`${name} ${call}`);
+      return undefined;
+    };
+    const silent: Store = {
+      ...(endpoints[1]?.store as Store),
+      versions: () => Promise.reject(new Error('late')),
+    };
+    const rows = await hashedAt(
+      endpoints.map((one) => (one.endpoint === 'n2' ? { ...one, store: silent } : one)),
+      undefined,
+    );
+    expect(rows.map(({ endpoint }) => endpoint)).toEqual(['n1', 'n2', 'n3']);
+    expect(rows[1]).toEqual({ endpoint: 'n2', error: 'late' });
+    expect(asked.filter((one) => one.startsWith('n2 '))).toEqual([]);
+    expect(rows.filter((row) => 'hash' in row)).toHaveLength(2);
+  });
+  it('only the first request to a member has the short limit', async () => {
+    const { small, endpoints } = scene();
+    const url = endpoints[0]?.store.connection.endpoint.url as string;
+    await openStore(small.host, { url, timeoutMs: 30_000, contactMs: 5000 }).hashKv(0);
+    expect(small.host.requests.map((request) => [new URL(request.url).pathname, request.timeoutMs])).toEqual([
+      ['/version', 5000],
+      [expect.stringContaining('hashkv'), 30_000],
+    ]);
   });
   describe('revisions', () => {
     const at = (name: string, revision: number | undefined, cluster_id = '77', is_learner = false) => ({
