@@ -1,4 +1,5 @@
-import { messageOf } from '../../core/problem.ts';
+import { type Advice, adviceText } from '../../core/next.ts';
+import { AppError, messageOf } from '../../core/problem.ts';
 import type { FsyncMode, Unstamped } from './journal.ts';
 import type { Detail, MemberStepId, MemberStepKind, StepEntry } from './model.ts';
 
@@ -48,6 +49,19 @@ export const recordEnd = async <Id extends string>(
     journal.tell({ kind: 'failed', step, reason: messageOf(error) });
     throw error;
   }
+};
+/**
+ * Converts the error of a run that may have changed something. A refusal promises that no changes were made, and a guard
+ * or a driver does not know which steps came before. `again` continues the run, unless a hint contains `marker`.
+ */
+export const stopAfterEffect = (error: unknown, again: Advice, marker = adviceText(again)): AppError => {
+  const { code = 'STOPPED', tryThis = [] } = error instanceof AppError ? error.detail : {};
+  const hasAgain = tryThis.some((one) => adviceText(one).includes(marker));
+  return new AppError('stopped', messageOf(error).replace(/^no changes were made: /, ''), {
+    code,
+    tryThis: hasAgain ? tryThis : [...tryThis, again],
+    cause: error,
+  });
 };
 type InOrder<Step, Row> = {
   rowOf(step: Step): Row;

@@ -1,6 +1,6 @@
-import { type Advice, next, adviceText, nextFromLine } from '../../core/next.ts';
+import { type Advice, next, nextFromLine } from '../../core/next.ts';
 import { type Minor, minorOf } from '../../api-specs/etcd/versions.ts';
-import { AppError, messageOf } from '../../core/problem.ts';
+import { AppError } from '../../core/problem.ts';
 import type { Host } from '../../platform/host.ts';
 import { removeOwnKeys } from '../client/etcd-client.ts';
 import type { Access } from '../engine/access.ts';
@@ -29,7 +29,7 @@ import {
   type OperationStep,
 } from './journal.ts';
 import { worksUnderAlarm } from './plan.ts';
-import { performInOrder, recordEnd, runLocked, type StepTraits } from '../engine/steps.ts';
+import { performInOrder, recordEnd, runLocked, type StepTraits, stopAfterEffect } from '../engine/steps.ts';
 
 /** Operations that repair a member or free space. A held run may need them. */
 const repairs: ReadonlySet<OperationKind> = new Set(['replace-member', 'recover-space']);
@@ -186,19 +186,6 @@ const performAll = async (operation: Operation, { acts, confirmStep }: Operation
     },
   });
 };
-/** Converts any error into a stop. Finished steps remain, and the same command continues the operation. */
-const asStop = (error: unknown, { command }: OperationPlan): AppError => {
-  const known = error instanceof AppError ? error : undefined;
-  const tryThis = known?.detail.tryThis ?? [];
-  return new AppError('stopped', messageOf(error), {
-    code: known?.detail.code ?? 'STOPPED',
-    tryThis: [
-      ...tryThis,
-      ...(tryThis.some((one) => adviceText(one) === command) ? [] : [nextFromLine(command)]),
-    ],
-    cause: error,
-  });
-};
 const membersNow = async ({ checking, cluster, host }: Operation): Promise<OperationReport['members']> => {
   const { members } = await observe({ host, cluster, access: checking.access });
   return members.map((member) => ({
@@ -250,7 +237,7 @@ const performWithCanary = async (operation: Operation, input: OperationInput) =>
     : undefined;
   const error = await performAll(operation, input).then(
     () => undefined,
-    (cause: unknown) => asStop(cause, plan),
+    (cause: unknown) => stopAfterEffect(cause, nextFromLine(plan.command)),
   );
   await canary?.stop();
   return { error, wrote: writes.report() };

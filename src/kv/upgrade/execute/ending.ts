@@ -1,11 +1,11 @@
-import { type Advice, after, next, adviceText } from '../../../core/next.ts';
+import { type Advice, after, next } from '../../../core/next.ts';
 import { minorOf } from '../../../api-specs/etcd/versions.ts';
 import { AppError, type Category, messageOf } from '../../../core/problem.ts';
 import { removeOwnKeys } from '../../client/etcd-client.ts';
 import { type FoundRun, findRuns, openJournal, openRun } from '../../engine/journal.ts';
 import type { Finding, HeldFor, MemberStatus, Outcome, Plan } from '../../engine/model.ts';
 import { progressOf, removeShared } from '../../engine/progress.ts';
-import { stepId } from '../../engine/steps.ts';
+import { stepId, stopAfterEffect } from '../../engine/steps.ts';
 import { upgradedIn } from '../decide.ts';
 import { discardStaged } from '../placement.ts';
 import { kindOf, newWay, oldWay } from '../plan-kind.ts';
@@ -53,22 +53,10 @@ export const refusedBy = (findings: readonly Finding[]): Ending => {
 };
 /** Converts the error that stopped the work on a member. The member is unchanged, or a resume finishes it. */
 export const stoppedBy = (error: unknown, member: string | undefined): Ending => {
-  const known =
-    error instanceof AppError && ['stopped', 'unsafe', 'interrupted'].includes(error.category)
-      ? error
-      : undefined;
-  const where = member === undefined ? '' : `${member}: `;
-  const message = known?.message ?? `${where}${messageOf(error)}`;
-  const tryThis = error instanceof AppError ? (error.detail.tryThis ?? []) : [];
-  return stoppedWith(
-    new AppError('stopped', message, {
-      code: (error instanceof AppError ? error.detail.code : undefined) ?? 'STOPPED',
-      tryThis: tryThis.some((one) => adviceText(one).includes('opsctl kv resume'))
-        ? tryThis
-        : [...tryThis, next(['kv', 'resume'])],
-      cause: error,
-    }),
-  );
+  const isKnown = error instanceof AppError && ['stopped', 'unsafe', 'interrupted'].includes(error.category);
+  const stop = stopAfterEffect(error, next(['kv', 'resume']), 'opsctl kv resume');
+  const where = isKnown || member === undefined ? '' : `${member}: `;
+  return stoppedWith(where === '' ? stop : new AppError('stopped', `${where}${stop.message}`, stop.detail));
 };
 export const revertedAfter = ({ journal, plan }: Run, member: string, reason: string): Ending => {
   const { ended } = progressOf(journal.entries);

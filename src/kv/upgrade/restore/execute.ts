@@ -11,6 +11,7 @@ import { clusterDirectory, runDirectory } from '../../engine/journal.ts';
 import { dropLock, takeLocks } from '../../engine/locks.ts';
 import type { ClusterFile, MemberSpec } from '../../engine/model.ts';
 import { removeShared } from '../../engine/progress.ts';
+import { stopAfterEffect } from '../../engine/steps.ts';
 import { stopGraceMs } from '../cluster/cluster-file.ts';
 import { endRestoredRun } from '../execute/ending.ts';
 import { quorumOf } from '../guards/membership.ts';
@@ -129,8 +130,13 @@ const stopAll = async ({ cluster, driver, plan, log }: Restoring): Promise<void>
  * (spec/store#measured-configuration).
  */
 const startAll = async (restoring: Restoring): Promise<void> => {
+  const failures: unknown[] = [];
+  // A member that does not start must not keep the others down: they may be a majority.
   for (const member of restoring.cluster.members)
-    await startVersion(restoring, member, 'old', restoring.plan.to);
+    await startVersion(restoring, member, 'old', restoring.plan.to).catch((error: unknown) =>
+      failures.push(error),
+    );
+  if (failures.length > 0) throw failures[0];
 };
 const waitHealthy = async ({ host, cluster, access, plan }: Restoring, withinMs: number): Promise<void> => {
   const until = host.elapsed() + withinMs;
@@ -180,13 +186,20 @@ const ownerOf = async (restoring: Restoring, { name }: MemberSpec): Promise<stri
   const { uid, gid } = (await placementOf(restoring, name, restoring.plan.to))?.runs_as ?? {};
   return uid === undefined || gid === undefined ? undefined : `${uid}:${gid}`;
 };
+/** The stop of a restore that has built or replaced a directory, or stopped a member. */
+const asStop = ({ plan }: Restoring, error: unknown): AppError =>
+  stopAfterEffect(error, next(commandOf(plan), 'restores again'), 'opsctl kv restore');
 /** Stops no member before every directory exists. */
 const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<void> => {
   const { plan, shellFor, log, progress } = restoring;
   for (const { step, member } of steps) {
     stopOnRequest(restoring);
     if (await wasBuilt(restoring, { step, member })) continue;
-    await buildDirectory(shellFor(member), plan, step, member, await ownerOf(restoring, member));
+    await buildDirectory(shellFor(member), plan, step, member, await ownerOf(restoring, member)).catch(
+      (error: unknown) => {
+        throw steps.some(({ step: { name } }) => progress.isBuilt(name)) ? asStop(restoring, error) : error;
+      },
+    );
     progress.write({ kind: 'built', member: step.name });
     log(`${step.name}: new data directory built`);
   }
@@ -251,6 +264,8 @@ export const restore = async (restoring: Restoring): Promise<Restored> => {
   try {
     const kept = await replaceAll(restoring, steps);
     return { revision: await concludeRestore(restoring), kept };
+  } catch (error) {
+    throw asStop(restoring, error);
   } finally {
     endAnnouncements();
   }

@@ -240,6 +240,35 @@ describe('a restore', () => {
     expect(small.members('n1').isUp).toBe(true);
   });
 
+  it.each([
+    ['a refusal', new AppError('unsafe', 'no changes were made: no start', { code: 'X' }), 'no start'],
+    ['a setting', new AppError('config', 'no start', { code: 'X' }), 'no start'],
+    ['a network error', new AppError('network', 'no start', { code: 'X' }), 'no start'],
+    ['an unknown error', new Error('no start'), 'no start'],
+  ])('%s after the stop is a stop, and the other members are started', async (_, error, message) => {
+    const { run, small, done } = await scene();
+    const start: typeof small.driver.start = async (member, which) => {
+      if (member.name === 'n1') throw error;
+      return small.driver.start(member, which);
+    };
+    await expect(run({ driver: { ...small.driver, start } })).rejects.toMatchObject({
+      category: 'stopped',
+      message,
+      detail: { tryThis: [naming('kv restore --snapshot /s.db')] },
+    });
+    expect(done.filter((what) => what.startsWith('start'))).toEqual(['start n2 old', 'start n3 old']);
+  });
+  it('a build that fails after another directory was built is a stop', async () => {
+    const { run, set, small } = await scene();
+    const log = (text: string): void => {
+      if (text.startsWith('n1: new data')) set({ isBroken: true });
+    };
+    await expect(run({ log })).rejects.toMatchObject({
+      category: 'stopped',
+      detail: { code: 'RESTORE_FAILED' },
+    });
+    expect(small.members('n1').isUp).toBe(true);
+  });
   it('a killed restore builds and swaps no directory twice', async () => {
     const { run, set, done, small } = await scene();
     small.members('n2').ignoresStop = true;
