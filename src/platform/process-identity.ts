@@ -122,7 +122,8 @@ const identityIn = (text: string | undefined): ProcessIdentity | undefined => {
     typeof value.machine === 'string';
   return isWhole ? (value as ProcessIdentity) : undefined;
 };
-type DirectoryHost = ProcessHost & Pick<Host, 'files' | 'pid' | 'platform' | 'random' | 'uid'>;
+type DirectoryHost = ProcessHost &
+  Pick<Host, 'elapsed' | 'files' | 'pid' | 'platform' | 'random' | 'sleep' | 'uid'>;
 /**
  * Whether a process is alive and its command contains one of the texts: the system reuses process IDs. Without readable
  * commands, and while the process becomes another program, only the process ID counts.
@@ -136,17 +137,48 @@ export const isAliveWith = (
   const line = host.files.readNow(`/proc/${pid}/cmdline`) ?? '';
   return line === '' || texts.some((text) => line.includes(text));
 };
-/** Whether a process of a `*.pid` file there, such as a member of a rehearsal, survived its killed owner. */
-const hasProcesses = async (host: DirectoryHost, directory: string): Promise<boolean> => {
+/** The processes of the `*.pid` files there, such as the members of a rehearsal, that survived their killed owner. */
+const survivors = async (host: DirectoryHost, directory: string): Promise<number[]> => {
   const inner = (await host.files.list(directory)).map((name) => childPath(directory, pathPart(name)));
+  const found: number[] = [];
   for (const place of [directory, ...inner])
     for (const name of await host.files.list(place).catch(() => []))
       if (name.endsWith('.pid')) {
         const pid = Number.parseInt(host.files.readNow(childPath(place, pathPart(name))) ?? '', 10);
-        if (isAliveWith(host, pid, [basename(directory)])) return true;
+        if (isAliveWith(host, pid, [basename(directory)])) found.push(pid);
       }
-  return false;
+  return found;
 };
+const endWithinMs = 5000;
+/**
+ * Ends the processes that survived. Only a process whose command names the directory is certain to belong to it: the name
+ * is random, and no other process has it. The mark is read before the command, so the process ID is not that of a later process.
+ */
+const endSurvivors = async (host: DirectoryHost, directory: string): Promise<boolean> => {
+  const until = host.elapsed() + endWithinMs;
+  for (;;) {
+    const left = await survivors(host, directory);
+    if (left.length === 0) return true;
+    const asked = left.filter((pid) => {
+      const mark = host.processes.startMark(pid);
+      const isOwn = host.files.readNow(`/proc/${pid}/cmdline`)?.includes(directory) === true;
+      return isOwn && signalRecorded(host, { ...thisProcessIdentity(host), pid, mark }, 'SIGKILL');
+    });
+    if (asked.length === 0 || host.elapsed() > until) return false;
+    await host.sleep(20);
+  }
+};
+/**
+ * Records a child process of the directory, whose command names the directory, so that a later command ends it if its
+ * owner is killed. Without the record, for example on a full disk, the child is only not ended then.
+ */
+export const recordChild = (
+  { files }: Pick<Host, 'files'>,
+  directory: string,
+  name: 'server' | 'upgrade',
+  pid: number,
+): Promise<void> =>
+  files.replace(childPath(directory, pathPart(`${name}.pid`)), `${pid}\n`).catch(() => undefined);
 const isAbandoned = async (host: DirectoryHost, directory: string): Promise<boolean> => {
   const { files, platform, uid } = host;
   const info = await files.info(directory);
@@ -154,11 +186,11 @@ const isAbandoned = async (host: DirectoryHost, directory: string): Promise<bool
   if (!isOwn || (platform !== 'win32' && (info.mode & 0o777) !== PRIVATE)) return false;
   const owner = identityIn(await files.read(childPath(directory, pathPart(OWNER))));
   if (owner === undefined || processState(host, owner) !== 'gone') return false;
-  return !(await hasProcesses(host, directory));
+  return endSurvivors(host, directory);
 };
 /**
  * Removes the private directories of processes that were killed. A directory of another user, with another mode, without
- * an owner, or whose owner this process cannot check, is never removed, and one with running members not before they end.
+ * an owner, or whose owner this process cannot check, is never removed. Processes that the owner started there end first.
  */
 export const removeAbandonedDirectories = async (host: DirectoryHost, base: string): Promise<void> => {
   const names = await host.files.list(base).catch(() => []);

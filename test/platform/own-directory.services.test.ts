@@ -1,4 +1,5 @@
 /** Private directories of one process, whose secrets do not outlive it. */
+import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -9,6 +10,7 @@ import { nodeHost } from '../../src/platform/node/host.ts';
 import {
   keepOwnDirectory,
   makeOwnDirectory,
+  recordChild,
   removeAbandonedDirectories,
   thisProcessIdentity,
 } from '../../src/platform/process-identity.ts';
@@ -33,6 +35,44 @@ test('a directory of a process is private, and the next process removes it if it
   const next = await makeOwnDirectory(afterEnd(host), 'verify', base);
   expect(readdirSync(base)).toEqual([next.slice(base.length + 1)]);
 });
+
+const isLinux = process.platform === 'linux';
+test.runIf(isLinux)(
+  'a child of a killed owner ends before its directory is removed, and no other process',
+  async () => {
+    const real = nodeHost();
+    const base = makeDirectory();
+    const own = await makeOwnDirectory(real, 'trial', base);
+    const sleeper = (...names: string[]) =>
+      spawn('/bin/sh', ['-c', 'while :; do sleep 1; done', 'sh', ...names]);
+    const [server, upgrade, other] = [sleeper(join(own, 'data')), sleeper(own), sleeper('/elsewhere')];
+    try {
+      await recordChild(real, own, 'server', server.pid as number);
+      await real.files.makeDirectory(join(own, 'home'), 0o700);
+      await recordChild(real, join(own, 'home'), 'upgrade', upgrade.pid as number);
+      // The ID of a process that ended can belong to another one.
+      writeFileSync(join(own, 'n1.pid'), `${other.pid}\n`);
+      await removeAbandonedDirectories(real, base);
+      expect([server.pid, upgrade.pid].map((pid) => real.processes.isAlive(pid as number))).toEqual([
+        true,
+        true,
+      ]);
+      const isOwner = (pid: number): boolean => pid === process.pid;
+      await removeAbandonedDirectories(
+        {
+          ...real,
+          processes: { ...real.processes, isAlive: (pid) => !isOwner(pid) && real.processes.isAlive(pid) },
+        },
+        base,
+      );
+      expect(existsSync(own)).toBe(false);
+      const left = [server, upgrade, other].map(({ pid }) => real.processes.isAlive(pid as number));
+      expect(left).toEqual([false, false, true]);
+    } finally {
+      for (const child of [server, upgrade, other]) child.kill('SIGKILL');
+    }
+  },
+);
 
 test.each([
   ['has no owner', (own: string) => writeFileSync(join(own, 'owner.json'), '')],

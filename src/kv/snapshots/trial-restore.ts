@@ -1,4 +1,4 @@
-import { makeOwnDirectory } from '../../platform/process-identity.ts';
+import { makeOwnDirectory, recordChild } from '../../platform/process-identity.ts';
 import { isCtlWithoutRestore, utlNextTo } from '../../api-specs/etcd/versions.ts';
 import { countText } from '../../core/format.ts';
 import { args, hideOwnVariables, type ProgramArguments, trustCall } from '../../core/program-call.ts';
@@ -35,7 +35,7 @@ import {
 import { isBucketUrl } from './catalog.ts';
 import { openDestination } from './destination.ts';
 import { hash } from 'node:crypto';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 
 export type Trial = {
   readonly host: Host;
@@ -177,6 +177,7 @@ const withMember = async <T>(trial: Trial, place: Place, work: (store: Store) =>
     env,
     logFile: place.log,
   });
+  await recordChild(host, dirname(place.log), 'server', child.pid);
   let hasEnded = false;
   const exited = child.exited.then(() => {
     hasEnded = true;

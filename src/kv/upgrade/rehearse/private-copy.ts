@@ -5,6 +5,7 @@ import { childPath, pathPart } from '../../../core/file-name.ts';
 import { AppError } from '../../../core/problem.ts';
 import { lossyText } from '../../../core/text.ts';
 import type { Host } from '../../../platform/host.ts';
+import { recordChild } from '../../../platform/process-identity.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
 import { argvOf, scriptText, sh } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
@@ -281,6 +282,7 @@ export const upgradeCopy = async (
       env: environment(home),
     },
   );
+  await recordChild(host, home, 'upgrade', started.pid);
   const reports: Report[] = [];
   for await (const line of started.lines()) {
     const event = eventIn(line);
