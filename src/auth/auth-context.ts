@@ -1,3 +1,4 @@
+import { redactedSentence } from '../core/redact-secrets.ts';
 import type { Host } from '../platform/host.ts';
 
 /** What signing in needs of the run it is part of; a command's context has all of it. */
@@ -98,9 +99,12 @@ export const addScopeLine = (scopes: readonly string[], account?: string): strin
 /** `https://…/media.readonly` → `media.readonly`: the base differs between deployments ({scope_base}). */
 export const lastPart = (scope: string): string => scope.slice(scope.lastIndexOf('/') + 1);
 
-/** Text of strangers for the terminal: control characters, direction marks and line ends shown as codes, at most `max` characters. */
+/**
+ * Text of strangers for the terminal and for pages: control characters, direction marks and line ends shown as codes,
+ * secrets masked, at most `max` characters.
+ */
 export const safeText = (text: string, max = 80): string => {
-  const shown = text.replace(
+  const shown = redactedSentence(text).replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
     (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
   );

@@ -72,6 +72,7 @@ export const checkCallback = (params: URLSearchParams, expected: Expected): Verd
 const checkOwn = (params: URLSearchParams): Verdict => {
   const twice = findRepeated(params);
   if (twice !== undefined) return fail(`${twice} is given more than once`);
+  if (params.get('iss') === '') return fail('iss is empty');
   if (!params.has('code') && !params.has('error')) return fail('it contains neither a code nor an error');
   if (params.has('code') && params.has('error')) return fail('it contains a code and an error');
   return params.has('error') ? { kind: 'refused', refusal: refusalFrom(params) } : codeFrom(params);

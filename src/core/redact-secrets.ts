@@ -334,6 +334,35 @@ const HAS_SECRET =
 /** Returns a line of output that is not JSON, unless it has a value next to the name of a secret. */
 export const quotableLine = (line: string): string => (HAS_SECRET.test(line) ? quotableText(line) : line);
 
+/** A name before its value, or an HTTP scheme before its token. The limits keep the time linear. */
+const NAME_OR_SCHEME =
+  /\b(?:(?<name>(?:api |private )?[a-z][\w-]{0,60})["']?\s{0,9}[:=](?<gap>\s{0,9}["']?(?:(?:Bearer|Basic|DPoP)\s{1,9})?)|(?:Bearer|Basic|DPoP)\s{1,9})/gi;
+const VALUE = /[^\s"',;&<>()]{8,}/y;
+const TOKEN = /[\w.~+/-]{16,}=*(?![\w.~+/="-])/y;
+const matchAt = (pattern: RegExp, text: string, at: number): string | undefined => {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0];
+};
+/** A code is a secret in a query. In a sentence it is the code of an error. */
+const isNamedSecret = (name: string, before: string | undefined): boolean =>
+  name.toLowerCase() === 'code' ? before === '?' || before === '&' : isSecretName(name.replace(' ', '_'));
+/** After `token: ` usually follows a sentence, so that only a word with a digit or a long word is hidden there. */
+const isWord = (gap: string, value: string): boolean =>
+  /^\s+$/.test(gap) && value.length < 20 && !/\d/.test(value);
+/** Masks the secrets in a sentence of a server, which has to stay readable because it names the cause of an error. */
+export const redactedSentence = (text: string): string => {
+  let [shown, end] = ['', 0];
+  for (const { 0: all, index, groups: { name, gap = '' } = {} } of text.matchAll(NAME_OR_SCHEME)) {
+    const at = index + all.length;
+    if (index < end || (name !== undefined && !isNamedSecret(name, text[index - 1]))) continue;
+    const value = matchAt(name === undefined ? TOKEN : VALUE, text, at);
+    if (value === undefined || isWord(gap, value)) continue;
+    shown += text.slice(end, at) + MASK;
+    end = at + value.length;
+  }
+  return shown + text.slice(end);
+};
+
 const textsUnder = (value: unknown, isHidden: boolean): string[] => {
   if (typeof value === 'string') return isHidden ? [value] : [];
   if (Array.isArray(value)) return value.flatMap((item) => textsUnder(item, isHidden));

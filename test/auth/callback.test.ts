@@ -19,6 +19,7 @@ test.each([
   ['code=x&state=good-state&state=good-state', 'failed'],
   ['code=x&code=y&state=good-state', 'failed'],
   ['error=a&error=b&state=good-state', 'failed'],
+  ['code=x&iss=&state=good-state', 'failed'],
   ['code=x&error=access_denied&state=good-state', 'failed'],
   ['code=&state=good-state', 'failed'],
   ['code=a%0Ab&state=good-state', 'failed'],

@@ -8,6 +8,7 @@ import {
   redactedJson,
   redactedOwnJson,
   redactedResult,
+  redactedSentence,
   redactedUrl,
   secretsIn,
 } from '../../src/core/redact-secrets.ts';
@@ -228,4 +229,21 @@ test('JSON that this program made is masked like any JSON', () => {
       expect(redactedOwnJson(json)).toBe(redactedBody(json, 'application/json'));
     }),
   );
+});
+
+test.each([
+  ['code_verifier=abcdefgh1 is wrong', 'code_verifier=*** is wrong'],
+  ['Authorization: Bearer abcdefgh12345678', 'Authorization: Bearer ***'],
+  ['sent Basic YWxhZGRpbjpvcGVuMTIzNA== here', 'sent Basic *** here'],
+  ['{"refresh_token":"abcdefgh","x":1', '{"refresh_token":"***","x":1'],
+  ['see https://h/p?code=abcdefgh&x=1', 'see https://h/p?code=***&x=1'],
+  ['invalid token: 1234-abcd', 'invalid token: ***'],
+  ['invalid refresh token: malformed (Bearer authentication required)', undefined],
+  ['Bearer realm="x", error="invalid_token"', undefined],
+  ['Bearer authorization_uri="https://login.example/common", token_endpoint="https://a.example"', undefined],
+  ['code: AADSTS70011xyz', undefined],
+  ['api key: 1234-abcd', 'api key: ***'],
+  ['AADSTS70011: error_code=70011, correlation 0a1b2c3d-0000', undefined],
+])('the secrets of the sentence %j are masked', (text, masked = text) => {
+  expect(redactedSentence(text)).toBe(masked);
 });

@@ -1,6 +1,7 @@
 import { retryAfterMs } from '../../api/send.ts';
 import { durationText, parseDuration, secondsText } from '../../core/format.ts';
 import { cutText, AppError, type Category } from '../../core/problem.ts';
+import { redactedBody } from '../../core/redact-secrets.ts';
 import { type Host, type HttpReply, type HttpRequest, NetworkError } from '../../platform/host.ts';
 import { type AuthContext, safeText } from '../auth-context.ts';
 import type { RequestProver } from '../../api/context.ts';
@@ -112,7 +113,7 @@ export const providerFailure = (
 };
 /** The first words of a page or another text, without its markup: they often name the proxy or the cause. */
 const excerptOf = (text: string): string => {
-  const plain = cutText(text, 4000)
+  const plain = cutText(redactedBody(text) ?? text, 4000)
     .replace(/<(script|style)\b[\s\S]*?<\/\1\s*>/gi, ' ')
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ')
