@@ -14,8 +14,10 @@ import { type AccessToken, accessToken, refuseBound, type TokenRequirements } fr
 
 /** git-credential: lines of `name=value` up to an empty one. */
 export const gitRequest = (text: string): Readonly<Record<string, string>> => {
-  const pairs = text
-    .split(/\r?\n/)
+  const lines = text.split(/\r?\n/);
+  const end = lines.indexOf('');
+  const pairs = lines
+    .slice(0, end < 0 ? undefined : end)
     .filter((line) => line.includes('='))
     .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const);
   const canBearer = pairs.some(([name, value]) => name === 'capability[]' && value === 'authtype');
@@ -32,6 +34,11 @@ const isPlainHost = (text: string): boolean => /^(?:https?:\/\/)?[A-Za-z0-9._~:[
 export const isConfigured = (hosts: readonly string[], host: string): boolean =>
   hosts.some((each) => each.toLowerCase() === host.toLowerCase()) ||
   (isPlainHost(host) && hosts.some((each) => hostOf(each) === hostOf(host)));
+/** A line break would start another attribute, and git ends with an error at a carriage return. */
+const gitLine = (name: string, value: string): string => {
+  if (!/[\r\n\0]/.test(value)) return `${name}=${value}\n`;
+  throw usageError(`git cannot receive a ${name} with a line break or a zero byte`, []);
+};
 /** A token is sent over TLS only: a repository under http:// gets none of it. */
 export const gitAnswer = (
   request: Readonly<Record<string, string>>,
@@ -40,13 +47,13 @@ export const gitAnswer = (
   token: AccessToken,
 ): string | undefined => {
   if (request.protocol !== 'https' || !isConfigured(hosts, request.host ?? '')) return undefined;
-  const expiry =
-    token.expiresMs === undefined ? '' : `password_expiry_utc=${Math.floor(token.expiresMs / 1000)}\n`;
+  const seconds = Math.floor((token.expiresMs ?? 0) / 1000);
+  const expiry = token.expiresMs === undefined ? '' : gitLine('password_expiry_utc', String(seconds));
   // git 2.46 and newer sends the token as Bearer if it announces that capability. A user name would replace
   // the token.
   return request['capability[]'] === 'authtype'
-    ? `capability[]=authtype\nauthtype=Bearer\ncredential=${token.token}\n${expiry}`
-    : `username=${username}\npassword=${token.token}\n${expiry}`;
+    ? `capability[]=authtype\nauthtype=Bearer\n${gitLine('credential', token.token)}${expiry}`
+    : gitLine('username', username) + gitLine('password', token.token) + expiry;
 };
 /** docker-credential-helpers: the response to `get`. */
 export const dockerAnswer = (server: string, username: string, token: AccessToken): string =>

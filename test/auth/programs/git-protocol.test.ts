@@ -22,3 +22,13 @@ test.each(['protocol=http\nhost=git.example.com\n', 'protocol=https\nhost=other.
     expect(ask(`capability[]=authtype\n${text}`)).toBeUndefined();
   },
 );
+
+test('the request ends at its empty line', () => {
+  expect(ask('protocol=https\nhost=other.example.com\n\nhost=git.example.com\n')).toBeUndefined();
+});
+test.each(['x\npassword=evil', 'x\rquit=1', 'x\0'])('a user name starts no other attribute: %j', (name) => {
+  const request = gitRequest('protocol=https\nhost=git.example.com\n\n');
+  expect(() => gitAnswer(request, ['git.example.com'], name, token)).toThrow(
+    expect.objectContaining({ category: 'usage' }),
+  );
+});
