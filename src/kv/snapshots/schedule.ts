@@ -47,8 +47,19 @@ export const refuseControl = (
 const bare = /^[A-Za-z0-9_./:=@,+-]+$/;
 /** systemd.unit(5): `%` starts a specifier. */
 const unitValue = (value: string): string => refuseControl(value, 'a systemd unit').replaceAll('%', '%%');
-/** systemd.service(5): `$` starts a variable in a command line. */
-const unitWord = (word: string): string => {
+/** systemd keeps a dollar sign in the path of the program, and refuses a unit with a quote or a backslash in it. */
+const unitProgram = (path: string): string => {
+  const plain = unitValue(path);
+  if (!/['"\\]/.test(plain)) return bare.test(plain) ? plain : `"${plain}"`;
+  throw new AppError(
+    'usage',
+    `invalid path ${JSON.stringify(path)}: the path of a program in a systemd unit cannot contain quotes or backslashes`,
+    { tryThis: ['install opsctl in another directory, or use --emit cron'] },
+  );
+};
+/** systemd.service(5): `$` starts a variable in the arguments of a command line. */
+const unitWord = (word: string, at: number): string => {
+  if (at === 0) return unitProgram(word);
   const plain = unitValue(word).replaceAll('$', '$$$$');
   return bare.test(plain) ? plain : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 };
@@ -85,7 +96,7 @@ type Tag = (parts: TemplateStringsArray, ...values: readonly Value[]) => string;
  * line.
  */
 const tagFor =
-  (text: (value: string) => string, word: (value: string) => string): Tag =>
+  (text: (value: string) => string, word: (value: string, at: number) => string): Tag =>
   (parts, ...values) =>
     String.raw(
       { raw: parts },
