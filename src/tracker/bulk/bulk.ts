@@ -7,7 +7,7 @@ import type { Host } from '../../platform/host.ts';
 import { countText } from '../../core/format.ts';
 import { trackerNames } from '../names/name-resolution.ts';
 import type { Defaults } from './change.ts';
-import { makeKnownNames, RecordKeys } from './external-keys.ts';
+import { makeKnownNames, RecordKeys, RecordTurns } from './external-keys.ts';
 import {
   type BulkOptions,
   journalPath,
@@ -145,6 +145,8 @@ const kindsToCreate = (values: BulkOptions): ('labels' | 'categories')[] => [
 function* idsIn({ lines }: Past): Generator<string> {
   for (const { id } of lines.values()) if (id !== undefined) yield id;
 }
+const observerOf = (context: EngineContext, { past }: Journal): ReturnType<typeof makeObserver> =>
+  makeObserver(context, past.startedAt, idsIn(past));
 export const bulk = async (context: EngineContext, values: BulkOptions): Promise<Result> => {
   refuseContradiction(values);
   const defaults = defaultsOf(values);
@@ -162,9 +164,8 @@ export const bulk = async (context: EngineContext, values: BulkOptions): Promise
     keys: new RecordKeys(context),
     columns,
     known: makeKnownNames(context, kindsToCreate(values)),
-    ...(journal
-      ? { journal, observe: makeObserver(context, journal.past.startedAt, idsIn(journal.past)) }
-      : {}),
+    turns: new RecordTurns(),
+    ...(journal ? { journal, observe: observerOf(context, journal) } : {}),
   };
   // Names of rows are read once for the run, and not before it.
   if (journal !== undefined) await trackerNames.forget(context);

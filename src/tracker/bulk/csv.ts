@@ -179,7 +179,8 @@ const ndjson = (name: string, { emptyRemedy, findDone }: ReadOptions): Reader =>
       if (isEmpty) refuseDocument(name, line, text.trim());
       isEmpty = false;
       const done = findDone?.(line, text);
-      return done === undefined ? { line, bytes, text, ...parsedRow(text) } : { line, bytes, text, done };
+      const read = { line, bytes, text, ...parsedRow(text) };
+      return done === undefined ? read : { ...read, done };
     },
     end() {
       if (isEmpty && emptyRemedy !== undefined) throw makeEmptyError(name, 'ndjson', emptyRemedy);
@@ -596,9 +597,8 @@ class CsvReader implements Reader {
     const text = record.replaceAll('\r\n', '\n');
     const line = this.#start;
     const done = this.#options.findDone?.(line, text);
-    return done === undefined
-      ? { line, bytes, text, row: rowFrom(header, cells) }
-      : { line, bytes, text, done };
+    const read = { line, bytes, text, row: rowFrom(header, cells) };
+    return done === undefined ? read : { ...read, done };
   }
 }
 /** Reads a table of RFC 4180, line by line. */

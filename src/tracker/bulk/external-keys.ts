@@ -129,6 +129,9 @@ class Index {
 }
 
 type Found = { readonly row: RecordRow } | undefined;
+/** Records within another record, such as the comments of a story, have their keys within it. */
+export const scopeOf = (resource: string, parents: Readonly<Record<string, unknown>> = {}): string =>
+  Object.keys(parents).length === 0 ? resource : `${resource} ${JSON.stringify(parents)}`;
 /** Values by resource and key. The keys are texts of the rows: a joined text for each row would cost twice the memory. */
 class KeyMap<V> {
   readonly #byScope = new Map<string, Map<string, V>>();
@@ -154,6 +157,8 @@ export class RecordKeys {
   readonly #all = new Map<string, Promise<Index>>();
   /** The row that creates or changes each key. A run may have millions of rows, so each costs one number. */
   readonly #claims = new KeyMap<number>();
+  /** Marks of the rows that claimed a name, by their line: a file may repeat a row. */
+  readonly #contents = new Map<number, string>();
   /** Claims whose row is not finished yet: a lookup waits for it. */
   readonly #open = new KeyMap<Promise<unknown>>();
   /** The IDs of records that this run created, by the row that claimed their key. A list takes less memory than a map. */
@@ -168,15 +173,26 @@ export class RecordKeys {
   /**
    * Registers the row that creates or changes a key. Returns the line of an earlier row with the same key.
    */
-  claim(resource: string, given: string, line: number, finished: Promise<unknown>): number | undefined {
+  claim(
+    resource: string,
+    given: string,
+    line: number,
+    finished: Promise<unknown>,
+    content?: string,
+  ): number | undefined {
     const key = toForm(given);
     const before = this.#claims.get(resource, key);
     if (before !== undefined) return before;
     this.#claims.set(resource, key, line);
+    if (content !== undefined) this.#contents.set(line, content);
     const end = (): void => this.#open.delete(resource, key);
     this.#open.set(resource, key, finished.then(end, end));
     return undefined;
   }
+  /** The content of a row that claimed a name. */
+  contentOf = (line: number): string | undefined => this.#contents.get(line);
+  whenFinished = async (resource: string, key: string): Promise<void> =>
+    void (await this.#open.get(resource, toForm(key)));
   /** True if an earlier row of a dry run would create the record. */
   isClaimed(resource: string, key: string): boolean {
     return this.#claims.get(resource, toForm(key)) !== undefined;
@@ -234,8 +250,9 @@ export class RecordKeys {
     params: Readonly<Record<string, unknown>> = {},
     line = Number.POSITIVE_INFINITY,
   ): Promise<Found> {
-    const claim = this.#claims.get(resource, toForm(key));
-    if (claim !== undefined && claim < line) await this.#open.get(resource, toForm(key));
+    const scope = scopeOf(resource, params);
+    const claim = this.#claims.get(scope, toForm(key));
+    if (claim !== undefined && claim < line) await this.whenFinished(scope, key);
     const learned = claim === undefined ? undefined : this.#learned[claim];
     if (learned !== undefined) return { row: { id: learned } };
     const rows =
@@ -326,6 +343,70 @@ export class RecordKeys {
       (index) => index.add(answer as RecordRow),
       () => undefined,
     );
+  }
+}
+/** The place of one row among the rows that address the same record. */
+export class Turn {
+  readonly #earlier: Promise<unknown> | undefined;
+  readonly #last: Map<string, Promise<unknown>>;
+  readonly #placed: () => void;
+  #end: { readonly done: () => void; readonly stop: (error: unknown) => void } | undefined;
+  constructor(
+    earlier: Promise<unknown> | undefined,
+    last: Map<string, Promise<unknown>>,
+    placed: () => void,
+  ) {
+    this.#earlier = earlier;
+    this.#last = last;
+    this.#placed = placed;
+  }
+  /** Waits for the earlier rows of the record. True if there was one: what the row was decided by may have changed. */
+  async wait(record: string): Promise<boolean> {
+    if (this.#earlier !== undefined) await this.#earlier;
+    const before = this.#last.get(record);
+    const mine = new Promise<void>((done, stop) => {
+      this.#end = { done, stop };
+    });
+    // The rows that follow throw the error. Without one, it has no reader.
+    mine.catch(() => undefined);
+    const forget = (): void => void (this.#last.get(record) === mine && this.#last.delete(record));
+    mine.then(forget, () => undefined);
+    this.#last.set(record, mine);
+    this.#placed();
+    if (before === undefined) return false;
+    await before;
+    return true;
+  }
+  leave(): void {
+    this.#placed();
+    this.#end?.done();
+  }
+  /** The row stops the run: a later row of its record that was sent would precede it in the resumed run. */
+  stop(error: unknown): void {
+    this.#end?.stop(error);
+    this.#placed();
+  }
+}
+/**
+ * Rows that address one record are sent in the order of the file, and all others in parallel. Names and keys are looked
+ * up first, so a row takes its place when all earlier rows know their records.
+ */
+export class RecordTurns {
+  readonly #last = new Map<string, Promise<unknown>>();
+  #placed: Promise<unknown> | undefined;
+  /** Called in the order of the file. */
+  enter(): Turn {
+    const earlier = this.#placed;
+    let note = (): void => undefined;
+    const own = new Promise<void>((resolve) => {
+      note = resolve;
+    });
+    const placed: Promise<unknown> = earlier === undefined ? own : earlier.then(() => own);
+    this.#placed = placed;
+    void placed.then(() => {
+      if (this.#placed === placed) this.#placed = undefined;
+    });
+    return new Turn(earlier, this.#last, note);
   }
 }
 /** Rows may name labels and categories that the service would make: a mistyped name in many rows makes many records. */

@@ -5,7 +5,14 @@ import { AppError, type Problem, problem, problemText } from '../../core/problem
 import { resolveParams, trackerNames } from '../names/name-resolution.ts';
 import { fieldReferences } from '../../api-specs/tracker/info.ts';
 import { type Change, changeFrom, changeProblems, type Defaults, type Source } from './change.ts';
-import { type KnownNames, isExternal, type RecordKeys } from './external-keys.ts';
+import {
+  type KnownNames,
+  isExternal,
+  type RecordKeys,
+  type RecordTurns,
+  scopeOf,
+  type Turn,
+} from './external-keys.ts';
 import {
   type makeObserver,
   type Before,
@@ -117,6 +124,8 @@ export type Run = {
   readonly columns?: ColumnMap;
   /** Records by their external ID. */
   readonly keys: RecordKeys;
+  /** A dry run sends no rows, so they have no order. */
+  readonly turns?: RecordTurns;
   /** The names that rows may use without making a record. */
   readonly known: KnownNames;
   /** What sends the rows of one operation, made at its first row. */
@@ -335,7 +344,19 @@ const would = (line: number, { operation, input, verb: op, resource }: Change): 
   };
 };
 const NO_FIELDS: ReadonlySet<string> = new Set();
-type Decided = { readonly change: Change } | { readonly outcome: (marked: Marked) => Outcome };
+type Decided =
+  | { readonly change: Change }
+  | { readonly outcome: (marked: Marked) => Outcome; readonly record?: string };
+const recordMark = (resource: string, params: Readonly<Record<string, unknown>>): string =>
+  `${resource} ${Object.values(params).map(String).join(' ')}`;
+/** A record that has the values of the row already. */
+const leaveUnchanged = (run: Run, line: number, { verb, resource, input }: Change, id: unknown): Decided => ({
+  record: recordMark(resource, { ...input.params, id }),
+  outcome: ({ hash }) => {
+    run.journal?.noteDone(line, hash, id);
+    return { line, status: 'unchanged', op: verb, resource, id };
+  },
+});
 /**
  * A row with IDs instead of names and keys, and the request that an upsert needs; or the outcome of a row
  * without a request.
@@ -362,31 +383,46 @@ const decideChange = async (
   const ready = mayHaveNames(fitted) ? await resolveNames(run.context, fitted) : fitted;
   const decision =
     ready.verb === 'upsert' ? await decideUpsert(run.keys, ready, key, line) : { change: ready };
-  if ('unchanged' in decision) {
-    const id = decision.unchanged;
-    return {
-      outcome: ({ hash }) => {
-        run.journal?.noteDone(line, hash, id);
-        return { line, status: 'unchanged', op: change.verb, resource: change.resource, id };
-      },
-    };
-  }
+  if ('unchanged' in decision) return leaveUnchanged(run, line, ready, decision.unchanged);
   const wrong = changeProblems(decision.change).filter(({ path }) => !waiting.has(path));
   const unknown = run.known.problems(decision.change);
   const problems = [...wrong, ...(unknown instanceof Promise ? await unknown : unknown)];
   return problems.length > 0 ? failRow(problems) : decision;
 };
-/** `finish` ends the claim of the row on its key. */
+/** The record that a row changes or deletes. A new record has no other rows yet. */
+const recordOf = (decided: Decided): string | undefined => {
+  if ('outcome' in decided) return decided.record;
+  const { verb, resource, input } = decided.change;
+  return verb === 'create' ? undefined : recordMark(resource, input.params ?? {});
+};
+/** Decides a row when the earlier rows of its record are finished. */
+const decideInTurn = async (turn: Turn | undefined, decide: () => Promise<Decided>): Promise<Decided> => {
+  const decided = await decide();
+  const record = turn === undefined ? undefined : recordOf(decided);
+  if (turn === undefined || record === undefined) return decided;
+  return (await turn.wait(record)) ? decide() : decided;
+};
+/** Carries out one row in its turn. An error that ends the run also ends the later rows of the record. */
+const inTurn = async (turn: Turn | undefined, work: () => Promise<Outcome>): Promise<Outcome> => {
+  try {
+    return await work();
+  } catch (error) {
+    turn?.stop(error);
+    throw error;
+  } finally {
+    turn?.leave();
+  }
+};
 const processChange = async (
   run: Run,
   marked: Marked,
   change: Change,
   key: string | undefined,
-  finish?: () => void,
+  turn: Turn | undefined,
 ): Promise<Outcome> => {
   const { line } = marked;
   try {
-    const decided = await decideChange(run, line, change, key);
+    const decided = await decideInTurn(turn, () => decideChange(run, line, change, key));
     if ('outcome' in decided) return decided.outcome(marked);
     const ready = decided.change;
     if (run.journal === undefined) return twice(run, line, ready) ?? would(line, ready);
@@ -399,8 +435,6 @@ const processChange = async (
     if (error instanceof AppError && !endsRun(error) && error.category !== 'unsafe')
       return makeFailedOutcome(line, change, error);
     throw error;
-  } finally {
-    finish?.();
   }
 };
 /** A line that has changed since the start of its run stops the run. */
@@ -421,7 +455,7 @@ export const runLine = (
   run: Run,
   { line, text, row, done, problem: wrong }: Line,
 ): Outcome | Promise<Outcome> => {
-  if (done !== undefined) return { line, status: 'skipped', id: done.id };
+  if (done !== undefined) return skipDone(run, line, row, done.id);
   if (row === undefined) return makeFailedOutcome(line, {}, invalid(wrong ? [wrong] : []));
   const marked = { line, hash: run.journal === undefined ? '' : lineMark(text) };
   refuseChanged(run, marked);
@@ -433,43 +467,76 @@ export const runLine = (
     ? runChange(run, marked, change, read)
     : makeFailedOutcome(line, {}, invalid(change));
 };
-/** Notes the external ID of a row before anything waits, so that later rows find the record and no key is used twice. */
-const runChange = (
-  run: Run,
-  marked: Marked,
-  change: Change,
-  row: Readonly<Record<string, unknown>>,
-): Outcome | Promise<Outcome> => {
-  const { line } = marked;
+type Row = Readonly<Record<string, unknown>>;
+/** A row that an earlier run completed still has its key: a later row with this key is refused in each run. */
+const skipDone = (run: Run, line: number, row: Row | undefined, id: unknown): Outcome => {
+  const read = row === undefined ? {} : (run.columns?.apply(row) ?? row);
+  const change = changeFrom(TABLE, read, run.source, run.defaults);
+  if ('operation' in change) claimRecord(run, line, change, keyOf(change, read), Promise.resolve());
+  return { line, status: 'skipped', id };
+};
+const keyOf = (change: Change, row: Row): string | undefined => {
   const given = change.input.body?.external_id;
-  const isUpsert = change.verb === 'upsert';
-  const key = isUpsert ? upsertKey(change, row) : typeof given === 'string' ? given : undefined;
-  const wrong = isUpsert ? upsertProblems(change, key) : [];
+  if (change.verb === 'upsert') return upsertKey(change, row);
+  return typeof given === 'string' && given !== '' ? given : undefined;
+};
+/** The earlier row that makes or changes the record of this row. `isSame` is true for a row with the same values. */
+type Claimed = {
+  readonly scope: string;
+  readonly field: string;
+  readonly value: string;
+  readonly by: number;
+  readonly isSame: boolean;
+};
+/** Notes the key of a row, or the name of an upsert without a key. Two rows cannot decide the values of one record. */
+const claimRecord = (
+  { keys }: Run,
+  line: number,
+  change: Change,
+  key: string | undefined,
+  finished: Promise<unknown>,
+): Claimed | undefined => {
+  const { verb, resource, input } = change;
+  const isUpsert = verb === 'upsert';
+  const value = key ?? (isUpsert ? input.body?.name : undefined);
+  if (typeof value !== 'string' || verb === 'delete') return undefined;
+  const owner = verb === 'update' ? resource : scopeOf(resource, input.params);
+  const scope = key === undefined ? `${owner} by name` : owner;
+  const content = key === undefined ? lineMark(JSON.stringify(input)) : undefined;
+  const before = keys.claim(scope, value, line, finished, content);
+  if (before === undefined || verb === 'update') return undefined;
+  const field = key === undefined ? 'name' : 'external_id';
+  return {
+    scope,
+    field,
+    value,
+    by: before,
+    isSame: content !== undefined && keys.contentOf(before) === content,
+  };
+};
+const refuseClaimed = (line: number, change: Change, { field, value, by }: Claimed): Outcome => {
+  const what = `is ${JSON.stringify(value)}, which line ${by} has as well`;
+  return makeFailedOutcome(line, change, invalid([problem(field, 'rule', what, 'merge the two rows')]));
+};
+/** Claims the record of a row before anything waits, so that later rows find the record and no key is used twice. */
+const runChange = (run: Run, marked: Marked, change: Change, row: Row): Outcome | Promise<Outcome> => {
+  const { line } = marked;
+  const key = keyOf(change, row);
+  const wrong = change.verb === 'upsert' ? upsertProblems(change, key) : [];
   if (wrong.length > 0) return makeFailedOutcome(line, change, invalid(wrong));
-  if (key === undefined || change.verb === 'delete') return processChange(run, marked, change, key);
   let finish: () => void = () => undefined;
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const isNested = isUpsert && change.operation.params !== undefined;
-  const scope = isNested
-    ? `${change.resource} ${JSON.stringify(change.input.params ?? {})}`
-    : change.resource;
-  const before = run.keys.claim(scope, key, line, finished);
-  if (before !== undefined && isUpsert)
-    return makeFailedOutcome(
-      line,
-      change,
-      invalid([
-        problem(
-          'external_id',
-          'rule',
-          `is ${JSON.stringify(key)}, which line ${before} has as well`,
-          'merge the two rows',
-        ),
-      ]),
-    );
-  return processChange(run, marked, change, key, finish);
+  const claimed = claimRecord(run, line, change, key, finished);
+  if (claimed !== undefined && !claimed.isSame) return refuseClaimed(line, change, claimed);
+  if (claimed !== undefined && run.journal === undefined)
+    return { line, status: 'unchanged', op: change.verb, resource: change.resource };
+  const turn = change.verb === 'create' || run.journal === undefined ? undefined : run.turns?.enter();
+  return inTurn(turn, async () => {
+    if (claimed !== undefined) await run.keys.whenFinished(claimed.scope, claimed.value);
+    return processChange(run, marked, change, key, turn);
+  }).finally(finish);
 };
 /** Adds an outcome to the tally that decides the exit code. */
 export const count = (counts: Counts, outcome: Outcome): void => {

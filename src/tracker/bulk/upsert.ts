@@ -7,6 +7,7 @@ import {
   type RecordKeys,
   type RecordRow,
   resourceOfPointer,
+  scopeOf,
 } from './external-keys.ts';
 
 type Params = Readonly<Record<string, unknown>>;
@@ -223,13 +224,15 @@ class KeyResolver {
     if (!isExternal(value) || resource === undefined) return value;
     const key = externalKey(value);
     const found = await this.keys.find(resource, key, pointed === undefined ? parents : {}, this.line);
-    return found === undefined ? this.#note(name, resource, value) : found.row.id;
+    return found === undefined
+      ? this.#note(name, scopeOf(resource, pointed === undefined ? parents : {}), resource, value)
+      : found.row.id;
   }
-  #note(name: string, resource: string, value: string): string {
+  #note(name: string, scope: string, resource: string, value: string): string {
     const isParam = Object.hasOwn(this.change.input.params ?? {}, name);
     const path = isParam ? 'id' : name;
     const text = `names ${JSON.stringify(value)}, but no record of ${resource} has this external ID`;
-    if (this.isDryRun && this.keys.isClaimed(resource, externalKey(value))) this.waiting.add(path);
+    if (this.isDryRun && this.keys.isClaimed(scope, externalKey(value))) this.waiting.add(path);
     else this.missing.push(problem(path, 'rule', text));
     return value;
   }

@@ -470,7 +470,8 @@ test.each([
 });
 
 test('unknown columns of a header are one error for any number of rows', async () => {
-  const file = `Summary,Issue key,Extra\n${'a,b,c\n'.repeat(300)}`;
+  const rows = Array.from({ length: 300 }, (_, i) => `a,b${i},c\n`);
+  const file = `Summary,Issue key,Extra\n${rows.join('')}`;
   const at = trackerInMemory({ 'a.csv': file });
   const run = (...more: string[]) =>
     at.run(['bulk', '-f', 'a.csv', '--resource', 'stories', '--op', 'create', '-o', 'json', ...more]);
@@ -481,7 +482,7 @@ test('unknown columns of a header are one error for any number of rows', async (
   const wrong = await run('--map', 'Summary=nam,Missing=name');
   expect(wrong.error().problems.map((one: any) => one.path)).toContain('--map');
   const mapped = await run('--map', 'Summary=name,Issue key=external_id', '--dry-run', '--ignore-unknown');
-  expect([mapped.code, mapped.json()[0].request.body]).toEqual([0, { name: 'a', external_id: 'b' }]);
+  expect([mapped.code, mapped.json()[0].request.body]).toEqual([0, { name: 'a', external_id: 'b0' }]);
 });
 
 test('a map file renames columns, values, users and states', async () => {
