@@ -67,6 +67,16 @@ const metaOf = (file: PageSource): Meta => {
   return both[0];
 };
 
+/**
+ * Returns the size that the header of a database states: a member sends exactly the pages in use. Returns undefined for a
+ * file without a header.
+ */
+export const statedBytes = (file: PageSource): number | undefined => {
+  if (metaAt(file, 0) === undefined) return undefined;
+  const { pages, pageSize } = metaOf(file);
+  return pages * pageSize;
+};
+
 type Entry = { readonly key: Buffer; readonly value: Buffer };
 
 /** Yields every entry below a page in key order. */

@@ -1,4 +1,4 @@
-import { pageMagic } from './snapshot-content.ts';
+import { pageMagic, statedBytes } from './snapshot-content.ts';
 import { type Advice, after, next } from '../../core/next.ts';
 import { createHash } from 'node:crypto';
 import { AppError } from '../../core/problem.ts';
@@ -101,6 +101,21 @@ export const identifyFile = (head: Buffer, size: number): FileProblem | undefine
       }
     : { code: 'SNAPSHOT_TRUNCATED', why: `it is truncated after ${size} bytes`, tryThis: otherFile };
 };
+/**
+ * Refuses a file by its size and its first pages, before its content is read: a sparse file has terabytes. A member sends
+ * no byte after the last page of its database.
+ */
+const refuseImplausible = (file: PageSource, what: string): void => {
+  const kind = identifyFile(file.read(0, headBytes), file.size);
+  if (kind !== undefined) throw makeSnapshotError(what, kind);
+  const stated = statedBytes(file);
+  if (stated !== undefined && file.size > stated + trailerBytes)
+    throw makeSnapshotError(what, {
+      code: 'SNAPSHOT_DAMAGED',
+      why: `it has ${file.size} bytes, but its header states ${stated} bytes and a checksum`,
+      tryThis: otherFile,
+    });
+};
 const makeSnapshotError = (what: string, { why, code, tryThis }: FileProblem): AppError =>
   new AppError('no', `cannot use snapshot ${what}: ${why}`, { code, tryThis: [...tryThis] });
 /** Yields the bytes of a gateway snapshot stream: `{"result": {"remaining_bytes", "blob"}}` objects. */
@@ -194,6 +209,7 @@ export const verifySnapshot = async (
 ): Promise<Verified> => {
   if ((await host.files.info(path))?.kind !== 'file')
     throw new AppError('not-found', `snapshot file not found: ${path}`, { code: 'NO_SNAPSHOT' });
+  withSnapshot(host.files, path, (file) => refuseImplausible(file, path));
   const check = trailerCheck();
   for await (const bytes of host.files.stream(path)) {
     signal?.throwIfAborted();

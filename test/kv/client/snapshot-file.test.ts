@@ -46,6 +46,22 @@ it('a snapshot of nine gigabytes is read page by page', covers('defect/U-10'), (
     total_size: 9 * 1024 ** 3,
   });
 });
+it.each(['no header', 'bytes after the last page', 'no checksum'])(
+  'a huge file with %s is refused before its content is read',
+  async (kind) => {
+    const path = join(directory, 'huge.db');
+    writeFileSync(path, kind === 'no header' ? '' : dbFile({ key: [], meta: [] }));
+    truncateSync(path, 2 ** 40 + (kind === 'bytes after the last page' ? 32 : 0));
+    const stream = (): never => {
+      throw new Error('read the content');
+    };
+    const host = { ...fakeHost({}), files: { ...nodeFiles, stream } };
+    await expect(verifySnapshot(host, path)).rejects.toMatchObject({
+      category: 'no',
+      detail: { code: kind === 'no checksum' ? 'SNAPSHOT_NO_CHECKSUM' : 'SNAPSHOT_DAMAGED' },
+    });
+  },
+);
 it('a missing file is named', () => {
   expect(() => withSnapshot(nodeFiles, join(directory, 'none.db'), snapshotRevision)).toThrow(
     errorWith('NO_SNAPSHOT', 'snapshot'),
@@ -103,7 +119,7 @@ describe('a snapshot that takes long to read', () => {
     ['verifies', verifySnapshot],
     ['hashes', hashWithoutChecksum],
   ])('lets a signal end the command while opsctl %s the whole file', async (_, hash) => {
-    const host = fakeHost({ files: { '/s.db': 'x' } });
+    const host = fakeHost({ files: { '/s.db': 'x'.repeat(512 + 32) } });
     const interrupt = new AbortController();
     const stream = async function* () {
       yield Buffer.alloc(512);
