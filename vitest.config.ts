@@ -85,7 +85,7 @@ export default defineConfig({
           name: 'fast',
           include: ['test/**/*.test.ts'],
           exclude: [...never, ...services, ...real],
-          setupFiles: [cpuTime, 'test/support/starts-nothing.ts', seeded, stepEquality, directories],
+          setupFiles: ['test/support/writes-inside.ts', cpuTime, 'test/support/starts-nothing.ts', seeded, stepEquality, directories],
           ...shared(),
         },
       },

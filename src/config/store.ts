@@ -13,7 +13,7 @@ import {
   waitForLock,
 } from '../platform/file-lock.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
-import type { Host } from '../platform/host.ts';
+import type { ConfStore, Host } from '../platform/host.ts';
 import { describeProcess, waysPast } from '../platform/process-identity.ts';
 import { type Key, findSettingKey, keys, configFile, type Settings } from './settings.ts';
 import { MOCK_PROFILE, profileNames, type Profiles, readProfiles, refusePlantedDirectories } from './load.ts';
@@ -28,34 +28,6 @@ const schema = {
     additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
   },
 } as const;
-type ConfModule = typeof import('conf');
-const isSystemError = (error: unknown): boolean => error instanceof Error && 'code' in error;
-/** conf checks the shape of the new content and stores it in `cwd`. Returns the text that it stored. */
-const storeWithConf = ({ default: Conf }: ConfModule, cwd: string, next: Profiles): string => {
-  let text: string | undefined;
-  const file = new Conf<{ current?: string; profiles: Profiles['profiles'] }>({
-    cwd,
-    configName: 'config',
-    projectSuffix: '',
-    configFileMode: 0o600,
-    accessPropertiesByDotNotation: false,
-    clearInvalidConfig: false,
-    schema,
-    serialize: (value) => {
-      text = `${JSON.stringify(value, undefined, '\t')}\n`;
-      return text;
-    },
-  });
-  try {
-    file.store = { ...next };
-  } catch (error) {
-    // The disk has room for the directory. If it is too full for this copy, it may still have room for the file, and
-    // `Files.replace` reports an error if not.
-    if (text === undefined || !isSystemError(error)) throw error;
-  }
-  if (text === undefined) throw new Error('conf did not serialize the configuration');
-  return text;
-};
 /** The names of the private directories of `write`: `.config.json.PID.RANDOM.conf`. */
 const privateDirectory = /^\.config\.json\.\d+\.[0-9a-f]{16}\.conf$/;
 const PRIVATE_MODE = 0o700;
@@ -77,7 +49,7 @@ const removeLeftDirectories = async ({ files, uid }: Host, directory: string): P
  * hold tokens. conf does not notice a short write on a full disk and does not sync the directory, so it stores in a
  * private directory, and `Files.replace` writes the text to its place (docs/decisions/0034).
  */
-const write = async (host: Host, conf: ConfModule, file: string, next: Profiles): Promise<void> => {
+const write = async (host: Host, storeWithConf: ConfStore, file: string, next: Profiles): Promise<void> => {
   const { files } = host;
   const directory = dirname(file);
   await removeLeftDirectories(host, directory);
@@ -86,7 +58,7 @@ const write = async (host: Host, conf: ConfModule, file: string, next: Profiles)
   await files.makeDirectory(own, PRIVATE_MODE);
   let text: string;
   try {
-    text = storeWithConf(conf, own, next);
+    text = storeWithConf(own, schema, { ...next });
   } finally {
     await files.remove(own);
   }
@@ -134,8 +106,8 @@ export const withConfigLock = async <T>(host: Host, act: () => Promise<T>): Prom
 /** Reads, changes and writes the configuration file. */
 export const changeProfiles = async (host: Host, change: (stored: Profiles) => Profiles): Promise<void> => {
   // Loading takes longer than the change, and other commands that change settings would wait for it.
-  const conf = await import('conf');
-  await withConfigLock(host, () => write(host, conf, configFile(host), change(readProfiles(host))));
+  const storeWithConf = await host.loadConf();
+  await withConfigLock(host, () => write(host, storeWithConf, configFile(host), change(readProfiles(host))));
 };
 
 /**

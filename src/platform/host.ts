@@ -353,6 +353,8 @@ export interface Host {
   /** A text that the build wrote for this program; undefined where it runs from its sources. */
   buildText(name: string): Promise<string | undefined>;
   jq(program: string, args: readonly string[]): Promise<JqRun>;
+  /** Loads the package conf. It writes files itself, so only the Host runs it. */
+  loadConf(): Promise<ConfStore>;
   bucket(place: BucketPlace): Promise<Bucket>;
   /**
    * Opens the system browser. Resolves with false if no launcher could be started or the launcher failed
@@ -450,6 +452,12 @@ export type Bucket = {
   close(): void;
 };
 
+/** Checks `content` against a JSON schema and stores it in `directory`. Returns the text that was stored. */
+export type ConfStore = (
+  directory: string,
+  schema: Readonly<Record<string, object>>,
+  content: Readonly<Record<string, unknown>>,
+) => string;
 /** A jq that was started with a program and flags: JSON goes in and results come out as they flow, without a copy of the whole. */
 export type JqRun = {
   /** `no`: jq ended before it asked for input. */

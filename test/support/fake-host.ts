@@ -14,6 +14,8 @@ import {
 } from '../../src/platform/host.ts';
 import { AppError } from '../../src/core/problem.ts';
 import { startJq } from '../../src/platform/node/jq-run.ts';
+import { loadConf } from '../../src/platform/node/host.ts';
+import { makeDirectory } from './directory.ts';
 import { type FakeFiles, fakeFiles } from './fake-files.ts';
 
 export type ScriptedReply = {
@@ -277,6 +279,11 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
       throw new Error('no Redis server here');
     },
     jq: async (program, args) => startJq(program, args),
+    // conf writes real files: they go to a temporary directory, whatever directory the program names.
+    async loadConf() {
+      const store = await loadConf();
+      return (_, schema, content) => store(makeDirectory(), schema, content);
+    },
     bucket: async () => {
       throw new Error('this machine has no object storage');
     },

@@ -112,6 +112,36 @@ const onSignal: Host['onSignal'] = (listener) => {
     for (const [name, handler] of handlers) process.off(name, handler);
   };
 };
+const isSystemError = (error: unknown): boolean => error instanceof Error && 'code' in error;
+/** Uses only documented options of conf (docs/decisions/0034). */
+export const loadConf: Host['loadConf'] = async () => {
+  const { default: Conf } = await import('conf');
+  return (cwd, schema, content) => {
+    let text: string | undefined;
+    const file = new Conf<Record<string, unknown>>({
+      cwd,
+      configName: 'config',
+      projectSuffix: '',
+      configFileMode: 0o600,
+      accessPropertiesByDotNotation: false,
+      clearInvalidConfig: false,
+      schema,
+      serialize: (value) => {
+        text = `${JSON.stringify(value, undefined, '\t')}\n`;
+        return text;
+      },
+    });
+    try {
+      file.store = { ...content };
+    } catch (error) {
+      // The disk has room for the directory. If it is too full for this copy, it may still have room for the file, and
+      // `Files.replace` reports an error if not.
+      if (text === undefined || !isSystemError(error)) throw error;
+    }
+    if (text === undefined) throw new Error('conf did not serialize the configuration');
+    return text;
+  };
+};
 /** This machine. Cheap to make: packages and sockets are loaded by the method that needs them. */
 export const nodeHost = (options: NodeHostOptions = {}): Host => {
   const env = options.env ?? process.env;
@@ -143,6 +173,7 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     keychain: nodeKeychain(env, process.platform),
     redis: async (url, timeoutMs) => (await import('./remote-stores.ts')).connectRedis(url, timeoutMs),
     jq: async (program, args) => (await import('./jq-run.ts')).startJq(program, args),
+    loadConf,
     bucket: async (place) => (await import('./remote-stores.ts')).openBucket(place, env),
     openBrowser: async (url) => (await import('./programs.ts')).openBrowser(url, env, process.platform),
     onSignal,

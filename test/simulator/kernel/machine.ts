@@ -1,4 +1,5 @@
 /** A Host on the simulated kernel: the file and network code of the product on top of simulated system calls and messages. */
+import { loadConf } from '../../../src/platform/node/host.ts';
 import type { Host } from '../../../src/platform/host.ts';
 import { nodeFiles } from '../../../src/platform/node/files.ts';
 import { AppError } from '../../../src/core/problem.ts';
@@ -127,6 +128,8 @@ export const hostOf = (
     files: { ...nodeFiles, temporaryDirectory: () => '/tmp', homeDirectory: () => HOME },
     terminal,
     jq: async () => Promise.reject(new Error('jq is not simulated')),
+    // conf uses the simulated disk, as `atomically` is replaced.
+    loadConf,
     openBrowser: async () => false,
     onSignal: (listener) => {
       process.onSignal.add(listener);
