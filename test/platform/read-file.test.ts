@@ -285,6 +285,18 @@ describe('links of other users', () => {
     });
     expect(readdirSync(at)).toEqual([]);
   });
+  it.skipIf(process.platform !== 'linux')(
+    'an error of its open directory names the code and the file once',
+    async () => {
+      const at = publicDirectory(0o1777);
+      writeFileSync(join(at, 'file'), '');
+      const path = join(at, 'file', 'in');
+      await expect(nodeFiles.create(path, 'x')).rejects.toMatchObject({
+        ...{ code: 'ENOTDIR', path },
+        message: `ENOTDIR: not a directory, open '${path}'`,
+      });
+    },
+  );
   it.each(['with', 'without'])('paths into a shared directory are used %s /proc', async (proc) => {
     const at = publicDirectory(0o1777);
     if (proc === 'without')

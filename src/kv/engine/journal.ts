@@ -160,9 +160,9 @@ export type FoundRun = {
   readonly directory: string;
   readonly entries: readonly JournalEntry[];
 };
-/** Returns the directories of the runs, newest first. */
 /** Returns whether a name is one of a run or an operation. Other files may be in their directories. */
 export const startsWithRunTime = (name: string): boolean => /^\d{8}T\d{6}Z/.test(name);
+/** Returns the directories of the runs, newest first. */
 const runNames = async (host: Host, state: string, cluster: string): Promise<string[]> =>
   (await host.files.list(clusterDirectory(state, cluster))).filter(startsWithRunTime).sort().reverse();
 /** Returns the runs of a cluster, newest first. */

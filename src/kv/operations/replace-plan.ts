@@ -4,7 +4,14 @@ import { FILE_VARIABLE, findServerFile, variableOf } from '../../api-specs/etcd/
 import { type Minor, minorOf, rowOf } from '../../api-specs/etcd/versions.ts';
 import { holdText } from '../engine/locks.ts';
 import type { ListedMember } from '../client/etcd-client.ts';
-import type { ClusterFile, Finding, MemberStatus, MemberSpec, Observation } from '../engine/model.ts';
+import type {
+  ClusterFile,
+  Finding,
+  MemberStatus,
+  MemberSpec,
+  Observation,
+  PathStatus,
+} from '../engine/model.ts';
 import { argvOf } from '../../core/shell.ts';
 import { flagsOf } from '../upgrade/configuration/configuration.ts';
 import { newDataFinding } from '../upgrade/guards/disk-space.ts';
@@ -226,31 +233,38 @@ const hasSpace = (input: ReplaceInput): Finding => {
   const db = Math.max(0, ...othersOf(input).map(({ db_size_bytes }) => db_size_bytes ?? 0));
   return acceptedIn(input, newDataFinding(input.member.name, seenOf(input).host, db));
 };
-/** The old data is moved after the member was removed, so a move that fails would leave a smaller cluster. */
-const dataCanMove = (input: ReplaceInput): Finding => {
+const moveFinding = (input: ReplaceInput, place: PathStatus | undefined, what: string): Finding => {
   const { name } = input.member;
-  const { data_place: place, data_dir_writable } = seenOf(input).host ?? {};
-  const at = place?.is_mount === true ? place.real : dirname(place?.beside.path ?? '');
-  const isWritable = place?.is_mount === true ? data_dir_writable : place?.beside.is_writable;
+  const guard = 'data-directories';
+  // The content of a mount point moves into a directory inside. This fact covers the log too.
+  const isWritable =
+    place?.is_mount === true ? seenOf(input).host?.data_dir_writable : place?.beside.is_writable;
   if (place === undefined || isWritable === undefined)
     return {
-      guard: 'data-directories',
-      level: 'unknown',
-      member: name,
-      message: `cannot check whether the old data of ${name} can be moved aside`,
+      ...{ guard, level: 'unknown', member: name },
+      message: `cannot check whether the old ${what} of ${name} can be moved aside`,
     };
+  const at = place.is_mount === true ? place.real : dirname(place.beside.path);
   const found = condition(
-    'data-directories',
-    'the old data can be kept next to its directory',
+    guard,
+    `the old ${what} can be kept next to its directory`,
     isWritable || !place.exists
       ? undefined
       : {
           member: name,
-          message: `${at} is not writable: the old data of ${name} could not be moved aside`,
+          message: `${at} is not writable: the old ${what} of ${name} could not be moved aside`,
           hint: `run opsctl as a user who can write ${at}`,
         },
   );
   return acceptedIn(input, found);
+};
+/** The old data is moved after the member was removed, so a move that fails would leave a smaller cluster. */
+const dataCanMove = (input: ReplaceInput): Finding[] => {
+  const { data_place, wal_place } = seenOf(input).host ?? {};
+  return [
+    moveFinding(input, data_place, 'data'),
+    ...(wal_place === undefined ? [] : [moveFinding(input, wal_place, 'write-ahead log')]),
+  ];
 };
 const dataIsGivenUp = (input: ReplaceInput): Finding =>
   condition(
@@ -349,7 +363,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
       ...findMixedEntries(observation, input.cluster),
       holdAllows(input),
       ...canBeStarted(input),
-      dataCanMove(input),
+      ...dataCanMove(input),
       hasSpace(input),
       ...findInOtherMembers(observation, listed?.id, asked.accept),
       dataIsGivenUp(asked),

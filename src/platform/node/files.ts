@@ -135,7 +135,8 @@ const pin = (path: string, resolved: Resolved | undefined): Pinned => {
     file = fs.openSync(directory, O_PATH | fs.constants.O_DIRECTORY | fs.constants.O_NOFOLLOW);
   } catch (error) {
     const { code = 'EIO' } = error as { code?: string };
-    throw systemError(code, code === 'ENOENT' ? 'no such file or directory' : messageOf(error), path);
+    // The message contains the code, and the directory instead of the file.
+    throw systemError(code, messageOf(error).replace(/^[A-Z0-9]+: |, open '.*'$/gs, ''), path);
   }
   const close = (): void => fs.closeSync(file);
   const found = pathOfOpen(file);

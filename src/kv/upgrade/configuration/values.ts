@@ -192,13 +192,21 @@ const flagWords: Readonly<Record<SettingKind, string>> = {
   duration: 'a duration such as 5s',
 };
 
-const isAddress = (given: string): boolean => {
+/** Go 1.17 and later reject a leading zero (seen on 3.4.23 and 3.5.16, and not on 3.3.25). */
+const isByte = (part: string, to: Minor): boolean =>
+  Number(part) <= 255 && !(compareVersions(to, '3.4') >= 0 && /^0\d/.test(part));
+const isAddress = (given: string, to: Minor): boolean => {
   const host = given.replace(/^\[(.*)\]$/, '$1');
   return (
     host === 'localhost' ||
     /^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(host) ||
-    (hasIpv4Form(host) && host.split('.').every((part) => Number(part) <= 255))
+    (hasIpv4Form(host) && host.split('.').every((part) => isByte(part, to)))
   );
+};
+/** A host may contain only the escaped bytes `%25` and those that are not ASCII; the zone of an address, all. */
+const hasInvalidCharacter = (host: string): boolean => {
+  const withoutZone = host.replace(/%25(%[0-9a-f]{2}|[^%\]])*(?=\]$)/i, '');
+  return /[\s^`{}|\\]|%(?!25|[89a-f][0-9a-f])/i.test(withoutZone);
 };
 /** What a version does with a URL after it has parsed it. */
 type UrlUse = 'parsed' | 'listened' | 'advertised';
@@ -216,7 +224,7 @@ const splitUrl = (scheme: string, authority: string, path: string): UrlParts => 
 };
 /** The rules of the parser of the servers. Until 3.4, a socket has a host and a port, and no path. */
 const parsedProblem = ({ host, port, path, isSocket, hasPort }: UrlParts, to: Minor): string | undefined => {
-  if (/[\s^`{}|\\]|%(?![0-9a-f]{2})/i.test(host)) return 'has an invalid character in its host';
+  if (hasInvalidCharacter(host)) return 'has an invalid character in its host';
   if (/\D/.test(port)) return 'has a port that is not a number';
   if (isSocket && compareVersions(to, '3.5') >= 0) return undefined;
   if (!hasPort) return 'has no port';
@@ -237,7 +245,7 @@ const urlProblem = (url: string, use: UrlUse, to: Minor): string | undefined => 
     return parts.host === '' ? 'has no host' : undefined;
   }
   if (use !== 'listened' || parts.isSocket) return undefined;
-  if (!isAddress(parts.host)) return 'contains a host name; a listen URL needs an IP address';
+  if (!isAddress(parts.host, to)) return 'has no valid IP address (a host name or a leading zero)';
   return Number(parts.port) > 65_535 ? 'has a port above 65535' : undefined;
 };
 type Named = {
@@ -762,14 +770,20 @@ const readArgument = (word: string, next: string | undefined): Argument => {
   if (value !== undefined || isSwitch(name, next)) return { word, name, value: value ?? 'true' };
   return next === undefined ? { word, name } : { word, name, value: next, next };
 };
-/** The arguments of a command line, and those behind `--`. */
+/**
+ * The arguments of a command line, and those behind a `--` that ends the flags. A plain word after `--` is a program that
+ * a wrapper starts (`nice -n 5 -- etcd …`), whose flags follow. The server rejects such a word, in either place.
+ */
 const listArguments = (
   words: readonly string[],
 ): { readonly all: Argument[]; readonly rest: readonly string[] } => {
   const all: Argument[] = [];
   const isCommand = words[0] !== undefined && !words[0].startsWith('-');
   for (let i = isCommand ? 1 : 0; i < words.length; i += 1) {
-    if (words[i] === '--') return { all, rest: words.slice(i + 1) };
+    if (words[i] === '--') {
+      if (words[i + 1]?.startsWith('-') ?? true) return { all, rest: words.slice(i + 1) };
+      continue;
+    }
     const one = readArgument(words[i] as string, words[i + 1]);
     all.push(one);
     if (one.next !== undefined) i += 1;
@@ -778,7 +792,7 @@ const listArguments = (
 };
 /**
  * Parses flags by name, and other arguments separately. As in the server, a switch accepts a value only after `=`, every
- * other flag uses the next argument, also if that is a flag, and `--` ends the flags.
+ * other flag uses the next argument, also if that is a flag, and `--` ends the flags of one program.
  */
 export const parseWords = (words: readonly string[]): Words => {
   const flags = new Map<string, string>();

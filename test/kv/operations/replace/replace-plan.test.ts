@@ -55,7 +55,9 @@ it('an unhealthy other member is named with its error, else with the reason that
 describe('before the member is removed', () => {
   const beside = { path: '/data/n1', is_writable: true, free_bytes: 1e9 };
   const place = { path: '/data/n1', real: '/data/n1', exists: true, beside };
-  const levels = (host: Partial<HostFacts>, accept: readonly string[] = []) => {
+  const log = { path: '/wal/n1', real: '/wal/n1', exists: true, beside: { ...beside, path: '/wal/n1' } };
+  const fixedLog = { ...log, beside: { ...log.beside, is_writable: false } };
+  const findingsFor = (host: Partial<HostFacts>, accept: readonly string[] = []) => {
     const observation = observationOf(3, (one) =>
       one.name === 'n1'
         ? {
@@ -75,7 +77,10 @@ describe('before the member is removed', () => {
       data_dir: '/data/n1',
       config_file: '/etc/n1.yaml',
     };
-    const { findings } = replacePlan({ id: 'r', observation, cluster, member, accept });
+    return replacePlan({ id: 'r', observation, cluster, member, accept }).findings;
+  };
+  const levels = (...given: Parameters<typeof findingsFor>) => {
+    const findings = findingsFor(...given);
     return ['data-directories', 'disk-space'].map((id) => findings.find(({ guard }) => guard === id)?.level);
   };
   it.each([
@@ -99,6 +104,21 @@ describe('before the member is removed', () => {
       ['pass', 'fail'],
     ],
   ] as const)('%s', (_, host, expected) => expect(levels(host as Partial<HostFacts>)).toEqual(expected));
+  it.each([
+    ['a separate log that can be moved', { wal_place: log }, 'pass'],
+    ['a separate log whose parent is not writable', { wal_place: fixedLog }, 'fail'],
+    ['a separate log that does not exist', { wal_place: { ...fixedLog, exists: false } }, 'pass'],
+    ['a separate log on its own mount point', { wal_place: { ...fixedLog, is_mount: true } }, 'pass'],
+    [
+      'a mount point that is not writable',
+      { wal_place: { ...log, is_mount: true }, data_dir_writable: false },
+      'fail',
+    ],
+  ] as const)('%s', (_, host, expected) => {
+    const found = findingsFor(host).filter(({ guard }) => guard === 'data-directories');
+    expect(found.map(({ level }) => level)).toEqual(['pass', expected]);
+    if (expected === 'fail') expect(found[1]?.message).toMatch(/^\/wal(\/n1)? is not writable/);
+  });
   it('an accepted check is a warning', () =>
     expect(levels({ free_bytes: 1 }, ['disk-space'])).toEqual(['pass', 'warn']));
 });

@@ -220,6 +220,10 @@ describe('interpretation of compaction and log output by version', () => {
     ['http://::1:1', '3.5', ['fail']],
     ['http://999.0.0.1:1', '3.5', ['fail']],
     ['http://127.0.0.1:65536', '3.5', ['fail']],
+    ['http://127.0.0.01:1', '3.3', []],
+    ['http://127.0.0.01:1', '3.4', ['fail']],
+    ['http://0.0.0.0:1', '3.5', []],
+    ['http://[::1%25lo]:1', '3.5', ['fail']],
   ] as const)('a listen URL has a form that the version opens: %s for %s', (url, to, levels) => {
     const words = [`--listen-client-urls=${url}`, '--advertise-client-urls=http://127.0.0.1:1'];
     expect(lintFlags(words, to).map(({ level }) => level)).toEqual([...levels]);
@@ -232,6 +236,14 @@ describe('interpretation of compaction and log output by version', () => {
     ['http://127.0.0.1:65536', '3.5', []],
     ['http://a.example', '3.3', ['fail']],
     ['http://a|b:1', '3.5', ['fail']],
+    ['http://a%20b:1', '3.3', ['fail']],
+    ['http://a%41b:1', '3.5', ['fail']],
+    ['http://a%25b:1', '3.5', []],
+    ['http://a%C3%A4b:1', '3.5', []],
+    ['http://[fe80::1%25eth0]:1', '3.5', []],
+    ['http://[fe80::1%25e%41]:1', '3.5', []],
+    ['http://[fe80::1%20eth0]:1', '3.5', ['fail']],
+    ['http://127.0.0.01:1', '3.5', []],
   ] as const)('an advertised URL has a host and a port: %s for %s', (url, to, levels) => {
     const words = ['--listen-client-urls=http://127.0.0.1:1', `--advertise-client-urls=${url}`];
     expect(lintFlags(words, to).map(({ level }) => level)).toEqual([...levels]);

@@ -104,6 +104,23 @@ describe('interpretation of a command line by version', () => {
   });
 });
 
+describe('a wrapper whose own flags end with --', () => {
+  const server = ['/usr/bin/etcd', '--name', 'n1', '--config-file=/e.yaml'];
+  it.each([
+    [['nice', '-n', '5', '--']],
+    [['/usr/bin/setpriv', '--reuid', 'etcd', '--clear-groups', '--']],
+    [['sudo', '-u', 'etcd', '--']],
+    [['systemd-run', '--scope', '--unit=etcd', '--']],
+    [['tini', '-g', '--', 'dumb-init', '--']],
+  ])('the flags of the server behind it are read: %j', (wrapper) => {
+    const both = [...wrapper, ...server];
+    for (const words of [both, both.slice(1)]) {
+      const flags = flagsOf(words);
+      expect([flags.get('name'), flags.get('config-file')]).toEqual(['n1', '/e.yaml']);
+    }
+  });
+});
+
 describe('a command line that no version accepts (seen on 3.3, 3.4 and 3.5)', () => {
   it.each<[string, string]>([
     ['--data-dir /d --name', 'fail --name'],
@@ -113,6 +130,8 @@ describe('a command line that no version accepts (seen on 3.3, 3.4 and 3.5)', ()
     ['--name --data-dir /d', 'fail --name'],
     ['--name --auto-tls', 'warn --name'],
     ['-- --name x', 'fail --name'],
+    ['-- x', 'fail x'],
+    ['-- x --name y', 'fail x'],
     ['--data-dir /d -', 'fail -'],
     ['--data-dir /d --', ''],
     ['--name=--data-dir --auto-tls', ''],

@@ -243,11 +243,19 @@ const advertisedUrls: readonly string[] = [
   ...['unix://localhost:1', 'unix://etcd.sock', 'unix://:1', 'http://:{client}', 'http://127.0.0.1:'],
   ...['http://::1:{client}', 'http://[::1:1]', 'http://127.0.0.1:99999', 'http://a.example:{client}/'],
   ...['http://a.example:{client}?a=1', 'http://u:p@a.example:{client}', 'http://u@a.example', 'http://a|b:1'],
+  ...['http://a%20b:{client}', 'http://a%41b:{client}', 'http://a%25b:{client}', 'http://a%C3%A4b:{client}'],
+  ...[
+    'http://[fe80::1%25eth0]:{client}',
+    'http://[fe80::1%20eth0]:{client}',
+    'http://[fe80::1%25e%41]:{client}',
+  ],
+  ...['http://u%20s@a.example:{client}', 'http://127.0.0.01:{client}'],
 ];
 const listenedUrls: readonly string[] = [
   ...['unix://localhost:m{client}', 'unix://127.0.0.1:{client}', 'http://127.0.0.1:', 'http://:{client}'],
   ...['http://::1:{client}', 'http://[127.0.0.1]:{client}', 'http://999.0.0.1:{client}'],
   ...['http://127.0.0.1:99999', 'http://127.0.0.1:{client}?a=1', 'http://u:p@127.0.0.1:{client}'],
+  ...['http://127.0.0.01:{client}', 'http://127.0.0.00:{client}', 'http://[::1%25lo]:{client}'],
 ];
 /** Values with special rules. Every version is tested with each of them. */
 const valueCases: readonly Case[] = [
