@@ -255,6 +255,7 @@ test('every exemption is needed', () => {
 /** The sources that unpack data, and why no name of an archive becomes a path. */
 const unpacking: Readonly<Record<string, string>> = {
   'auth/protocol/read-response.ts': 'a response, in memory and with a limit',
+  'tracker/bulk/external-keys.ts': 'records that the program packed itself, in memory',
   'kv/upgrade/supervisors/docker.ts': 'one file of a container, to standard output',
 };
 test('no source unpacks an archive', () => {

@@ -338,7 +338,10 @@ export interface Host {
   turn(): Promise<void>;
   random(bytes: number): Bytes;
   memoryBytes(): number;
-  /** For a run that streams much and keeps little: short-lived objects are collected sooner, at some cost of CPU. */
+  /**
+   * For a run that streams much and keeps little: short-lived objects are collected sooner, at some cost of CPU. Each
+   * further call collects everything.
+   */
   keepMemorySmall(): void;
   readonly network: Network;
   readonly processes: Processes;

@@ -85,6 +85,11 @@ const collector = (): Collect => {
   collect ??= builtin.vm.runInNewContext('gc') as Collect;
   return collect;
 };
+/** From the second call on, it also collects everything. */
+export const keepMemorySmall = (): void => {
+  if (willRestore) collector()();
+  keepHeapSmall();
+};
 /**
  * Receives the size of each piece of a response. V8 does not count the pieces as young memory, and short JSON
  * strings are kept in a table that only a full collection clears. V8 sees no reason for a full collection in

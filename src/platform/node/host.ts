@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Host, Keychain, Network } from '../host.ts';
-import { builtin, elapsedMs, isSingleExecutable, keepHeapSmall, randomBytes } from './builtin.ts';
+import { builtin, elapsedMs, isSingleExecutable, keepMemorySmall, randomBytes } from './builtin.ts';
 import { nodeFiles } from './files.ts';
 import { nodeProcesses } from './processes.ts';
 import { nodeTerminal } from './terminal.ts';
@@ -165,7 +165,7 @@ export const nodeHost = (options: NodeHostOptions = {}): Host => {
     turn: () => new Promise((resolve) => setImmediate(resolve)),
     random: randomBytes,
     memoryBytes: () => process.memoryUsage.rss(),
-    keepMemorySmall: keepHeapSmall,
+    keepMemorySmall,
     network: lazyNetwork(env),
     processes: nodeProcesses(env),
     files: nodeFiles,

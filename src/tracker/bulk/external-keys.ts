@@ -1,3 +1,4 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { tracker } from '../../api-specs/tracker/index.ts';
 import type { EngineContext } from '../../api/context.ts';
 import { parseLookupRow } from '../../api/response.ts';
@@ -49,28 +50,33 @@ const tasksOfStory = async (
   const story = (await context.lookups.call(tracker, get, { params })) as RecordRow;
   return (story.tasks as RecordRow[] | undefined) ?? [];
 };
+/** Reading a longer list leaves much garbage. */
+const LONG_LIST = 1000;
 /** Reads all records of a resource. Parents are the parameters of nested resources, such as the epic of a comment. */
 const readAll = async (
   context: EngineContext,
   resource: string,
   params: Readonly<Record<string, unknown>>,
-): Promise<RecordRow[]> => {
+): Promise<Index> => {
   const { list, search } = verbsOf(resource);
   const isStories = resource === 'stories';
   const operation = isStories ? search : list;
-  if (operation === undefined) return tasksOfStory(context, params);
+  const index = new Index(resource);
+  if (operation === undefined) {
+    for (const task of await tasksOfStory(context, params)) index.add(task);
+    return index;
+  }
   const query = operation.query?.includes_description === undefined ? {} : { includes_description: true };
   const input: LooseInput = isStories
     ? { body: { includes_description: true } }
     : { params, ...(Object.keys(query).length === 0 ? {} : { query }) };
-  if (isStories) return (await context.lookups.call(tracker, operation, input)) as RecordRow[];
-  const found: RecordRow[] = [];
-  const held = heldRows(`GET ${operation.path}`);
+  const held = heldRows(`${operation.method} ${operation.path}`);
   for await (const rows of await context.lookups.rows(tracker, operation, input)) {
     held.refuseMore(rows.length);
-    found.push(...rows.map((row) => parseLookupRow(operation, row) as RecordRow));
+    for (const row of rows) index.add(parseLookupRow(operation, row) as RecordRow);
   }
-  return found;
+  if (index.size > LONG_LIST) context.host.keepMemorySmall();
+  return index;
 };
 const ambiguous = (resource: string, field: string, key: string, rows: readonly RecordRow[]): AppError => {
   const ids = rows.map(({ id }) => String(id)).join(', ');
@@ -94,38 +100,93 @@ const lookalike = (resource: string, field: string, key: string, other: string):
 const isTooLong = (error: unknown): boolean =>
   error instanceof AppError && error.detail.code === 'TOO_MANY_ROWS';
 
+const BLOCK_ROWS = 32;
+/** Rows of a file are mostly in the order of the records. */
+const MOST_OPEN_BLOCKS = 4;
+/** Records in compressed blocks: a list of many thousand records as objects takes ten times the memory. */
+export class PackedRecords {
+  readonly #blocks: Uint8Array[] = [];
+  /** The records of the next block. */
+  #next: RecordRow[] = [];
+  /** Blocks that were read last, by their number. */
+  readonly #open = new Map<number, readonly RecordRow[]>();
+
+  /** Returns the position of the record. */
+  add(row: RecordRow): number {
+    const at = this.#blocks.length * BLOCK_ROWS + this.#next.push(row) - 1;
+    if (this.#next.length === BLOCK_ROWS) {
+      this.#blocks.push(deflateRawSync(JSON.stringify(this.#next), { level: 1 }));
+      this.#next = [];
+    }
+    return at;
+  }
+  get(at: number): RecordRow | undefined {
+    const number = Math.floor(at / BLOCK_ROWS);
+    const block = number === this.#blocks.length ? this.#next : this.#block(number);
+    return block?.[at % BLOCK_ROWS];
+  }
+  #block(number: number): readonly RecordRow[] | undefined {
+    const packed = this.#blocks[number];
+    const known = this.#open.get(number);
+    if (known !== undefined || packed === undefined) return known;
+    const rows = JSON.parse(inflateRawSync(packed).toString()) as readonly RecordRow[];
+    this.#open.set(number, rows);
+    for (const oldest of this.#open.keys()) if (this.#open.size > MOST_OPEN_BLOCKS) this.#open.delete(oldest);
+    return rows;
+  }
+}
 /** Records of one resource by ID, external ID and name, with the rows that are being created. */
 class Index {
-  readonly #byKey = new Map<string, RecordRow[]>();
-  readonly #byName = new Map<string, RecordRow[]>();
-  readonly #byId = new Map<string, RecordRow>();
+  /** Records have a number here. Few keys and names belong to several records. */
+  readonly #byKey = new Map<string, number | number[]>();
+  readonly #byName = new Map<string, number | number[]>();
+  readonly #byId = new Map<string, number>();
+  /** The position of each record. */
+  readonly #at: number[] = [];
+  readonly #records = new PackedRecords();
   readonly #forms = { external_id: new TextForms(), name: new TextForms() };
   readonly #resource: string;
-  constructor(resource: string, rows: readonly RecordRow[]) {
+  constructor(resource: string) {
     this.#resource = resource;
-    for (const row of rows) this.add(row);
+  }
+  get size(): number {
+    return this.#at.length;
   }
   add(row: RecordRow): void {
-    const put = (map: Map<string, RecordRow[]>, field: 'external_id' | 'name'): void => {
+    const id = String(row.id);
+    const number = this.#byId.get(id) ?? this.#at.length;
+    this.#byId.set(id, number);
+    this.#at[number] = this.#records.add(row);
+    const put = (map: Map<string, number | number[]>, field: 'external_id' | 'name'): void => {
       const key = row[field];
       if (typeof key !== 'string' || key === '') return;
-      const same = (map.get(key) ?? []).filter(({ id }) => id !== row.id);
-      map.set(key, [...same, row]);
+      const known = [map.get(key) ?? []].flat();
+      if (known.includes(number)) return;
+      map.set(key, known.length === 0 ? number : [...known, number]);
       this.#forms[field].note(key);
     };
-    this.#byId.set(String(row.id), row);
     put(this.#byKey, 'external_id');
     put(this.#byName, 'name');
   }
-  #find(map: Map<string, RecordRow[]>, field: 'external_id' | 'name', text: string): readonly RecordRow[] {
+  #find(
+    map: Map<string, number | number[]>,
+    field: 'external_id' | 'name',
+    text: string,
+  ): readonly RecordRow[] {
     const found = map.get(text);
     const other = found === undefined ? this.#forms[field].findOther(text) : undefined;
     if (other !== undefined) throw lookalike(this.#resource, field, text, other);
-    return found ?? [];
+    // A record that has another key or name by now is not found by the old one.
+    return [found ?? []].flat().flatMap((number) => {
+      const row = this.#record(number);
+      return row?.[field] === text ? [row] : [];
+    });
   }
+  #record = (number: number | undefined): RecordRow | undefined =>
+    number === undefined ? undefined : this.#records.get(this.#at[number] ?? -1);
   withKey = (key: string): readonly RecordRow[] => this.#find(this.#byKey, 'external_id', key);
   withName = (name: string): readonly RecordRow[] => this.#find(this.#byName, 'name', name);
-  withId = (id: unknown): RecordRow | undefined => this.#byId.get(String(id));
+  withId = (id: unknown): RecordRow | undefined => this.#record(this.#byId.get(String(id)));
 }
 
 type Found = { readonly row: RecordRow } | undefined;
@@ -211,9 +272,9 @@ export class RecordKeys {
     const madeAt = host.now();
     if (known !== undefined && (reading === undefined || !isOutdated(reading, madeAt))) return known;
     const index = readAll(this.#context, resource, params).then(
-      (rows) => {
+      (read) => {
         this.#readings.set(name, { madeAt, tookMs: host.now() - madeAt });
-        return new Index(resource, rows);
+        return read;
       },
       (error: unknown) => {
         // The connection may work again for the next row. A list that is too long stays too long.

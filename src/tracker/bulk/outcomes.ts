@@ -367,12 +367,16 @@ const closeJournal = async ({ run, release }: Work): Promise<void> => {
     }
   }
 };
+/** Rows between two collections: in a small heap, V8 keeps the garbage of many thousand rows. */
+const COLLECT_ROWS = 1000;
 /** Notes finished rows before they are shown. */
 const noteFinished = ({ run, counts }: Work, finished: readonly Outcome[]): void => {
   run.journal?.flush();
-  // Not before the first rows: V8 refuses kept code of parts that are loaded after it.
-  if (counts.done + counts.failed + counts.skipped === 0) run.context.host.keepMemorySmall();
+  const before = counts.done + counts.failed + counts.skipped;
   for (const outcome of finished) count(counts, outcome);
+  // Not before the first rows: V8 refuses kept code of parts that are loaded after it.
+  const isDue = Math.floor(before / COLLECT_ROWS) < Math.floor((before + finished.length) / COLLECT_ROWS);
+  if (before === 0 || isDue) run.context.host.keepMemorySmall();
 };
 /** Carries all rows out and gives what became of them as they are finished. */
 export async function* outcomes(work: Work): AsyncIterable<Outcome[]> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecordTurns } from '../../../src/tracker/bulk/external-keys.ts';
+import { PackedRecords, RecordTurns } from '../../../src/tracker/bulk/external-keys.ts';
 import { type Host, NetworkError } from '../../../src/platform/host.ts';
 import { trackerInMemory } from '../../support/in-memory.ts';
 import { pause } from '../../support/slow-host.ts';
@@ -150,4 +150,41 @@ test('a row waits for the earlier rows of its record only, also if a later row k
   first.leave();
   await Promise.all([first2, second2, other2]);
   expect(order).toEqual(['first false', 'other false', 'second true']);
+});
+
+test('packed records are read as they were added, in any order', () => {
+  const records = new PackedRecords();
+  const rows = Array.from({ length: 333 }, (_, id) => ({ id, name: `n\u00e4me ${id}`, list: [id, null] }));
+  const places = rows.map((row) => records.add(row));
+  for (const step of [1, 37, 200]) {
+    const order = rows.map((_, i) => (i * step) % rows.length);
+    expect(order.map((i) => records.get(places[i] ?? -1))).toEqual(order.map((i) => rows[i]));
+  }
+  expect([records.get(-1), records.get(333)]).toEqual([undefined, undefined]);
+});
+test('a record that has another key by now is not found by the old key', async () => {
+  const change = (external_id: string, more: object) => ({
+    op: 'update',
+    resource: 'epics',
+    id: `external:${external_id}`,
+    ...more,
+  });
+  const { at } = bed([
+    change('E', { name: 'a' }),
+    change('E', { external_id: 'new' }),
+    change('E', { name: 'b' }),
+  ]);
+  at.send('POST', '/epics', { name: 'epic', external_id: 'E' });
+  expect(statuses(await bulk(at, '--concurrency', '1'))).toEqual(['done', 'done', 'failed']);
+});
+test('a long run collects its garbage again and again', async () => {
+  const { at } = bed(
+    Array.from({ length: 3500 }, (_, i) => ({ op: 'delete', resource: 'labels', id: i + 1 })),
+  );
+  let calls = 0;
+  const keepMemorySmall = (): void => {
+    calls += 1;
+  };
+  await at.run(['bulk', '-f', 'a.ndjson', '--dry-run'], { change: (host) => ({ ...host, keepMemorySmall }) });
+  expect(calls).toBe(4);
 });
