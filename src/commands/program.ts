@@ -7,8 +7,8 @@ const removingTokens =
     (await load(words)).map((command) =>
       extend(command, {
         run: async (context, values) => {
-          const { removeAbandonedTokens } = await import('../auth/programs/credential-protocols.ts');
-          await removeAbandonedTokens(context);
+          const { removeAbandonedTokens } = await import('../platform/process-identity.ts');
+          await removeAbandonedTokens(context.host);
           return command.run(context, values);
         },
       }),

@@ -1,9 +1,10 @@
-import { basename } from 'node:path';
+import { basename, isAbsolute } from 'node:path';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { readJsonText } from '../core/json.ts';
 import { isRecord } from '../core/shape.ts';
 import { shellLine } from '../core/shell.ts';
 import type { Host, ProcessScope } from './host.ts';
+import { isPrivateOrMissing } from './trust.ts';
 
 /** A process as a file or a cluster records it. Records of version 0.1.0 have a host name, a process ID and a mark only. */
 export type ProcessIdentity = ProcessScope & {
@@ -224,3 +225,20 @@ export const makeOwnDirectory = async (
 /** The user keeps the directory, so that no later command removes it. */
 export const keepOwnDirectory = ({ files }: Pick<Host, 'files'>, directory: string): Promise<void> =>
   files.remove(childPath(directory, pathPart(OWNER)));
+/**
+ * The runtime directory of the user is in memory and ends with the session; otherwise the temporary directory. XDG: a
+ * relative value is ignored, and only this user may own and enter the directory. Another owner could replace a token in it.
+ * A directory that this user cannot inspect is none of theirs.
+ */
+export const runtimeDirectory = async (
+  host: Pick<Host, 'env' | 'files' | 'platform' | 'uid'>,
+): Promise<string> => {
+  const given = host.env.XDG_RUNTIME_DIR ?? '';
+  const isPrivate = isAbsolute(given) && (await isPrivateOrMissing(host, given).catch(() => false));
+  return isPrivate ? given : host.files.temporaryDirectory();
+};
+/** Removes the token files of `auth exec` commands that were killed. It never fails, because the command of the user does something else. */
+export const removeAbandonedTokens = async (host: DirectoryHost & Pick<Host, 'env'>): Promise<void> => {
+  const bases = new Set([await runtimeDirectory(host), host.files.temporaryDirectory()]);
+  for (const base of bases) await removeAbandonedDirectories(host, base).catch(() => undefined);
+};

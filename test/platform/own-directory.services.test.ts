@@ -1,7 +1,7 @@
 /** Private directories of one process, whose secrets do not outlive it. */
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Context } from '../../src/api/context.ts';
 import { groups } from '../../src/commands/program.ts';
@@ -12,6 +12,8 @@ import {
   makeOwnDirectory,
   recordChild,
   removeAbandonedDirectories,
+  removeAbandonedTokens,
+  runtimeDirectory,
   thisProcessIdentity,
 } from '../../src/platform/process-identity.ts';
 import { makeDirectory } from '../support/directory.ts';
@@ -152,4 +154,29 @@ test('every command about accounts or tokens removes the token files of killed p
     await Promise.resolve(command.run({ host } as Context, {})).catch(() => undefined);
     expect([command.path.join(' '), existsSync(left)]).toEqual([command.path.join(' '), false]);
   }
+});
+
+test('a runtime directory that this user cannot inspect is not used, and stops no command', async () => {
+  const [base, temporary] = [makeDirectory(), makeDirectory()];
+  const real = nodeHost();
+  const denied = (): Promise<never> => Promise.reject(Object.assign(new Error('denied'), { code: 'EACCES' }));
+  const files = { ...real.files, info: denied, realPath: denied, temporaryDirectory: () => temporary };
+  const host = { ...real, env: { XDG_RUNTIME_DIR: join(base, 'user') }, files };
+  expect(await runtimeDirectory(host)).toBe(temporary);
+  await removeAbandonedTokens(host);
+});
+
+test('the removal before a command loads no file about tokens', () => {
+  const sources = new Map(readSources());
+  const open = ['platform/process-identity.ts'];
+  for (const name of open)
+    for (const [, path = ''] of (sources.get(name) ?? '').matchAll(
+      /^import (?!type)[^;]* from '(\.[^']+)';/gm,
+    )) {
+      const found = join(dirname(name), path);
+      if (!open.includes(found)) open.push(found);
+    }
+  expect(open).toContain('platform/trust.ts');
+  expect(open.filter((name) => !/^(core|platform)\//.test(name))).toEqual([]);
+  expect(sources.get('commands/program.ts')).not.toContain('/auth/programs/');
 });

@@ -1,11 +1,10 @@
 import { parseUrl } from '../../core/external-url.ts';
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { limits } from '../../core/limits.ts';
 import { AppError, usageError } from '../../core/problem.ts';
 import { decodeUtf8 } from '../../core/text.ts';
 import type { Host } from '../../platform/host.ts';
-import { makeOwnDirectory, removeAbandonedDirectories } from '../../platform/process-identity.ts';
-import { isPrivateOrMissing } from '../../platform/trust.ts';
+import { makeOwnDirectory, runtimeDirectory } from '../../platform/process-identity.ts';
 import type { AuthContext } from '../auth-context.ts';
 import { orUnwritable, writeGuarded } from '../credential-store/guarded-file.ts';
 import { type AccessToken, accessToken, refuseBound, type TokenRequirements } from '../token.ts';
@@ -122,22 +121,6 @@ const shortestMs = 1000;
 /** Half of the remaining time, and soon enough to keep the promise of `minTtlMs`. */
 const nextRefreshMs = (leftMs: number, minTtlMs: number): number =>
   Math.max(shortestMs, Math.min(leftMs / 2, leftMs - minTtlMs - 5000));
-/**
- * The runtime directory of the user is in memory and ends with the session; otherwise the temporary directory. XDG: a
- * relative value is ignored, and only this user may own and enter the directory. Another owner could replace the token.
- */
-const baseOf = async ({ host }: AuthContext): Promise<string> => {
-  const given = host.env.XDG_RUNTIME_DIR ?? '';
-  return isAbsolute(given) && (await isPrivateOrMissing(host, given))
-    ? given
-    : host.files.temporaryDirectory();
-};
-/** Removes the token files of `auth exec` commands that were killed. */
-export const removeAbandonedTokens = async (context: AuthContext): Promise<void> => {
-  const { host } = context;
-  for (const base of new Set([await baseOf(context), host.files.temporaryDirectory()]))
-    await removeAbandonedDirectories(host, base);
-};
 const refreshing = async (
   context: AuthContext,
   wanted: TokenRequirements & { readonly minTtlMs: number },
@@ -168,7 +151,7 @@ export const openTokenFile = async (
 ): Promise<TokenFile> => {
   const { host } = context;
   const token = refuseBound(await accessToken(context, wanted), 'a command that reads a token file');
-  const base = await baseOf(context);
+  const base = await runtimeDirectory(host);
   const directory = await makeOwnDirectory(host, 'token', base).catch(orUnwritable(base));
   const path = join(directory, 'token');
   const writeToken = (next: AccessToken): Promise<void> => writeGuarded(host, path, next.token);
