@@ -2,7 +2,9 @@ import { parseUrl } from '../core/external-url.ts';
 import { authPaths, demo } from '../api-specs/oauth/endpoints.ts';
 import { isKeyContent, refuseLongSecret } from '../core/field.ts';
 import { AppError, problem, usageError } from '../core/problem.ts';
+import { redactedUrl } from '../core/redact-secrets.ts';
 import { type ClientAuthentication, clientAuthentications } from '../core/shape.ts';
+import { showHidden } from '../core/text.ts';
 import { type AuthContext, safeText } from './auth-context.ts';
 import { chosenAuthentication, type IssuerMetadata, readIssuer } from './protocol/discovery.ts';
 import {
@@ -181,7 +183,7 @@ const checkIssuer = (issuer: string): void => {
     problem(
       '--issuer',
       'format',
-      `must be an https URL without query and fragment; got ${JSON.stringify(issuer)}`,
+      `must be an https URL without query and fragment; got ${showHidden(redactedUrl(issuer))}`,
     ),
   ]);
 };

@@ -3,6 +3,7 @@ import { parseUrl } from '../core/external-url.ts';
 import { childPath, pathPart } from '../core/file-name.ts';
 import { dirname, join, resolve } from 'node:path';
 import { cutText, invalidArguments, problem, AppError, type InvalidArguments } from '../core/problem.ts';
+import { redactedUrl } from '../core/redact-secrets.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Redactor } from '../output/types.ts';
 import { type Host, type Bytes, type HttpReply, type HttpRequest, NetworkError } from '../platform/host.ts';
@@ -169,7 +170,8 @@ const makeRefusal = (path: string, message: string): InvalidArguments =>
 const refuseNoAddress = (path: string, { services, exchanges }: TraceFile): void => {
   const all = [...Object.values(services).map(({ baseUrl }) => baseUrl), ...exchanges.map((one) => one.url)];
   const wrong = all.find((address) => parseUrl(address) === undefined);
-  if (wrong !== undefined) throw makeRefusal(path, `is damaged: ${cutText(wrong, 200)} is not a URL`);
+  if (wrong !== undefined)
+    throw makeRefusal(path, `is damaged: ${cutText(redactedUrl(wrong), 200)} is not a URL`);
 };
 /** The file may come from any source: its size, its format and every value are checked. */
 export const readTrace = async (host: Host, path: string): Promise<TraceFile> => {

@@ -1,5 +1,6 @@
 import { parseUrl, isLoopbackHost } from '../core/external-url.ts';
 import { AppError, problem } from '../core/problem.ts';
+import { redactedUrl } from '../core/redact-secrets.ts';
 import { nearest, showHidden } from '../core/text.ts';
 import { MOCK_PROFILE } from './load.ts';
 import { type Setting, type Settings, type Key, findSettingKey, removalOf } from './settings.ts';
@@ -84,16 +85,17 @@ const formFault = (value: string, url: URL | undefined): UrlFault | undefined =>
     why,
     tryThis: 'write it like https://api.example.com',
   });
-  if (url === undefined) return wrong(`is not a URL: ${showHidden(value)}`);
+  if (url === undefined) return wrong(`is not a URL: ${showHidden(redactedUrl(value))}`);
   if (url.username !== '' || url.password !== '') return wrong('must not hold a user name or password');
-  if (!/^https?:\/\//i.test(value)) return wrong(`must start with https://; got ${JSON.stringify(value)}`);
+  if (!/^https?:\/\//i.test(value))
+    return wrong(`must start with https://; got ${showHidden(redactedUrl(value))}`);
   return url.hash === '' ? undefined : wrong('must not have a fragment (#…)');
 };
 /** spec/sign-in and spec/tracker#authentication: HTTPS only; spec/program#settings: plain HTTP is for loopback. */
 const transportFault = (value: string, url: URL): UrlFault | undefined => {
   if (url.protocol === 'https:' || isLoopbackHost(url.hostname)) return undefined;
   const why = `uses plain HTTP to ${url.hostname}, which is allowed for loopback only`;
-  return { code: 'PLAIN_HTTP', why, tryThis: value.replace(/^http:/i, 'https:') };
+  return { code: 'PLAIN_HTTP', why, tryThis: redactedUrl(value).replace(/^http:/i, 'https:') };
 };
 /** The first thing that speaks against a base URL; undefined for a good one. Pure. */
 const urlFault = (value: string): UrlFault | undefined => {

@@ -9,6 +9,7 @@ import {
   bare,
 } from './field.ts';
 import { formatFault, formats, momentOf } from './format.ts';
+import { redactedText, redactedUrl } from './redact-secrets.ts';
 import { LONE_SURROGATE, nearest, showHidden } from './text.ts';
 import { cutText, type Problem, problem } from './problem.ts';
 
@@ -21,7 +22,12 @@ const kind = (value: unknown): string =>
       : typeof value === 'object'
         ? 'an object'
         : formatValue(value);
-const formatValue = (value: unknown): string => cutText(JSON.stringify(value) ?? String(value), 40);
+/** An address can contain a password or a token. */
+const formatValue = (value: unknown): string => {
+  const shown = typeof value === 'string' ? redactedText(value) : value;
+  return cutText(JSON.stringify(shown) ?? String(value), 40);
+};
+const formatAddress = (text: string): string => formatValue(redactedUrl(text));
 /** Length in characters as people count code points, not in UTF-16 units. */
 export const characters = (text: string): number => {
   let count = text.length;
@@ -103,14 +109,19 @@ const checkString = (field: StringField, text: string, path: string, found: Foun
   const { format: name } = field;
   if (name && !formats[name].holds(text))
     found.push(
-      problem(path, 'format', `${formatFault(name, text)}; got ${formatValue(text)}`, formats[name].hint),
+      problem(
+        path,
+        'format',
+        `${formatFault(name, text)}; got ${name === 'url' ? formatAddress(text) : formatValue(text)}`,
+        formats[name].hint,
+      ),
     );
   if (field.pattern !== undefined && !matches(field.pattern, text)) {
     found.push(
       problem(
         path,
         'format',
-        `${inWords[field.pattern] ?? `must match ${field.pattern}`}; got ${formatValue(text)}`,
+        `${inWords[field.pattern] ?? `must match ${field.pattern}`}; got ${formatAddress(text)}`,
       ),
     );
   }

@@ -191,7 +191,11 @@ export const isHeaderValue = (text: string): boolean => VALUE.test(text);
 /** Returns the problem of a header that a flag sets. Never repeats the value, which may be a secret. Pure. */
 export const headerProblem = (flag: string, name: string, value: string): Problem | undefined => {
   if (!isHeaderName(name))
-    return problem(flag, 'format', `must start with the name of a header; got ${JSON.stringify(name)}`);
+    return problem(
+      flag,
+      'format',
+      `must start with the name of a header; got ${JSON.stringify(name.replace(/^(\S+)\s.*/s, '$1 …'))}`,
+    );
   if (ownHeaders.has(name.toLowerCase()))
     return problem(flag, 'rule', `cannot set ${name}: opsctl writes this header`);
   return isHeaderValue(value)

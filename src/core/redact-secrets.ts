@@ -92,16 +92,23 @@ export const redactedForm = (text: string): string =>
     })
     .join('&');
 
-/** Masks the credentials, the secret parameters and the fragment's secret parameters of a URL. */
+/** The scheme and the slashes before the host, as lenient parsers read them. */
+const HOST_START = /^(?:[a-z][a-z0-9+.-]*:[\\/]*|[\\/]{2,})/i;
+/** Masks user and password. In a text that no parser accepts, a password may contain any of / ? # @. */
+const withoutUser = (text: string): string => {
+  if (!text.includes('@') || /^[\\/](?![\\/])/.test(text)) return text;
+  const start = HOST_START.exec(text)?.[0] ?? '';
+  const rest = text.slice(start.length);
+  const host = parseAddress(text) === undefined ? rest : (/^[^\\/?#]*/.exec(rest)?.[0] ?? '');
+  const end = host.lastIndexOf('@');
+  return end === -1 ? text : `${start}${MASK}${rest.slice(end)}`;
+};
+/** Masks the credentials, the secret parameters and the fragment's secret parameters of a URL, or of a text that should be one. */
 export const redactedUrl = (url: string): string => {
   if (!/[?#@]/.test(url)) return url;
-  const [, before = '', query, fragment] = /^([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(url) ?? [];
-  const place = before.replace(
-    /^([a-z][a-z0-9+.-]*:)?\/\/[^/@]*@/i,
-    (_: string, scheme?: string) => `${scheme ?? ''}//${MASK}@`,
-  );
+  const [, before = '', query, fragment] = /^([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(withoutUser(url)) ?? [];
   return [
-    place,
+    before,
     query === undefined ? '' : `?${redactedForm(query)}`,
     fragment === undefined ? '' : `#${redactedForm(fragment)}`,
   ].join('');
@@ -157,7 +164,7 @@ export const redactedHeaders = (
     ),
   );
 
-const redactedText = (text: string): string => (isUrl(text) ? redactedUrl(text) : text);
+export const redactedText = (text: string): string => (isUrl(text) ? redactedUrl(text) : text);
 
 /** Which values below a name are masked: all texts and numbers at any depth, only the texts of a list, or none. */
 type Hidden = 'all' | 'texts' | 'none';

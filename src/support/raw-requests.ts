@@ -88,13 +88,18 @@ export async function* fetchPages(
 
 type FieldsJson = Record<string, unknown>;
 type Pair = [name: string, value: string];
+/** The text of a header can be a token: only a first word before a space is shown. */
+const shownPair = (text: string, flag: string): string =>
+  flag === 'header'
+    ? text.replace(/^(\S*)(\s?).*/s, (_, word, space) => (space === '' ? '…' : `${word} …`))
+    : text;
 /** Splits `name=value` texts of one flag. */
 export const pairsOf = (texts: readonly string[], flag: string, mark = /=/): Pair[] =>
   texts.map((text) => {
     const at = text.search(mark);
     if (at < 1)
       throw invalidArguments([
-        problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(text)}`),
+        problem(`--${flag}`, 'format', `must be name=value; got ${JSON.stringify(shownPair(text, flag))}`),
       ]);
     return [text.slice(0, at), text.slice(at + 1)];
   });

@@ -112,6 +112,41 @@ test.each([
   expect([code, stderr.split(value).length - 1]).toEqual([2, 1]);
 });
 
+// Each address and each token below has a part that no output may repeat.
+test.each([
+  'login --client-id x --issuer https://ada:hunter2secret@idp.example?x=1',
+  'login --client-id x --issuer https://idp.example/?access_token=hunter2secret',
+  'login --client-id x --issuer http://ada:hunter2secret@idp.example',
+  'login --client-id x --issuer ada:hunter2secret@idp.example',
+  'login --client-id x --issuer https://ada:hunter2/secret@idp.example',
+  'login --client-id x --issuer https://ada:hunter2#p@secret@idp.example',
+  'login --client-id x --auth-url ftp://ada:hunter2secret@idp.example/a',
+  'login --client-id x --auth-url https://idp.example/a --token-url ftp://ada:hunter2secret@idp.example',
+  'api tracker GET /member --tracker-url ftp://ada:hunter2secret@api.example',
+  'api tracker GET /member --tracker-url http://api.example/?token=hunter2secret',
+  'api tracker GET /member --tracker-url ada:hunter2secret@api.example',
+  'config set tracker.url https://ada:hunter2/secret@api.example',
+  'tracker linked-files create --name x --type storage_a --url ftp://ada:hunter2secret@files.example',
+  'tracker linked-files create --name x --type storage_a --url ada:hunter2secret@files.example',
+  'tracker webhooks create --webhook-url ftp://ada:hunter2secret@hook.example',
+  'mock record --upstream ftp://ada:hunter2secret@api.example --cassette c.jsonl',
+])('an error never repeats the secret of an address: %s', async (line) => {
+  for (const more of [[], ['-o', 'json'], ['--debug']]) {
+    const { code, stdout, stderr } = await opsctl([...line.split(' '), ...more], { home });
+    expect(code).not.toBe(0);
+    expect(`${stdout}${stderr}`).not.toMatch(/hunter2|secret@/);
+  }
+});
+
+test.each([
+  ['Authorization Bearer hunter2secret'],
+  ['Authorization Bearer hunter2secret=='],
+  ['hunter2secret'],
+])('an error never repeats the value of a header: %s', async (header) => {
+  const { code, stderr } = await opsctl(['api', 'tracker', 'GET', '/member', '--header', header], { home });
+  expect([code, stderr]).toEqual([2, expect.not.stringContaining('hunter2')]);
+});
+
 test('an unknown column leads to the columns, and to the number of those that are not listed', async () => {
   const { code, stderr } = await opsctl(['tracker', 'stories', 'get', '107', '--columns', 'nosuch'], {
     home,

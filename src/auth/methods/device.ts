@@ -1,6 +1,7 @@
 import { type ExternalUrl, externalUrl, plainHttpProblem } from '../../core/external-url.ts';
 import { deviceCode } from '../../api-specs/oauth/console-records.ts';
 import { AppError } from '../../core/problem.ts';
+import { redactedUrl } from '../../core/redact-secrets.ts';
 import { type AuthContext, instantNow, safeText, scopeText } from '../auth-context.ts';
 import { type Account, accountFrom, accountNameFrom } from '../credential-store/account.ts';
 import { keepAccount } from '../complete-login.ts';
@@ -66,7 +67,7 @@ const refuseUnsafeAddress = (body: unknown, env: Env): void => {
   if (!isWhole || address === undefined || safeAddress(address, env) !== undefined) return;
   throw new AppError(
     'network',
-    `device flow: unsafe verification_uri in the response: must be an https URL without user information (http only on loopback), got ${safeText(JSON.stringify(address), 100)}`,
+    `device flow: unsafe verification_uri in the response: must be an https URL without user information (http only on loopback), got ${safeText(JSON.stringify(redactedUrl(address)), 100)}`,
     {
       code: 'UNSAFE_ADDRESS',
       tryThis: [

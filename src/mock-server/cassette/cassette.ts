@@ -205,9 +205,13 @@ export const upstreamFrom = (text: string, flag = '--upstream'): string => {
   const url = parseUrl(text);
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname));
   if (url === undefined || !isSafe)
-    throw new AppError('usage', `${flag} ${text} must be an https:// URL, or http:// on this machine`, {
-      code: 'BAD_UPSTREAM',
-    });
+    throw new AppError(
+      'usage',
+      `${flag} ${redactedUrl(text)} must be an https:// URL, or http:// on this machine`,
+      {
+        code: 'BAD_UPSTREAM',
+      },
+    );
   return url.href.replace(/\/$/, '');
 };
 const passedOn = (headers: Readonly<Record<string, string | undefined>>): Record<string, string> => {

@@ -1,5 +1,6 @@
 import { isLoopbackHost, parseUrl, permitRequest, hostWithoutBrackets } from '../../core/external-url.ts';
 import { AppError, problem } from '../../core/problem.ts';
+import { redactedUrl } from '../../core/redact-secrets.ts';
 import { type HttpReply, type HttpRequest, NetworkError } from '../host.ts';
 import { builtin } from './builtin.ts';
 import { exchanges } from './exchange.ts';
@@ -59,7 +60,7 @@ const places = (env: Readonly<Record<string, string | undefined>>): ((url: strin
     if (url === undefined || !/^https?:$/.test(url.protocol)) {
       throw new NetworkError(
         'OTHER',
-        `cannot send a request to \`${text.split('?')[0]}\`: it is not an http or https URL`,
+        `cannot send a request to \`${redactedUrl(text)}\`: it is not an http or https URL`,
         false,
       );
     }
