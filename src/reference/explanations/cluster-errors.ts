@@ -598,6 +598,15 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
     fix: 'Read the output of the rehearsal and fix the cause before the upgrade.',
     example: 'opsctl kv rehearse --keep',
   },
+  REHEARSAL_NOT_PRIVATE: {
+    category: 'config',
+    meaning: 'A start command would start the real member instead of its private copy. No changes were made.',
+    causes: [
+      'The command is a script that ignores its arguments, or that sets a directory or a configuration file after them.',
+    ],
+    fix: 'End the script with exec etcd "$@", or name the server and its flags in the cluster file.',
+    example: 'opsctl kv rehearse',
+  },
   REQUEST_TOO_LARGE: {
     category: 'refused',
     meaning: 'The cluster rejected a request that is too large.',

@@ -1,4 +1,9 @@
-import { FILE_VARIABLE, findServerFile, settingOf } from '../../../api-specs/etcd/server-settings.ts';
+import {
+  FILE_VARIABLE,
+  findServerFile,
+  settingOf,
+  variableOf,
+} from '../../../api-specs/etcd/server-settings.ts';
 import { args, type ProgramArguments, trustCall } from '../../../core/program-call.ts';
 import { join, relative } from 'node:path';
 import { childPath, pathPart } from '../../../core/file-name.ts';
@@ -9,6 +14,14 @@ import { recordChild } from '../../../platform/process-identity.ts';
 import type { ClusterFile, MemberSpec, Report, UpgradeEvent } from '../../engine/model.ts';
 import { argvOf, scriptText, sh } from '../../../core/shell.ts';
 import { flagsOf } from '../configuration/configuration.ts';
+import {
+  emptyEnvironment,
+  findServers,
+  readFiles,
+  type ServerCommand,
+  serversInScript,
+} from '../configuration/server-command.ts';
+import { isScript } from '../configuration/variables.ts';
 import { hopView } from '../plan-kind.ts';
 
 /** One member of the private copy: its paths, and the command that creates its data from the snapshot. */
@@ -204,6 +217,88 @@ export const privateCopy = (
     members,
   };
 };
+/** Shells that opsctl can read. Of another script, only whether it uses its arguments is known. */
+const isShellText = (text: string): boolean => /^#![^\n]*\b(?:ba|da|k|a)?sh\b/.test(text);
+const usesArguments = (text: string): boolean =>
+  /\$\{?[@*1-9]|\bargv\b|\bARGV\b/.test(text.replaceAll(/^\s*#.*$/gm, ''));
+/** Why a start would not use the directory of the copy: the place and the setting. Undefined if it uses that directory. */
+const findForeign = (
+  { words, env, isContained }: ServerCommand,
+  own: { readonly data: string; readonly config: string },
+): string | undefined => {
+  if (isContained) return undefined;
+  const flags = flagsOf(words.slice(1));
+  const config = findServerFile(flags, env[FILE_VARIABLE], undefined);
+  if (config !== undefined)
+    return config === own.config ? undefined : `reads the configuration file ${config}`;
+  const read = (key: string): string | undefined => flags.get(key) ?? env[variableOf(key)];
+  const data = read('data-dir') ?? own.data;
+  if (data !== own.data) return `starts ${words[0]} with the data directory ${data}`;
+  const wal = read('wal-dir') ?? '';
+  return wal === '' ? undefined : `starts ${words[0]} with the WAL directory ${wal}`;
+};
+/** Why this start of a member of the copy would use other data. Undefined if it would not, or if that is unknown. */
+const findForeignStart = async (
+  host: Host,
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+  own: { readonly data: string; readonly config: string },
+): Promise<string | undefined> => {
+  const text = await readScript(host, words[0] ?? '');
+  if (text !== undefined && !usesArguments(text)) return 'is a script that does not use its arguments';
+  const reader = {
+    read: (path: string) => host.files.read(path).catch(() => undefined),
+    list: async () => [],
+  };
+  const servers = await readFiles(reader, (read) => {
+    const around = { ...emptyEnvironment, env, read };
+    if (text === undefined) return findServers(words, around);
+    return isShellText(text) ? serversInScript(text, around, words.slice(1)) : [];
+  });
+  return servers.map((server) => findForeign(server, own)).find((why) => why !== undefined);
+};
+/**
+ * Refuses a start command of the copy that would not use its directory, for example a script that ignores its arguments:
+ * it would start the real member, on its data, perhaps with the new version.
+ */
+export const refuseForeignStart = async (
+  host: Host,
+  { cluster }: PrivateCopy,
+  directory: string,
+): Promise<void> => {
+  const inherited = Object.fromEntries(
+    Object.entries(host.env).flatMap(([name, value]) =>
+      value === undefined || name.startsWith('ETCD_') ? [] : [[name, value]],
+    ),
+  );
+  for (const { name, env, data_dir = '', ...spec } of cluster.members)
+    for (const [command, words] of listCommands(cluster, { ...spec, name })) {
+      const own = { data: data_dir, config: configAt(directory, name) };
+      const why = await findForeignStart(host, words, { ...inherited, ...env }, own);
+      if (why === undefined) continue;
+      throw new AppError(
+        'config',
+        `no changes were made: ${command} of ${name} (${words[0]}) ${why}: the rehearsal would use the data of the real member, not of the copy`,
+        {
+          code: 'REHEARSAL_NOT_PRIVATE',
+          tryThis: [
+            'pass the arguments on, so that the settings of the copy are the last ones: exec etcd "$@"',
+            `set ${command}: [SERVER, FLAGS] for ${name}`,
+          ],
+        },
+      );
+    }
+};
+/** The text of a script of limited size; undefined for another program or a file that cannot be read. */
+const readScript = async ({ files }: Host, named: string): Promise<string | undefined> => {
+  const path = named.startsWith('/') ? ((await files.realPath(named)) ?? named) : undefined;
+  if (path === undefined) return undefined;
+  const info = await files.info(path).catch(() => undefined);
+  if (info?.kind !== 'file' || info.sizeBytes > maxScriptBytes) return undefined;
+  const text = await files.read(path).catch(() => undefined);
+  return text !== undefined && isScript(text) ? text : undefined;
+};
+const maxScriptBytes = 1_000_000;
 export const configAt = (directory: string, name: string): string =>
   childPath(directory, pathPart(`${name}.conf.yaml`));
 /** If the command names a configuration file, the copy uses its own file. Its path may have another spelling. */

@@ -29,6 +29,7 @@ import {
   privateConfig,
   type PrivateCopy,
   privateCopy,
+  refuseForeignStart,
   runSelf,
   upgradeCopy,
 } from './private-copy.ts';
@@ -109,6 +110,7 @@ const startCopy = async (input: RehearsalInput): Promise<ClusterFile> => {
     snapshot,
     ports: await host.network.freePorts(2 * input.cluster.members.length),
   });
+  await refuseForeignStart(host, copy, directory);
   await restoreCopy(input, copy);
   await host.files.replace(join(directory, 'cluster.yaml'), JSON.stringify(copy.cluster, null, 2), 0o600);
   const driver = localDriver(host);

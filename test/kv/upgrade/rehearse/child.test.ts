@@ -11,7 +11,8 @@ import {
   snapshotToRehearse,
 } from '../../../../src/kv/upgrade/rehearse/rehearse.ts';
 import type { UpgradeEvent } from '../../../../src/kv/engine/model.ts';
-import type { Finished, Host } from '../../../../src/platform/host.ts';
+import type { FileInfo, Finished, Host } from '../../../../src/platform/host.ts';
+import { partlyMade } from '../../../support/context.ts';
 import { fakeHost } from '../../../support/fake-host.ts';
 import { away, clusterFile, observed, planOptions, seen } from '../../../support/observations.ts';
 import { smallCluster } from '../../../support/small-cluster.ts';
@@ -239,6 +240,54 @@ describe('a rehearsal', () => {
     });
   });
 
+  const exec = (rest: string, before = '') => `#!/bin/sh\n${before}\nexec /usr/bin/etcd ${rest}\n`;
+  it.each<[string, string | undefined, string[], string | undefined]>([
+    ['ignores its arguments', exec('--data-dir /real/n1'), ['/start'], 'arguments'],
+    ['sets the directory after them', exec('"$@" --data-dir /real/n1'), ['/start'], '/real/n1'],
+    ['sets another WAL directory', exec('--wal-dir /real/wal "$@"'), ['/start'], '/real/wal'],
+    ['exports a WAL directory', exec('"$@"', 'export ETCD_WAL_DIR=/real/wal'), ['/start'], '/real/wal'],
+    ['names a configuration file', exec('--config-file /real.yml "$@"'), ['/start'], '/real.yml'],
+    [
+      'sets the directory before them',
+      exec('--data-dir /real/n1 "$@"', 'ulimit -n 9'),
+      ['/start'],
+      undefined,
+    ],
+    [
+      'passes them on to another program',
+      '#!/bin/sh\nexec chrt -r 1 "$SERVER" "$@"\n',
+      ['/start'],
+      undefined,
+    ],
+    ['ignores them in another language', '#!/usr/bin/python3\nstart("/real/n1")\n', ['/start'], 'arguments'],
+    ['is the text of a shell', undefined, ['/bin/sh', '-c', 'exec etcd --data-dir /real/n1'], '/real/n1'],
+    ['sets a variable', undefined, ['env', 'ETCD_WAL_DIR=/real/wal', '/usr/bin/etcd'], '/real/wal'],
+    ['is the server', undefined, ['/usr/bin/etcd', '--data-dir', '/real/n1', '--wal-dir=/w'], undefined],
+  ])('a start that %s is refused if it would use the real data', async (_, script, command, evidence) => {
+    const members = clusterFile(1).members.map((spec) => ({
+      ...spec,
+      ...{ old_binary: '/usr/bin/etcd', new_command: command },
+    }));
+    const cluster = { ...clusterFile(1, { members }), ctl_binary: '/ctl' };
+    const { result, commands } = await rehearsed({ isReal: true, cluster }, (host) => ({
+      files: {
+        ...host.files,
+        realPath: async (path: string) => path,
+        info: async (path: string) =>
+          path === '/start' ? partlyMade<FileInfo>({ kind: 'file', sizeBytes: 9 }) : host.files.info(path),
+        read: async (path: string) => (path === '/start' ? script : host.files.read(path)),
+      },
+    }));
+    if (evidence === undefined)
+      expect(result).not.toMatchObject({ detail: { code: 'REHEARSAL_NOT_PRIVATE' } });
+    else {
+      expect(result).toMatchObject({
+        detail: { code: 'REHEARSAL_NOT_PRIVATE' },
+        message: naming('new_command', 'n1', evidence),
+      });
+      expect(commands).toEqual([]);
+    }
+  });
   it('a rehearsal on real servers writes each configuration, starts the old programs, and stops them at the end', async () => {
     const members = clusterFile(2).members.map((spec) => ({
       ...spec,
