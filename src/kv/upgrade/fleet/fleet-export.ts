@@ -291,8 +291,25 @@ const argoTemplate = (
     ],
   },
 });
+const argoTemplates = (
+  { lastMember, planFlags = [], image }: EmitOptions,
+  layout: Layout,
+): readonly object[] => {
+  const container = { image, mounts: mountsOf(layout) };
+  return [
+    argoTemplate('check', ['upgrade', '--dry-run', ...planFlags], container),
+    argoTemplate('upgrade', ['upgrade', ...lastMember, ...planFlags], container),
+    // No step uses this template: an operator submits it for a cluster whose run was interrupted or held.
+    argoTemplate('resume', ['resume', ...lastMember], container),
+  ];
+};
 /** The lines that create what the workflow mounts. */
-const argoHead = (name: string, configMap: readonly string[], { secretFiles }: Layout): string => {
+const argoHead = (
+  name: string,
+  configMap: readonly string[],
+  { secretFiles }: Layout,
+  places: readonly string[],
+): string => {
   const comment = (line: string): string =>
     refuseControl(line, 'a comment', 'rename the file, and change its name in the file that contains it');
   const create = shellLine(['kubectl', 'create', 'configmap', name, ...configMap]);
@@ -302,10 +319,14 @@ const argoHead = (name: string, configMap: readonly string[], { secretFiles }: L
     `# ${comment(create)}`,
     ...(files.length === 0 ? [] : [`# ${comment(secret)}`]),
     `# The claim ${name} keeps the journals.`,
+    `# If a run was interrupted or is held, resume it, and then submit the workflow again. Clusters: ${comment(places.join(', '))}`,
+    '#   argo submit --entrypoint resume -p cluster=CLUSTER THIS_FILE',
+    '# A cluster with driver ssh needs an image with ssh, and a key without a passphrase, known_hosts and config in ~/.ssh of its user: add a Secret.',
     '# A group of steps starts when all steps of the previous group have succeeded; a failed step ends the workflow.',
   ].join('\n');
 };
-const argo = ({ fleet, lastMember, planFlags = [], image, accessFiles }: EmitOptions): string => {
+const argo = (options: EmitOptions): string => {
+  const { fleet, lastMember, planFlags = [], image, accessFiles } = options;
   const order = orderOf(fleet);
   const labels = clusterLabels(order);
   const nameOf = (cluster: string): string => stepName(labels.get(cluster) ?? cluster);
@@ -318,22 +339,17 @@ const argo = ({ fleet, lastMember, planFlags = [], image, accessFiles }: EmitOpt
   const name = stepName(`opsctl-fleet-${fleet.name}`);
   const configMap = order.map((cluster) => `--from-file=${nameOf(cluster)}.yaml=${cluster}`);
   const steps = [order.map(step('check')), ...wavesOf(fleet).map((wave) => wave.map(step('upgrade')))];
-  const container = { image, mounts: mountsOf(layout) };
   const spec = {
     entrypoint: 'fleet',
     // Without the group, a container of another user cannot read the files of the Secret.
     ...(layout.secretFiles.length === 0 ? {} : { securityContext: { fsGroup: ownGroup } }),
     // The claim stores the journals of all clusters. A resubmitted workflow skips upgraded clusters. A cluster with an
-    // interrupted or held run fails until an operator runs `kv resume` there: the workflow has no step for it.
+    // interrupted or held run fails until an operator submits the template `resume` for it.
     volumes: [
       ...volumesOf(name, order.map(nameOf), layout),
       { name: 'work', persistentVolumeClaim: { claimName: name } },
     ],
-    templates: [
-      { name: 'fleet', steps },
-      argoTemplate('check', ['upgrade', '--dry-run', ...planFlags], container),
-      argoTemplate('upgrade', ['upgrade', ...lastMember, ...planFlags], container),
-    ],
+    templates: [{ name: 'fleet', steps }, ...argoTemplates(options, layout)],
   };
   const metadata = { generateName: `${name}-` };
   const object = { apiVersion: 'argoproj.io/v1alpha1', kind: 'Workflow', metadata, spec };
@@ -341,7 +357,8 @@ const argo = ({ fleet, lastMember, planFlags = [], image, accessFiles }: EmitOpt
     const named = layout.secretFiles.find(({ place }) => place === text || underMount(place) === text);
     return named?.origin ?? (text === image ? '--image' : flagOf([...lastMember, ...planFlags], text));
   });
-  return `${argoHead(name, configMap, layout)}\n${stringify(object)}`;
+  const places = order.map((cluster) => layout.placeOf(nameOf(cluster)));
+  return `${argoHead(name, configMap, layout, places)}\n${stringify(object)}`;
 };
 
 const texts: Readonly<Record<FleetFormat, (options: EmitOptions) => string>> = {

@@ -185,6 +185,15 @@ describe('input of an engine', () => {
         ['clusters', true],
         ['work', undefined],
       ]);
+    // A template is submitted for one cluster, by the path that the head of the file lists.
+    const resume = spec.templates.find(({ name }: { name: string }) => name === 'resume');
+    expect(resume.container.args).toEqual(expect.arrayContaining(['resume', '--cluster']));
+    expect(resume.inputs.parameters).toEqual([{ name: 'cluster' }]);
+    const head = fleetText('argo', options)
+      .split('\n')
+      .filter((line) => line.startsWith('#'));
+    for (const { arguments: given } of spec.templates[0].steps.flat())
+      expect(head.join('\n')).toContain(given.parameters[0].value);
     expect([object.apiVersion, object.kind]).toEqual(['argoproj.io/v1alpha1', 'Workflow']);
     // RFC 1123 applies to the names of steps, volumes and the claim.
     const names = [...spec.templates[0].steps.flat(), ...spec.volumes].map(({ name }) => name);
@@ -283,7 +292,7 @@ describe('names and waves', () => {
     const given = { ...options, planFlags };
     const [check, upgrade] = parse(fleetText('ansible', given));
     const words = [check.tasks[0], ...upgrade.tasks].map((task) => task['ansible.builtin.command'].argv);
-    const templates = parse(fleetText('argo', given)).spec.templates.slice(1);
+    const templates = parse(fleetText('argo', given)).spec.templates.slice(1, 3);
     for (const line of [words[0], words[1], ...templates.map(({ container }: any) => container.args)])
       expect(line).toEqual(expect.arrayContaining(planFlags));
     expect(words[2]).toContain('resume');
