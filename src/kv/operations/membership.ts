@@ -8,7 +8,7 @@ import type { GateCheck, Observation, Detail } from '../engine/model.ts';
 import { openGate, passGate } from '../upgrade/execute/health-check.ts';
 import { gateMs } from '../upgrade/execute/connection-checks.ts';
 import { handOver } from '../upgrade/execute/member.ts';
-import { stopProblem } from '../upgrade/guards/membership.ts';
+import { repairOf, stopProblem } from '../upgrade/guards/membership.ts';
 import { isOfRemovedMember } from '../upgrade/guards/store.ts';
 import { observe } from '../upgrade/observe/observe.ts';
 import { memberOf } from '../upgrade/run.ts';
@@ -78,23 +78,26 @@ const lookAgainMs = 250;
  * Returns why the quorum would be lost. Retries, because a member may seem unhealthy during an election or on
  * a busy machine.
  */
-const lostQuorum = async (operation: Operation, name: string): Promise<string | undefined> => {
+const lostQuorum = async (
+  operation: Operation,
+  name: string,
+): Promise<{ readonly problem: string; readonly hint: string } | undefined> => {
   const { host, cluster, signal } = operation;
   const until = host.elapsed() + memberGraceMs;
   for (;;) {
-    const problem = stopProblem(await answeringNow(operation), name, cluster.members.length === 2);
-    if (problem === undefined || host.elapsed() >= until || signal.aborted) return problem;
+    const seen = await answeringNow(operation);
+    const problem = stopProblem(seen, name, cluster.members.length === 2);
+    if (problem === undefined) return undefined;
+    if (host.elapsed() >= until || signal.aborted)
+      return { problem, hint: repairOf(seen.members, 'start the other members first') };
     await host.sleep(lookAgainMs);
   }
 };
 /** Throws if the other members are not a healthy majority without this member. */
 export const refuseLostQuorum = async (operation: Operation, name: string): Promise<void> => {
-  const problem = await lostQuorum(operation, name);
-  if (problem === undefined) return;
-  throw new AppError('stopped', problem, {
-    code: 'QUORUM',
-    tryThis: ['start the other members first'],
-  });
+  const lost = await lostQuorum(operation, name);
+  if (lost === undefined) return;
+  throw new AppError('stopped', lost.problem, { code: 'QUORUM', tryThis: [lost.hint] });
 };
 
 /**

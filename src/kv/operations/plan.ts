@@ -6,7 +6,13 @@ import type { Access } from '../engine/access.ts';
 import type { ClusterFile, Finding, Observation } from '../engine/model.ts';
 import { electionGraceMs } from '../upgrade/execute/connection-checks.ts';
 import type { Guard } from '../upgrade/guards/guard.ts';
-import { allMembersHealthy, leaderAgreed, membersKeepUp, oneCluster } from '../upgrade/guards/membership.ts';
+import {
+  allMembersHealthy,
+  leaderAgreed,
+  membersKeepUp,
+  oneCluster,
+  repairOf,
+} from '../upgrade/guards/membership.ts';
 import {
   alarmMessages,
   isOfRemovedMember,
@@ -239,7 +245,7 @@ export const membersAnswer = ({ members }: Observation): Finding => {
       : {
           member: away.name,
           message: `${away.name} does not respond, or has no leader`,
-          hint: after('start it first:', ['kv', 'status']),
+          hint: after(`${repairOf([away], 'start it')} first:`, ['kv', 'status']),
         },
   );
 };

@@ -15,7 +15,13 @@ import type {
 import { argvOf } from '../../core/shell.ts';
 import { flagsOf } from '../upgrade/configuration/configuration.ts';
 import { newDataFinding } from '../upgrade/guards/disk-space.ts';
-import { findListed, findMixedEntries, listStrangers, quorumOf } from '../upgrade/guards/membership.ts';
+import {
+  findListed,
+  findMixedEntries,
+  listStrangers,
+  quorumOf,
+  repairOf,
+} from '../upgrade/guards/membership.ts';
 import { alarmMessages } from '../upgrade/guards/store.ts';
 import type { Which } from '../upgrade/supervisors/driver.ts';
 import { walDirOf } from '../upgrade/supervisors/wal-directory.ts';
@@ -129,7 +135,9 @@ const othersAreHealthy = (input: ReplaceInput): Finding => {
       : {
           member: sick.name,
           message: `${sick.name} is not healthy (${sick.error ?? sick.health_reason ?? 'unknown'}): two members would be down`,
-          hint: alarmMessages(input.observation)[0]?.hint ?? after('start it first:', ['kv', 'status']),
+          hint:
+            alarmMessages(input.observation)[0]?.hint ??
+            after(`${repairOf([sick], 'start it')} first:`, ['kv', 'status']),
         },
   );
 };
@@ -150,7 +158,7 @@ const othersAreMajority = (input: ReplaceInput): Finding => {
           hint:
             others === 0
               ? next(['kv', 'restore'], 'rebuilds it from a snapshot')
-              : after('start the other members first, or', ['kv', 'restore']),
+              : after(`${repairOf(othersOf(input), 'start the other members')} first, or`, ['kv', 'restore']),
         },
   );
 };

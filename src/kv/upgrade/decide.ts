@@ -4,7 +4,7 @@ import type { Finding, MemberStatus, MemberStep, Observation, Plan, Step, StepId
 import { hasFreshSnapshot, type Progress } from '../engine/progress.ts';
 import { memberOfStep, stepId } from '../engine/steps.ts';
 import { connectionFinding } from './guards/hosts.ts';
-import { isGood, stopFinding } from './guards/membership.ts';
+import { isGood, repairOf, stopFinding } from './guards/membership.ts';
 import { alarmMessages } from './guards/store.ts';
 import { crosses, isSwitched, kindOf, isReadyFor } from './plan-kind.ts';
 
@@ -286,12 +286,18 @@ const fallenMember = (
     hasFallen: true,
   };
 };
-const unanswering = (name: string): Decision =>
+const unanswering = (name: string, { members }: Observation): Decision =>
   refusal(
     'all-members-healthy',
     name,
     `${name} does not respond, and this run did not stop it`,
-    after('start it, then', ['kv', 'resume']),
+    after(
+      `${repairOf(
+        members.filter((seen) => seen.name === name),
+        'start it',
+      )}, then`,
+      ['kv', 'resume'],
+    ),
   );
 /** A member that runs a version outside of the plan. */
 const foreignVersion = (plan: Plan, { members }: Observation): Decision | undefined => {
@@ -319,12 +325,13 @@ const openMember = (
   states: ReadonlyMap<string, State>,
   name: string,
   steps: readonly Step[],
+  observation: Observation,
 ): Decision => {
   const isLast = [...states.values()].every((state) => state !== 'old');
   const isStarted = states.get(name) === 'started' || begun.has(stepId(name, 'start'));
   if (!isLast || isStarted || !crosses(plan) || isCrossingConfirmed)
     return { kind: 'steps', member: name, steps };
-  return plan.options.hold_last === true ? unanswering(name) : { kind: 'ask', member: name };
+  return plan.options.hold_last === true ? unanswering(name, observation) : { kind: 'ask', member: name };
 };
 /**
  * Returns whether a snapshot protects the next change. Before the first change of the run, it must be fresh.
@@ -418,9 +425,10 @@ const decideNext = (plan: Plan, progress: Progress, observation: Observation): D
   if (foreign !== undefined) return foreign;
   // Members that opsctl stopped come first: no other member may stop until they run again.
   const open = first('stopping', 'stopped', 'started');
-  if (open !== undefined) return openMember(plan, progress, states, open, steps(open));
+  if (open !== undefined) return openMember(plan, progress, states, open, steps(open), observation);
   const broken = first('fallen', 'sick');
-  if (broken !== undefined) return fallenMember(plan, progress, observation, states) ?? unanswering(broken);
+  if (broken !== undefined)
+    return fallenMember(plan, progress, observation, states) ?? unanswering(broken, observation);
   const settling = names.find((name) => states.get(name) === 'done' && steps(name).length > 0);
   if (settling !== undefined) return { kind: 'steps', member: settling, steps: steps(settling) };
   const next = nextToChange(plan, observation, old);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide, type Decision, stepIn, stepNumber } from '../../../src/kv/upgrade/decide.ts';
 import { progressOf } from '../../../src/kv/engine/progress.ts';
 import type { JournalEntry, JournalStepId, MemberStatus, Plan } from '../../../src/kv/engine/model.ts';
+import { naming } from '../../support/facts.ts';
 import { away, clusterFile, observed, planned, planOptions, seen } from '../../support/observations.ts';
 import { covers } from '../../support/covers.ts';
 
@@ -41,6 +42,15 @@ const next = (entries: JournalEntry[], members: MemberStatus[], of: Plan = plan)
   text(decide(of, progressOf(entries), observed(members, { taken_at: entries.at(-1)?.at ?? at })));
 const [n1, n2, n3] = [seen('n1'), seen('n2'), seen('n3')];
 
+it.each([
+  ['has an upgraded member', all('n2'), [n1, away('n2', { host: { is_suspended: true, pid: 7 } }), n3]],
+  ['has an old member', [], [n1, n2, away('n3', { host: { is_suspended: true, pid: 7 } })]],
+])('the hint for a suspended process resumes it: the run %s', (_, entries, members) => {
+  expect(decide(plan, progressOf(entries), observed(members, { taken_at: at }))).toMatchObject({
+    kind: 'refuse',
+    findings: [{ hint: naming('kill -CONT 7', 'opsctl kv resume') }],
+  });
+});
 it.each([
   ['a minute', '2026-01-01T00:01:00.000Z', 'n2.stop n2.start n2.gate'],
   ['more than a minute', '2026-01-01T00:01:00.001Z', 'n2.snapshot n2.stop n2.start n2.gate'],

@@ -213,7 +213,7 @@ const refusalNow = async (
   const finding = stopFinding(observation, seen.name, run.plan.options.accept);
   return finding === undefined
     ? beforeReturn(run, seen.name)
-    : endStopped(finding.message, [after('start the other members, then', ['kv', 'resume'])]);
+    : endStopped(finding.message, finding.hint === undefined ? [] : [finding.hint]);
 };
 /** Undefined if the member runs its old version again. */
 const returnMember = async (run: Run, { name, is_leader }: MemberStatus): Promise<Ending | undefined> => {

@@ -237,6 +237,13 @@ export const oneCluster = guard(
   },
 );
 
+/** Returns what makes the members respond again: a suspended process runs, so it cannot be started. */
+export const repairOf = (members: readonly MemberStatus[], otherwise: string): string => {
+  const suspended = members.flatMap(({ is_reachable, host }) =>
+    !is_reachable && host?.is_suspended === true && host.pid !== undefined ? [host.pid] : [],
+  );
+  return suspended.length === 0 ? otherwise : `kill -CONT ${suspended.join(' ')}`;
+};
 /** spec/store#procedure-1: check that the cluster is healthy and runs the old version. */
 export const allMembersHealthy = guard(
   'all-members-healthy',
@@ -259,7 +266,7 @@ export const allMembersHealthy = guard(
         log.fail({
           member: member.name,
           message: `${member.name} does not respond: its process ${member.host.pid} is suspended`,
-          hint: `kill -CONT ${member.host.pid} resumes it`,
+          hint: `${repairOf([member], 'resume it')} resumes it`,
         });
       else if (!member.is_reachable)
         log.fail({
@@ -466,7 +473,7 @@ const checkStops = (
     const helps = repairs.length > 0 && firstStopProblem(observation, repairs) === undefined;
     const first = `; --accept all-members-healthy ${kind ?? 'upgrade'}s ${namesOf(repairs)} first, and stops no other member before ${namesOf(repairs)} is healthy`;
     const apart = `repair ${namesOf(others)} first: the plan does not change a member that already runs ${to}`;
-    const hint = others.length > 0 ? apart : 'start the other members first';
+    const hint = others.length > 0 ? apart : repairOf(observation.members, 'start the other members first');
     log.fail({ ...problem, hint: `${hint}${!isAccepted && helps ? first : ''}` });
     return;
   }
@@ -494,7 +501,7 @@ export const stopFinding = (
         level: 'fail',
         member: name,
         message,
-        hint: after('start the other members, then', ['kv', 'resume']),
+        hint: after(`${repairOf(cluster.members, 'start the other members')}, then`, ['kv', 'resume']),
       };
 };
 

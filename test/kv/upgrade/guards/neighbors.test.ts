@@ -341,6 +341,10 @@ describe('members that can be stopped', () => {
       message: naming('n1', '1', '2', 'voting', 'healthy', 'needed'),
       hint: naming('opsctl kv resume', 'members'),
     });
+    const suspended = { is_reachable: false, is_healthy: false, host: { is_suspended: true, pid: 7 } };
+    expect(stopFinding(observed([seen('n1'), seen('n2'), seen('n3', suspended)]), 'n1', [])).toMatchObject({
+      hint: naming('kill -CONT 7', 'opsctl kv resume'),
+    });
   });
 });
 
