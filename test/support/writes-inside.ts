@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, expect } from 'vitest';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const allowed = [tmpdir(), `${root}node_modules/.cache`, `${root}.cache`, '/dev'].map((path) =>
+const allowed = [tmpdir(), `${root}node_modules/.cache`, `${root}.cache`, '/dev', '/proc'].map((path) =>
   resolve(path),
 );
 /** Returns true if a fast test may change this path. */
