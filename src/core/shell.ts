@@ -1,8 +1,9 @@
 /**
- * Quotes one word for a POSIX shell if necessary. `#` starts a comment, so a word with `#` is always quoted.
+ * Quotes one word for a POSIX shell if necessary. `#` starts a comment, so a word with `#` is always quoted. zsh replaces
+ * `=ls` by the path of the program.
  */
 export const shellWord = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  !text.startsWith('=') && /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A command line that can be pasted. */
 export const shellLine = (words: readonly string[]): string => words.map(shellWord).join(' ');

@@ -1,15 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { chapters } from '../../src/support/tour.ts';
+import { hasShell } from '../support/shell-session.ts';
 import { sh, shellLine, shellLines } from '../../src/core/shell.ts';
 
-/** Returns the arguments that bash parses from a line. */
-const wordsIn = (line: string): string[] =>
-  execFileSync('bash', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' })
+/** Returns the arguments that a shell parses from a line. */
+const wordsIn = (line: string, shell = 'bash'): string[] =>
+  execFileSync(shell, ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' })
     .split('\0')
     .slice(0, -1);
 
-test('a shell parses a quoted command into the original words', () => {
+const shells = hasShell('zsh') ? ['bash', 'zsh'] : ['bash'];
+test.each(shells)('%s parses a quoted command into the original words', (shell) => {
   const odd = [
     '',
     '#',
@@ -25,9 +27,12 @@ test('a shell parses a quoted command into the original words', () => {
     'x;y',
     '!',
     'a=b',
+    '=ls',
+    '%1',
+    '-x',
     'é',
   ];
-  expect(wordsIn(shellLine(odd))).toEqual(odd);
+  expect(wordsIn(shellLine(odd), shell)).toEqual(odd);
 });
 
 test('every line of the tour', () => {
