@@ -52,9 +52,9 @@ const restoreFlags = {
     effects: [],
     field: list(str()),
     repeat: true,
-    summary: 'Continue although this check is unknown; use the name that the refusal prints',
+    summary: 'Continue although this check is unknown or fails; use the name that the refusal prints',
     value: 'guard',
-    suggest: ['one-cluster'],
+    suggest: ['one-cluster', 'disk-space'],
   },
   'bump-revision': {
     effects: [],
@@ -126,7 +126,7 @@ const acceptUnread = async (
       code: 'FORCE_NEW_CLUSTER',
       tryThis: [consentHint(word)],
     });
-  return { ...plan, accepted: [word] };
+  return { ...plan, accepted: [...(plan.accepted ?? []), word] };
 };
 /** A restore changes the version and the data of the cluster. A cluster without healthy members is not asked. */
 const heldCluster = (hold: ClusterHold): AppError =>
@@ -193,7 +193,9 @@ const rebuilt = async (
   if (context.isDryRun) return recordResult(plan, { text: restoreText(plan), isProse: true });
   log.info(restoreText(plan));
   await confirmUnverified(context, plan, values['accept-unverified']);
-  const accepted = await acceptUnread(context, plan, acceptedGuards(values.accept, consentsOf('restore')));
+  const names = acceptedGuards(values.accept, consentsOf('restore'));
+  const spaced = names.includes('disk-space') ? { ...plan, accepted: ['disk-space'] } : plan;
+  const accepted = await acceptUnread(context, spaced, names);
   await confirmStart(context, cluster.name, `Rebuild ${cluster.name} on ${plan.to}?`);
   const { revision, kept } = await runLockedRestore(
     { host, directories: settings.directories, log, signal },

@@ -627,8 +627,12 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   RESTORE_FAILED: {
     category: 'unsafe',
     meaning: 'A new data directory could not be built from the snapshot. No member was stopped.',
-    causes: ['The snapshot is corrupted.', 'ctl_binary has the wrong version.'],
-    fix: 'Verify the snapshot and check ctl_binary.',
+    causes: [
+      'The snapshot is corrupted.',
+      'ctl_binary has the wrong version.',
+      'A disk has less free space than the new directories need.',
+    ],
+    fix: 'Verify the snapshot, check ctl_binary, and free space. If the file system reports too little, add --accept disk-space.',
     example: 'opsctl kv snapshot verify backup.db',
   },
   RESTORE_STOPPED: {

@@ -114,8 +114,8 @@ export const acceptable: readonly string[] = [
 /** An operation in which all members start together: no healthy member is left to keep the data. */
 export type JointStart = 'upgrade --offline' | 'restore';
 /**
- * Unknown findings that refuse a joint start unless the operator accepts them, and what the operator checks instead. A
- * start of one member after the other reports them and continues.
+ * Findings that refuse a joint start unless the operator accepts them, and what the operator checks instead. They are
+ * unknown, except `disk-space`. A start of one member after the other reports an unknown finding and continues.
  */
 const consents: Readonly<Record<string, { readonly check: string; readonly of: readonly JointStart[] }>> = {
   'cluster-hold': { check: 'the cluster is not held', of: ['upgrade --offline'] },
@@ -123,6 +123,8 @@ const consents: Readonly<Record<string, { readonly check: string; readonly of: r
     check: 'no start contains force-new-cluster, which removes all other members',
     of: ['upgrade --offline', 'restore'],
   },
+  // Some file systems report no free space, or less than they have.
+  'disk-space': { check: 'the disk has enough space for the new directories', of: ['restore'] },
 };
 export const consentsOf = (operation: JointStart): string[] =>
   Object.keys(consents).filter((id) => consents[id]?.of.includes(operation));

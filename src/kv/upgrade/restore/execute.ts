@@ -18,7 +18,14 @@ import { quorumOf } from '../guards/membership.ts';
 import { configOn, placementOf, startVersion } from '../placement.ts';
 import type { Driver, Shell } from '../supervisors/driver.ts';
 import { shellsOf } from '../supervisors/open.ts';
-import { buildDirectory, isSiblingPath, refuseWrongCtl, type RestorePlan, swapDirectory } from './plan.ts';
+import {
+  buildDirectory,
+  isSiblingPath,
+  refuseFullDisks,
+  refuseWrongCtl,
+  type RestorePlan,
+  swapDirectory,
+} from './plan.ts';
 
 export type Restoring = {
   readonly host: Host;
@@ -189,17 +196,19 @@ const ownerOf = async (restoring: Restoring, { name }: MemberSpec): Promise<stri
 /** The stop of a restore that has built or replaced a directory, or stopped a member. */
 const asStop = ({ plan }: Restoring, error: unknown): AppError =>
   stopAfterEffect(error, next(commandOf(plan), 'restores again'), 'opsctl kv restore');
-/** Stops no member before every directory exists. */
+/** Stops no member before every directory exists, and builds none before the disks have space for all. */
 const buildAll = async (restoring: Restoring, steps: readonly Step[]): Promise<void> => {
   const { plan, shellFor, log, progress } = restoring;
-  for (const { step, member } of steps) {
+  const fail = (error: unknown): never => {
+    throw steps.some(({ step: { name } }) => progress.isBuilt(name)) ? asStop(restoring, error) : error;
+  };
+  const missing: Step[] = [];
+  for (const one of steps) if (!(await wasBuilt(restoring, one))) missing.push(one);
+  const builds = missing.map((one) => ({ ...one, shell: shellFor(one.member) }));
+  await refuseFullDisks(plan, builds).catch(fail);
+  for (const { shell, step, member } of builds) {
     stopOnRequest(restoring);
-    if (await wasBuilt(restoring, { step, member })) continue;
-    await buildDirectory(shellFor(member), plan, step, member, await ownerOf(restoring, member)).catch(
-      (error: unknown) => {
-        throw steps.some(({ step: { name } }) => progress.isBuilt(name)) ? asStop(restoring, error) : error;
-      },
-    );
+    await buildDirectory(shell, plan, step, member, await ownerOf(restoring, member)).catch(fail);
     progress.write({ kind: 'built', member: step.name });
     log(`${step.name}: new data directory built`);
   }
@@ -286,7 +295,7 @@ export type RestoreEntry =
       readonly bump_revision?: number;
       /** The snapshot was accepted without a checksum. */
       readonly has_no_checksum?: boolean;
-      /** Guards whose unknown finding the operator accepted, and the starts that opsctl did not read. */
+      /** Checks that the operator accepted, and the starts that opsctl did not read. */
       readonly accepted?: readonly string[];
       readonly unread_starts?: readonly string[];
       readonly members: readonly string[];
@@ -347,6 +356,7 @@ const refuseOtherBump = (opened: Opened, plan: RestorePlan): void => {
     },
   );
 };
+const acceptedText = ({ accepted = [] }: Pick<RestorePlan, 'accepted'>): string => accepted.join();
 /**
  * Returns whether this restore continues the recorded one. Until the first member is stopped, other values
  * start a new restore, which builds every directory again.
@@ -361,7 +371,8 @@ const continues = (entries: readonly RestoreEntry[], plan: RestorePlan): boolean
     last !== 'closed' &&
     last !== 'failed';
   if (!isSame) return false;
-  if (!entries.some(({ kind }) => kind === 'stopping')) return opened.bump_revision === bumpOf(plan);
+  if (!entries.some(({ kind }) => kind === 'stopping'))
+    return opened.bump_revision === bumpOf(plan) && acceptedText(opened) === acceptedText(plan);
   refuseOtherBump(opened, plan);
   return true;
 };

@@ -1,4 +1,4 @@
-import { after, next } from '../../../core/next.ts';
+import { type Advice, after, next } from '../../../core/next.ts';
 import { resolve } from 'node:path';
 import { isCtlWithoutRestore, type Minor, minorOf, utlNextTo } from '../../../api-specs/etcd/versions.ts';
 import { AppError, messageOf } from '../../../core/problem.ts';
@@ -17,6 +17,7 @@ import { type Shell, versionInText, failureReason } from '../supervisors/driver.
 import { placeFunctions } from '../supervisors/driver.ts';
 import { isTrustRefusal, trustFunctions } from '../supervisors/member-process.ts';
 import { walDirOf } from '../supervisors/wal-directory.ts';
+import { consentHint } from '../guards/guard.ts';
 import { findMixedEntries } from '../guards/membership.ts';
 import { findUnreadStart, isStartedHere, listForcedStarts, startNames } from '../guards/next-start.ts';
 
@@ -40,7 +41,7 @@ export type RestorePlan = {
   readonly members: readonly RestoreStep[];
   /** Members whose start was not read, with the reason: it may contain force-new-cluster. */
   readonly unread_starts?: readonly string[];
-  /** Guards whose unknown finding the operator accepted. */
+  /** Checks that the operator accepted: a start that was not read, or too little free space. */
   readonly accepted?: readonly string[];
 };
 export type RestoreStep = {
@@ -453,13 +454,27 @@ for d in "$R/member" "$R/member/snap"; do [ ! -L "$d" ] || refuse "$d is a link:
 ${wal === undefined ? sh`[ ! -d "$R/member" ] || [ -e "$R/member/wal" ] || [ -L "$R/member/wal" ] || refuse "$R has no member/wal, and no setting names another directory: wal_dir: PATH in the cluster file ($R/member/wal if the log is lost)"` : sh``}`;
 /** The ctl program allocates a log file of this size. */
 const logKib = 64_000_000 / 1024;
-/** Requires space for the database and a log file: a build that fills the disk would stop a member that runs there. */
-const requireSpace = (
-  db: number,
-): ShellScript => sh`space() { k=$(df -Pk "$(dirname "$1")" 2>/dev/null | awk 'NR==2 {print $4}')
-  case "$k" in ''|*[!0-9]*) return 0;; esac
-  [ "$k" -ge "$2" ] || refuse "$(dirname "$1") has $((k / 1024)) MiB free, $(($2 / 1024)) MiB is required for the new directory"; }
-space "$B" ${String(Math.ceil(db / 1024 + logKib))}; [ -z "$W" ] || space "$V" ${String(logKib)}`;
+/** Prints the disk, its free space, the required space and the directory of each place where a build writes. */
+const spaceScript = (
+  bytes: number,
+): ShellScript => sh`space() { d=$(dirname "$1"); echo "$(stat -c %d "$d") $(df -Pk "$d" | awk 'NR==2 {print $4}') $2 $d"; }
+space "$B" ${String(Math.ceil(bytes / 1024 + logKib))} 2>/dev/null; [ -z "$W" ] || space "$V" ${String(logKib)} 2>/dev/null`;
+type Space = { readonly disk: string; readonly free: number; readonly needed: number; readonly at: string };
+/** A line without the free space is left out: not every file system reports it. Pure. */
+const spacesIn = (output: string, where: string): Space[] =>
+  [...output.matchAll(/^(\d*) (\d+) (\d+) (.*)$/gm)].map(([, disk, free, needed, at = '']) => ({
+    ...{ disk: `${where} ${disk}`, free: Number(free), needed: Number(needed), at },
+  }));
+/** Returns the problem of the first disk that has less space than all builds on it need. Pure. */
+const findFullDisk = (spaces: readonly Space[]): string | undefined => {
+  const needed = new Map<string, number>();
+  for (const one of spaces) needed.set(one.disk, (needed.get(one.disk) ?? 0) + one.needed);
+  const full = spaces.find(({ disk, free }) => free < (needed.get(disk) ?? 0));
+  const mib = (kib = 0): number => Math.floor(kib / 1024);
+  return full === undefined
+    ? undefined
+    : `${full.at} has ${mib(full.free)} MiB free, and ${mib(needed.get(full.disk))} MiB is required for the new directories on its disk`;
+};
 /** Returns why a restore of this member would be refused, and the fix if it is known. Empty if no check fails. Read-only. */
 export const findRestoreProblem = async (
   shell: Shell,
@@ -475,8 +490,9 @@ export const findRestoreProblem = async (
     const done = await shell.run(sh`${locate(member)}
 ${placedLog(wal_dir)}
 ${refusals(wal_dir)}
-${requireSpace(host?.db_file_bytes ?? 0)}`);
-    return done.code === 0 ? {} : { problem: failureReason(done) };
+${spaceScript(host?.db_file_bytes ?? 0)}`);
+    const problem = done.code === 0 ? findFullDisk(spacesIn(done.stdout, shell.where)) : failureReason(done);
+    return problem === undefined ? {} : { problem };
   } catch (error) {
     const hint = error instanceof AppError ? error.detail.tryThis?.[0] : undefined;
     return { problem: messageOf(error), ...(hint === undefined ? {} : { hint }) };
@@ -517,7 +533,6 @@ const buildScript = (
 ${placedLog(wal_dir)}
 ${refusals(wal_dir)}
 rm -rf "$B.restoring" || exit 1
-${requireSpace(plan.snapshot.size_bytes)}
 ETCDCTL_API=3 ${[plan.ctl, 'snapshot', 'restore', snapshot, ...before]} --data-dir "$B.restoring" >&2 || { rm -rf "$B.restoring"; exit 1; }
 ${logScript}
 if [ -d "$R" ]; then o=$(stat -c %u:%g "$R"); m=$(stat -c %a "$R"); else o=${owner}; m=700; fi
@@ -530,6 +545,34 @@ if [ -n "$W" ]; then
   if [ -n "$I" ]; then mkdir -p "$(dirname "$B.restoring$I")"; ln -s "$(readlink "$R$I")" "$B.restoring$I" || exit 1; fi
 fi`;
 };
+type Building = { readonly shell: Shell; readonly step: RestoreStep; readonly member: MemberSpec };
+const refusedBuild = (message: string, fix: Advice): AppError =>
+  new AppError('unsafe', `no member was stopped: ${message}`, { code: 'RESTORE_FAILED', tryThis: [fix] });
+const unbuilt = ({ snapshot, to }: RestorePlan, { name }: RestoreStep, reason: string): AppError =>
+  refusedBuild(
+    `cannot build the directory of ${name}: ${reason}`,
+    after('remove the cause, then', ['kv', 'restore', '--snapshot', snapshot.path, '--to', to]),
+  );
+/**
+ * Requires space for every build before the first: a build that fills a disk would stop a member that runs there. On
+ * another host, the snapshot is copied to the same disk.
+ */
+export const refuseFullDisks = async (plan: RestorePlan, builds: readonly Building[]): Promise<void> => {
+  const spaces: Space[] = [];
+  for (const { shell, step, member } of builds) {
+    const size = plan.snapshot.size_bytes * (shell.where === 'here' ? 1 : 2);
+    const done = await shell.run(sh`${locate(member)}
+${placedLog(step.wal_dir)}
+${refusals(step.wal_dir)}
+rm -rf "$B.restoring" \${W:+"$V.restoring"} || exit 1
+${spaceScript(size)}`);
+    if (done.code !== 0) throw unbuilt(plan, step, failureReason(done));
+    spaces.push(...spacesIn(done.stdout, shell.where));
+  }
+  const problem = findFullDisk(spaces);
+  if (problem === undefined || plan.accepted?.includes('disk-space') === true) return;
+  throw refusedBuild(problem, consentHint('disk-space'));
+};
 export const buildDirectory = async (
   shell: Shell,
   plan: RestorePlan,
@@ -540,19 +583,12 @@ export const buildDirectory = async (
   const beside = step.aside.replace(/\.before-restore-[^/]*$/, '');
   const sent = await shell.send(plan.snapshot.path, `${beside}.snapshot`);
   const script = buildScript(plan, step, member, { snapshot: sent.path, owner });
-  const done = await shell.run(script, { timeoutMs: buildMs });
+  const done = await shell.run(script, { timeoutMs: buildMs }).catch(async (error: unknown) => {
+    await sent.remove().catch(() => {});
+    throw error;
+  });
   await sent.remove();
-  if (done.code === 0) return;
-  throw new AppError(
-    'unsafe',
-    `no member was stopped: cannot build the directory of ${step.name}: ${failureReason(done)}`,
-    {
-      code: 'RESTORE_FAILED',
-      tryThis: [
-        after('remove the cause, then', ['kv', 'restore', '--snapshot', plan.snapshot.path, '--to', plan.to]),
-      ],
-    },
-  );
+  if (done.code !== 0) throw unbuilt(plan, step, failureReason(done));
 };
 /**
  * A second rebuild, or a resume after a crash, must not overwrite the directory that the first moved aside. A

@@ -6,6 +6,7 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -13,8 +14,14 @@ import {
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { localShell } from '../../../../src/kv/upgrade/supervisors/driver.ts';
-import { buildDirectory, restorePlan, swapDirectory } from '../../../../src/kv/upgrade/restore/plan.ts';
+import {
+  buildDirectory,
+  refuseFullDisks,
+  restorePlan,
+  swapDirectory,
+} from '../../../../src/kv/upgrade/restore/plan.ts';
 import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
+import { naming } from '../../../support/facts.ts';
 import { away, observed, seen } from '../../../support/observations.ts';
 import { realHost, type RealHost } from '../../../support/real-host.ts';
 
@@ -161,11 +168,21 @@ describe('the disk of a member that still runs', () => {
         firstOf(plan),
         member(),
       );
-    await expect(build(1e15)).rejects.toMatchObject({
+    const check = (size_bytes: number, where: string, accepted: readonly string[] = []) => {
+      const shell = { ...localShell(real.host), where };
+      const one = { shell, step: firstOf(plan), member: member() };
+      return refuseFullDisks({ ...plan, accepted, snapshot: { ...snapshot, size_bytes } }, [one]);
+    };
+    const { bavail, bsize } = statfsSync(real.directory);
+    const free = bavail * bsize;
+    await check(0.6 * free, 'here');
+    // The copy of the snapshot is on the same disk of another host.
+    await expect(check(0.6 * free, 'h1')).rejects.toThrow(/MiB free, and \d+ MiB is required/);
+    await expect(check(1e15, 'here')).rejects.toMatchObject({
       category: 'unsafe',
-      detail: { code: 'RESTORE_FAILED' },
+      detail: { code: 'RESTORE_FAILED', tryThis: [naming('--accept disk-space')] },
     });
-    await expect(build(1e15)).rejects.toThrow(/MiB free, \d+ MiB is required/);
+    await check(1e15, 'here', ['disk-space']);
     writeFileSync(at('ctl'), readFileSync(at('ctl'), 'utf8').replace(/$/, '\nexit 1\n'));
     await expect(build(1)).rejects.toMatchObject({ detail: { code: 'RESTORE_FAILED' } });
     expect(readdirSync(real.directory).filter((name) => name.includes('restoring'))).toEqual([]);

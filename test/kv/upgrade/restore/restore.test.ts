@@ -42,7 +42,7 @@ const scene = async (kept = '') => {
   const plan = planWith();
   const bumps: string[] = [];
   const { done } = small;
-  let [isBuilt, isBroken] = [true, false];
+  let [isBuilt, isBroken, room] = [true, false, ''];
   const shellFor = ({ name }: { readonly name: string }): Shell => ({
     where: 'here',
     display: (command) => command,
@@ -50,6 +50,7 @@ const scene = async (kept = '') => {
     run: async (given) => {
       const script = String(given);
       if (script.includes(' version')) return finished({ stdout: 'etcdctl version: 3.4.45' });
+      if (script.includes('df -Pk')) return finished({ stdout: room });
       if (script.startsWith('[ -d ')) return finished({ code: isBuilt ? 0 : 1 });
       const isSwap = script.startsWith('set -e');
       done.push(`${isSwap ? 'swap' : 'build'} ${name}`);
@@ -70,7 +71,8 @@ const scene = async (kept = '') => {
     (await readRestore(small.host, STATE, 'test')).map((entry) =>
       'member' in entry ? `${entry.kind} ${entry.member}` : entry.kind,
     );
-  const set = (patch: { isBuilt?: boolean; isBroken?: boolean }): void => {
+  const set = (patch: { isBuilt?: boolean; isBroken?: boolean; room?: string }): void => {
+    room = patch.room ?? room;
     isBuilt = patch.isBuilt ?? isBuilt;
     isBroken = patch.isBroken ?? isBroken;
   };
@@ -108,6 +110,30 @@ describe('a restore', () => {
     ]);
   });
 
+  it.each([
+    ['a disk with space for all of its directories', '7 300 100 /data\n', true],
+    ['a disk with space for two of three directories', '7 299 100 /data\n', false],
+    [
+      'a disk with space for one of two directories of each member',
+      '7 599 100 /data\n7 599 100 /log\n',
+      false,
+    ],
+    ['a disk whose free space was not read', '7  100 /data\n', true],
+  ])('every disk has space for all builds before the first: %s', async (_, room, isEnough) => {
+    const { run, done, set, planWith, small } = await scene();
+    set({ room });
+    const ended = run().then(
+      () => undefined,
+      (error: AppError) => [error.category, error.detail.code],
+    );
+    expect(await ended).toEqual(isEnough ? undefined : ['unsafe', 'RESTORE_FAILED']);
+    if (isEnough) return;
+    expect(done).toEqual([]);
+    await run({ plan: { ...planWith(), accepted: ['disk-space'] } });
+    expect(done.slice(0, 4)).toEqual([...all('build'), 'stop n1']);
+    const [opened] = await readRestore(small.host, STATE, 'test');
+    expect(opened).toMatchObject({ kind: 'opened', accepted: ['disk-space'] });
+  });
   it('a Ctrl-C before the first stop ends a restore with every member running', async () => {
     const { run, done, stop, warned, journal } = await scene();
     const log = (text: string): void => {

@@ -144,6 +144,12 @@ describe('a new directory', () => {
       expect(sent.at(-1)).toBe('removed');
     },
   );
+  it('a connection that ends during the build leaves no snapshot there', async () => {
+    const { shell, sent } = shellThat({});
+    const run = () => Promise.reject(new Error('cut'));
+    await expect(buildDirectory({ ...shell, run }, plan, step, member)).rejects.toThrow('cut');
+    expect(sent.at(-1)).toBe('removed');
+  });
   it('a new directory is detected next to the present one', async () => {
     const built = shellThat({});
     expect(await isSiblingPath(built.shell, member)).toBe(true);
