@@ -34,6 +34,10 @@ export type PathStatus = {
   /** The directory for copies and new directories next to this path, with its free space. */
   readonly beside: DirectoryStatus;
 };
+/** A data directory as a setting names it. `where` is the setting. */
+export type NamedDirectory = { readonly where: string; readonly directory: string };
+/** `path`: without symbolic links. */
+export type OtherDirectory = NamedDirectory & { readonly path: string };
 /** Facts that only the driver can collect on the member's host. An absent key is unknown. */
 /** `is_config`: the configuration file that the process read at its start. Otherwise a file of its service manager. */
 export type ChangedFile = {
@@ -118,8 +122,10 @@ export type HostFacts = {
   readonly connected?: Readonly<Record<string, number>>;
   readonly clock_skew_ms?: number;
   readonly problems?: readonly string[];
-  /** The problems that are commands with another data directory than `data_dir`. */
-  readonly other_directories?: readonly string[];
+  /** The data directories of the process and of the commands that are not `data_dir`. */
+  readonly other_directories?: readonly OtherDirectory[];
+  /** The process has another root directory, such as that of a container, or its root could not be read. */
+  readonly has_other_root?: boolean;
   /**
    * Whether `kv restore` could rebuild the member on this host. `problem` contains the reason if it could
    * not. Absent: not checked.

@@ -274,6 +274,17 @@ const dataCanMove = (input: ReplaceInput): Finding[] => {
     ...(wal_place === undefined ? [] : [moveFinding(input, wal_place, 'write-ahead log')]),
   ];
 };
+/** A start in another directory that belongs to no other entry: `one-cluster` reports the directory of another member. */
+const usesDirectory = (input: ReplaceInput): Finding[] =>
+  (seenOf(input).host?.other_directories ?? []).map(({ where, path }) =>
+    acceptedIn(input, {
+      guard: 'data-directories',
+      level: 'fail',
+      member: input.member.name,
+      message: `${input.member.name}: ${where} runs on the data directory ${path}; data_dir is ${input.member.data_dir}`,
+      hint: 'correct it in the cluster file: opsctl moves the content of data_dir aside',
+    }),
+  );
 const dataIsGivenUp = (input: ReplaceInput): Finding =>
   condition(
     'data-is-given-up',
@@ -371,7 +382,7 @@ export const replacePlan = (asked: ReplaceInput): OperationPlan | OperationRefus
       ...findMixedEntries(observation, input.cluster),
       holdAllows(input),
       ...canBeStarted(input),
-      ...dataCanMove(input),
+      ...[...dataCanMove(input), ...usesDirectory(input)],
       hasSpace(input),
       ...findInOtherMembers(observation, listed?.id, asked.accept),
       dataIsGivenUp(asked),

@@ -413,7 +413,8 @@ export const clusterErrors: Readonly<Record<string, ErrorExplanation>> = {
   },
   MIXED_MEMBERS: {
     category: 'unsafe',
-    meaning: 'An entry of the cluster file contains the URL or the data directory of another member.',
+    meaning:
+      'An entry of the cluster file contains the URL of another member, or its member uses the data_dir of another entry.',
     causes: ['Names, client URLs or data directories of two members were swapped.'],
     fix: 'Compare the cluster file with the member list, and correct it.',
     example: 'opsctl kv member list',

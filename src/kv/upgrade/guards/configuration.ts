@@ -18,7 +18,7 @@ import {
   type ReadSetting,
   runningStart,
 } from '../configuration/configuration.ts';
-import { configPath } from '../supervisors/host-facts.ts';
+import { configPath } from '../supervisors/member-process.ts';
 import type { ChangedFile, HostFacts, MemberStatus, MemberSpec } from '../../engine/model.ts';
 import { droppedAccess, type NextStart } from '../configuration/access.ts';
 import { listConflicts } from '../configuration/setting-combinations.ts';

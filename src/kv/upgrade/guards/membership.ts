@@ -1,3 +1,4 @@
+import { isAbsolute, resolve } from 'node:path';
 import { after, next } from '../../../core/next.ts';
 import { hexId } from '../../client/messages.ts';
 import { holdText } from '../../engine/locks.ts';
@@ -16,6 +17,7 @@ import { flagsOf } from '../configuration/configuration.ts';
 import { guard, type GuardInput, type Log, memberFacts } from './guard.ts';
 import { findUnreadStart, isStartedHere, listForcedStarts, startNames } from './next-start.ts';
 import { alarmMessages } from './store.ts';
+import { listDataDirectories } from '../supervisors/wal-directory.ts';
 
 /**
  * Operators choose their own names, but swapped names are a fault: opsctl would stop one member and check
@@ -45,6 +47,40 @@ const findCrossed = ({ members, listed }: Observation, { members: specs }: Clust
     }
   }
 };
+/** The paths of the data directory of an entry. */
+const ownDirectories = ({ data_dir, name }: MemberSpec, { members }: Observation): string[] => {
+  const host = members.find((one) => one.name === name)?.host;
+  return [data_dir, host?.real_data_dir, host?.data_place?.real].flatMap((path) =>
+    path === undefined ? [] : [resolve(path)],
+  );
+};
+/**
+ * A member that runs on the data directory of another entry: its entry or the other one is wrong. A directory that no
+ * entry contains is not a proof: `data-directories` reports it.
+ */
+const findCrossedDirectories = (observation: Observation, { members }: ClusterFile, log: Log): void => {
+  for (const member of members) {
+    const { name, data_dir } = member;
+    const seen = observation.members.find((one) => one.name === name);
+    if (data_dir === undefined) continue;
+    const { working_directory: cwd, other_directories = [] } = seen?.host ?? {};
+    const named = listDataDirectories(member, seen?.host ?? {}, minorOf(seen?.server_version))
+      .filter(({ directory }) => isAbsolute(directory) || cwd !== undefined)
+      .map((one) => ({ ...one, path: resolve(cwd ?? '/', one.directory) }));
+    const own = ownDirectories(member, observation);
+    const others = members.filter((one) => one !== member && one.host === member.host);
+    for (const { where, path } of [...other_directories, ...named]) {
+      const owner = others.find((one) => ownDirectories(one, observation).includes(path));
+      if (owner === undefined || own.includes(path)) continue;
+      log.fail({
+        member: name,
+        message: `${name}: ${where} runs on the data directory ${path}, which is data_dir of ${owner.name}; data_dir of ${name} is ${data_dir}`,
+        hint: `correct data_dir of ${name} and ${owner.name} in the cluster file`,
+      });
+      break;
+    }
+  }
+};
 /**
  * The entries of the cluster file that mix two members: a client or peer URL of another member, or a command with another
  * data directory. Every operation that stops a member or moves its data refuses them, also if the cluster is damaged.
@@ -52,10 +88,9 @@ const findCrossed = ({ members, listed }: Observation, { members: specs }: Clust
 export const findMixedEntries = (observation: Observation, cluster: ClusterFile): Finding[] => {
   const found: Finding[] = [];
   const fail: Log['fail'] = (said) => void found.push({ guard: 'one-cluster', level: 'fail', ...said });
-  findCrossed(observation, cluster, { fail, warn: () => {}, noteUnknown: () => {} });
-  for (const { name, host } of observation.members)
-    for (const message of host?.other_directories ?? [])
-      fail({ member: name, message: `${name}: ${message}`, hint: 'correct it in the cluster file' });
+  const log = { fail, warn: () => {}, noteUnknown: () => {} };
+  findCrossed(observation, cluster, log);
+  findCrossedDirectories(observation, cluster, log);
   for (const { name, peer_url } of cluster.members) {
     const own = observation.listed.find((row) => row.name === name) ?? findListed(observation, { name });
     const owner = observation.listed.find(
@@ -231,6 +266,7 @@ export const oneCluster = guard(
     checkMemberLists(observation, log);
     checkDuplicates(observation, log);
     findCrossed(observation, cluster, log);
+    findCrossedDirectories(observation, cluster, log);
     checkKnown(observation, log);
     checkListed(observation, cluster, log);
     checkPeerUrls(observation, cluster, log);

@@ -12,7 +12,7 @@ import {
   settingsOf,
 } from '../configuration/configuration.ts';
 import { findServers, emptyEnvironment } from '../configuration/server-command.ts';
-import { configPath } from '../supervisors/host-facts.ts';
+import { configPath } from '../supervisors/member-process.ts';
 import type {
   ChangedFile,
   ClusterFile,

@@ -4,7 +4,7 @@ import { childPath, pathPart } from '../../../core/file-name.ts';
 import { messageOf } from '../../../core/problem.ts';
 import { sh, shellLines, type ShellScript, argvOf } from '../../../core/shell.ts';
 import type { Files as AllFiles, FileInfo, Files } from '../../../platform/host.ts';
-import type { ChangedFile, HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
+import type { ChangedFile, HostFacts, MemberSpec, OtherDirectory, PathStatus } from '../../engine/model.ts';
 import { connectionsFrom, portHex } from '../cluster/listening-sockets.ts';
 import { flagsOf, parseConfig } from '../configuration/configuration.ts';
 import {
@@ -21,8 +21,8 @@ import {
   seePlace,
 } from './driver.ts';
 import { type ProcessInfo, serverVariables, wordsIn } from './process-record.ts';
-import { isTrustRefusal, trustFunctions, trustScript } from './member-process.ts';
-import { walFacts } from './wal-directory.ts';
+import { configPath, isTrustRefusal, trustFunctions, trustScript } from './member-process.ts';
+import { listDataDirectories, walFacts } from './wal-directory.ts';
 
 /** Returns the total size. Follows links and counts each directory once. */
 const sizeOf = async (files: Files, directory: string, counted = new Set<string>()): Promise<number> => {
@@ -111,9 +111,6 @@ export const directoryFacts = async (
     ...(wantsSizes ? await sizeFacts(files, data, wal) : {}),
   };
 };
-/** The configuration file for the new version: from the cluster file, otherwise from the new command. */
-export const configPath = (member: MemberSpec): string | undefined =>
-  member.config_file ?? flagsOf(argvOf(member.new_command, member.new_binary) ?? []).get('config-file');
 /**
  * The file of ETCD_CONFIG_FILE, which the successor of a process inherits; `env` of the cluster file overrides
  * it. Undefined if the cluster file names a configuration file.
@@ -256,6 +253,7 @@ if [ "\${p:-0}" -gt 1 ]; then
   elif ! e=$(tr '\\0' '\\n' < "/proc/$p/environ" 2>/dev/null); then echo "command_error=the environment of process $p cannot be read"
   else
   echo "command=$(base64 < "/proc/$p/cmdline" | tr -d '\\n')"
+  [ "/proc/$p/root/." -ef / ] || echo has_other_root=true
   echo "environment=$(printf '%s\\n' "$e" | grep '^ETCD_' | base64 | tr -d '\\n')"
   f=$(tr '\\0' '\\n' < "/proc/$p/cmdline" | sed -n 's/^--\\{0,1\\}config-file=//p; /^--\\{0,1\\}config-file$/{n;p;}' | tail -n 1)
   if [ -z "$f" ]; then f=$(printf '%s\\n' "$e" | sed -n 's/^ETCD_CONFIG_FILE=//p' | tail -n 1); [ -z "$f" ] || ${isOwn ? sh`:` : sh`echo is_config_of_variable=true`}; fi
@@ -340,6 +338,7 @@ const commandFacts = (found: ReadonlyMap<string, string>): HostFacts => {
       ? {}
       : { environment: Object.fromEntries(serverVariables(decodeBase64(environment).split('\n'))) }),
     ...(error === undefined ? {} : { command_error: error }),
+    ...(found.has('has_other_root') ? { has_other_root: true } : {}),
   };
 };
 /** A setting without a value is on, as a flag of the servers is. */
@@ -501,50 +500,49 @@ const wrongCommand = async (
     return `${which}_command starts ${program}, which does not exist`;
   return undefined;
 };
-/** A relative directory is a different, empty directory unless it is the working directory of the process. */
-const wrongDirectory = async (
+/**
+ * The data directories of the process and of the starts that are not `data_dir`. A relative directory is a different,
+ * empty directory unless `cwd` is the working directory of the process.
+ */
+export const findOtherDirectories = async (
   files: HostFiles,
   member: MemberSpec,
   cwd: string,
-  where: string,
-  directory: string | undefined,
-): Promise<string | undefined> => {
-  if (directory === undefined || member.data_dir === undefined) return undefined;
-  const said = resolve(cwd, directory);
-  if ((await realOf(files, said)) === (await realOf(files, resolve(member.data_dir)))) return undefined;
-  const from = isAbsolute(directory) ? '' : `, which is ${said} from here`;
-  return `${where} runs on the data directory ${directory}${from}; data_dir is ${member.data_dir}`;
-};
-/** The commands of the member that name another data directory than `data_dir`. */
-export const directoryProblems = async (
-  files: HostFiles,
-  member: MemberSpec,
-  cwd: string,
-): Promise<string[]> => {
-  const commands = (['new', 'old'] as const).map((which) => {
-    const argv = argvOf(member[`${which}_command`], member[`${which}_binary`]) ?? [];
-    return [`${which}_command`, flagsOf(argv.slice(1)).get('data-dir')] as const;
-  });
-  const named = [...commands, ['ETCD_DATA_DIR in env', member.env?.['ETCD_DATA_DIR']] as const];
-  const found = await Promise.all(
-    named.map(([where, directory]) => wrongDirectory(files, member, cwd, where, directory)),
+  facts: HostFacts,
+): Promise<OtherDirectory[]> => {
+  const { data_dir } = member;
+  if (data_dir === undefined) return [];
+  const own = await realOf(files, resolve(data_dir));
+  const all = await Promise.all(
+    listDataDirectories(member, { ...facts, working_directory: cwd }).map(async (one) => ({
+      ...one,
+      path: await realOf(files, resolve(cwd, one.directory)),
+    })),
   );
-  return found.filter((problem) => problem !== undefined);
+  return all.filter(({ path }) => path !== own);
 };
-export const otherDirectories = (found: readonly string[]): Pick<HostFacts, 'other_directories'> =>
-  found.length === 0 ? {} : { other_directories: found };
+const otherText = ({ where, directory }: OtherDirectory, { data_dir }: MemberSpec, cwd: string): string => {
+  const from = isAbsolute(directory) ? '' : `, which is ${resolve(cwd, directory)} from here`;
+  return `${where} runs on the data directory ${directory}${from}; data_dir is ${data_dir}`;
+};
 /**
  * Problems that would occur between stop and start, found before any change. `cwd`: the working directory of
  * the next start.
  */
-export const placeProblems = async (files: HostFiles, member: MemberSpec, cwd: string): Promise<string[]> => {
-  const [directories, ...found] = await Promise.all([
-    directoryProblems(files, member, cwd),
+export const placeProblems = async (
+  files: HostFiles,
+  member: MemberSpec,
+  cwd: string,
+  facts: HostFacts = {},
+): Promise<string[]> => {
+  const [others, ...found] = await Promise.all([
+    findOtherDirectories(files, member, cwd, facts),
     unwritable(files, 'pid_file', member.pid_file),
     unwritable(files, 'log_file', member.log_file),
     wrongCommand(files, member, 'new'),
     wrongCommand(files, member, 'old'),
   ]);
+  const directories = others.map((one) => otherText(one, member, cwd));
   return [...found.filter((problem) => problem !== undefined), ...directories];
 };
 /**

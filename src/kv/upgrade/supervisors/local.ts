@@ -27,11 +27,9 @@ import {
 } from './driver.ts';
 import {
   configFacts,
-  configPath,
   directoryFacts,
   findVariableFile,
-  directoryProblems,
-  otherDirectories,
+  findOtherDirectories,
   placeProblems,
   runningConfigFacts,
   startedProgram,
@@ -39,6 +37,7 @@ import {
 import {
   commandFacts,
   commandOf,
+  configPath,
   findMinor,
   identityOf,
   identityProblem,
@@ -227,10 +226,16 @@ const configOf = async (
     ...(await runningConfigFacts(files, member, server, ask)),
   };
 };
-const placesHere = async ({ files, cwd }: Host, member: MemberSpec, own: string | undefined) => ({
-  problems: await placeProblems(files, member, own ?? cwd),
-  facts: { clock_skew_ms: 0, ...otherDirectories(await directoryProblems(files, member, own ?? cwd)) },
-});
+/** A stopped member starts in the working directory that its record contains. */
+const placesHere = async (host: Host, member: MemberSpec, own: string | undefined, known: HostFacts) => {
+  const { files } = host;
+  const cwd = own ?? (await recordHere(host, member, undefined))?.cwd ?? host.cwd;
+  const other_directories = await findOtherDirectories(files, member, cwd, known);
+  return {
+    problems: await placeProblems(files, member, cwd, known),
+    facts: { clock_skew_ms: 0, ...(other_directories.length === 0 ? {} : { other_directories }) },
+  };
+};
 const facts = async (
   host: Host,
   member: MemberSpec,
@@ -249,7 +254,7 @@ const facts = async (
       (error: unknown): HostFacts => ({ problems: [`data directory: ${messageOf(error)}`] }),
     ),
     versionFacts(member, versionOf),
-    placesHere(host, member, first?.cwd),
+    placesHere(host, member, first?.cwd, { ...commandFacts(server), ...config }),
     placeFacts(table, member, first),
   ]);
   const problems = [

@@ -44,6 +44,9 @@ const directoryOf = (
   running: ProcessInfo,
 ): Promise<string | undefined> =>
   pathOf(table, running, settingOf(member, running, 'data-dir', 'ETCD_DATA_DIR'));
+/** The configuration file for the new version: from the cluster file, otherwise from the new command. */
+export const configPath = (member: MemberSpec): string | undefined =>
+  member.config_file ?? flagsOf(argvOf(member.new_command, member.new_binary) ?? []).get('config-file');
 /** Its configuration file, or the configuration file in its command line. */
 const configOf = ({ config_file, old_command, old_binary }: MemberSpec): string | undefined =>
   config_file ?? flagsOf(argvOf(old_command, old_binary) ?? []).get('config-file');

@@ -16,8 +16,7 @@ import {
   configFacts,
   type FileProbes,
   findVariableFile,
-  directoryProblems,
-  otherDirectories,
+  findOtherDirectories,
   placeProblems,
   runningConfigFacts,
 } from './host-facts.ts';
@@ -288,24 +287,28 @@ const facts = async (member: MemberSpec, ask: ScriptRunner, { minor }: FactsRequ
   const { process, problem } = await memberProcess(table, member);
   const all = await processesOf(table, member);
   const [first, server] = [all[0], all.at(-1)];
-  const others = await directoryProblems(files, member, first?.cwd ?? '/');
+  const file = findVariableFile(member, server);
+  const there = { read: (path: string) => readThere(ask, path) };
+  const known = {
+    ...commandFacts(server),
+    ...(file === undefined ? {} : await configFacts(there, file, true)),
+    ...(await runningConfigFacts(there, member, server, ask)),
+  };
+  const cwd = first?.cwd ?? (await recordThere(ask, member, undefined))?.cwd ?? '/';
+  const other_directories = await findOtherDirectories(files, member, cwd, known);
   const problems = [
     ...(problem === undefined ? [] : [problem]),
-    ...(await placeProblems(files, member, first?.cwd ?? '/')),
+    ...(await placeProblems(files, member, cwd, known)),
     ...processProblems(member, first, server, table.ownUid, await findMinor(member, server, minor)),
     ...(await successorProblems(ask, member, first, table.ownUid)),
   ];
-  const file = findVariableFile(member, server);
-  const there = { read: (path: string) => readThere(ask, path) };
   return {
     is_running: first !== undefined,
     ...(first === undefined ? {} : { pid: first.pid }),
     ...(process?.state === 'T' ? { is_suspended: true } : {}),
     ...(await placeFacts(table, member, first)),
-    ...commandFacts(server),
-    ...(file === undefined ? {} : await configFacts(there, file, true)),
-    ...(await runningConfigFacts(there, member, server, ask)),
-    ...otherDirectories(others),
+    ...known,
+    ...(other_directories.length === 0 ? {} : { other_directories }),
     ...(problems.length === 0 ? {} : { problems }),
   };
 };

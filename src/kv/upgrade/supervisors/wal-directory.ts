@@ -3,8 +3,9 @@ import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-se
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript, argvOf } from '../../../core/shell.ts';
-import type { HostFacts, MemberSpec, PathStatus } from '../../engine/model.ts';
-import { flagsOf } from '../configuration/configuration.ts';
+import type { HostFacts, MemberSpec, NamedDirectory, PathStatus } from '../../engine/model.ts';
+import { fileOfStart, findChangedConfig, flagsOf, isServer } from '../configuration/configuration.ts';
+import { emptyEnvironment, findServers } from '../configuration/server-command.ts';
 import {
   type DataCopy,
   type FactsRequest,
@@ -15,7 +16,7 @@ import {
   type ScriptRunner,
   valuesIn,
 } from './driver.ts';
-import { findMinor, ownerFacts } from './member-process.ts';
+import { commandOf, configPath, findMinor, ownerFacts } from './member-process.ts';
 import { wordsIn } from './process-record.ts';
 
 /** The settings of a running server that name directories. */
@@ -70,6 +71,67 @@ export const walDirOf = (
   const seen = host?.wal_place?.path;
   if (seen !== undefined && (named === undefined || !named.startsWith('/'))) return seen;
   return named;
+};
+type StartOfData = {
+  readonly where: string;
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** The `data-dir` of a configuration file, if opsctl read that file. */
+  readonly inFile: (path: string) => string | undefined;
+};
+/** A server that reads a configuration file ignores its flags and variables. */
+const directoryOfStart = (
+  { where, words, env, inFile }: StartOfData,
+  config_file: string | undefined,
+  minor: Minor | undefined,
+): NamedDirectory | undefined => {
+  const [server] = findServers(words, { ...emptyEnvironment, env });
+  // A container has its own file system.
+  if (server?.isContained === true) return undefined;
+  const start = server ?? { words, env };
+  // A script of the operator may name the configuration file.
+  const isScript = server === undefined && !isServer(words[0] ?? '');
+  const file = fileOfStart({ ...start, minor }) ?? (isScript ? config_file : undefined);
+  const flag = flagsOf(start.words).get('data-dir');
+  const directory = text(file === undefined ? (flag ?? start.env['ETCD_DATA_DIR']) : inFile(file));
+  if (directory === undefined) return undefined;
+  if (where === 'its process') return { where, directory };
+  if (file !== undefined) return { where: `a start with ${file}`, directory };
+  return { where: flag === undefined ? 'ETCD_DATA_DIR in env' : where, directory };
+};
+/**
+ * The data directories that the process and the commands of a member use, as they name them. The paths of containers
+ * are those of another file system and left out. `minor` is the version that runs. Pure.
+ */
+export const listDataDirectories = (member: MemberSpec, host: HostFacts, minor?: Minor): NamedDirectory[] => {
+  if (member.container !== undefined || member.manifest !== undefined) return [];
+  const { command, environment = {}, working_directory: cwd = '/', replaced_config, config } = host;
+  const named = configPath(member);
+  const isRead = (path: string): boolean => named === undefined || resolve(cwd, named) === resolve(cwd, path);
+  const next = (path: string) => (isRead(path) ? text((replaced_config ?? config)?.['data-dir']) : undefined);
+  const current = (path: string): string | undefined => {
+    if (findChangedConfig(host) !== undefined) return host.open_data_dir;
+    return host.running_config === undefined ? next(path) : text(host.running_config['data-dir']);
+  };
+  const inherited = environment[FILE_VARIABLE];
+  const env = { ...(inherited === undefined ? {} : { [FILE_VARIABLE]: inherited }), ...member.env };
+  const isSeen = command !== undefined && host.has_other_root !== true;
+  const starts: StartOfData[] = [
+    ...(isSeen ? [{ where: 'its process', words: command, env: environment, inFile: current }] : []),
+    ...(['new', 'old'] as const).flatMap((which) => {
+      const words = commandOf(member, which);
+      return words === undefined ? [] : [{ where: `${which}_command`, words, env, inFile: next }];
+    }),
+  ];
+  const known =
+    starts.length === 0 && command === undefined ? [{ where: '', words: [], env: {}, inFile: next }] : starts;
+  const found = known.flatMap((one) => directoryOfStart(one, member.config_file, minor) ?? []);
+  return found.filter(
+    ({ where, directory }, i) =>
+      found.findIndex(
+        (one) => one.directory === directory && (one.where === where || one.where === 'its process'),
+      ) === i,
+  );
 };
 /** A log inside the data directory, after resolving all links, needs no separate location. Pure. */
 export const walFacts = (

@@ -2,9 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { replacePlan } from '../../../../src/kv/operations/replace-plan.ts';
 import { restorePlan } from '../../../../src/kv/upgrade/restore/plan.ts';
-import type { HostFacts, MemberSpec, MemberStatus } from '../../../../src/kv/engine/model.ts';
-import { listStrangers } from '../../../../src/kv/upgrade/guards/membership.ts';
-import { seen } from '../../../support/observations.ts';
+import type { AppError } from '../../../../src/core/problem.ts';
+import type { Finding, HostFacts, MemberSpec, MemberStatus } from '../../../../src/kv/engine/model.ts';
+import { listStrangers, oneCluster } from '../../../../src/kv/upgrade/guards/membership.ts';
+import { planOptions, seen } from '../../../support/observations.ts';
 import { clusterOf, observationOf } from '../observed.ts';
 
 const plannedWith = (versions: readonly string[], n2: Partial<MemberStatus> = {}) => {
@@ -144,38 +145,156 @@ it.each([
   expect(found.map((row) => row.name)).toEqual(strangers);
 });
 
-it('an entry with the URL or the data directory of another member is refused by a replacement and a restore', () => {
-  const swapped = observationOf(3, (one) => ({
+const snapshot = {
+  ...{ member: 'n1', path: '/s.db', size_bytes: 1, file_sha256: '', trailer_sha256: '' },
+  ...{ revision: 5, duration_ms: 0 },
+};
+/** What a replacement of n1, a restore and the upgrade report about the entries of two members. */
+const verdictsOn = (
+  observation: ReturnType<typeof observationOf>,
+  spec: (name: string) => Partial<MemberSpec> = () => ({}),
+  accept: readonly string[] = [],
+) => {
+  const plain = clusterOf(observation);
+  const members = plain.members.map((one) => ({
     ...one,
-    ...(one.name === 'n1' ? { member_id: '1002' } : one.name === 'n2' ? { member_id: '1001' } : {}),
+    ...{ peer_url: `http://${one.name}`, data_dir: `/data/${one.name}`, config_file: '/etc/etcd.yaml' },
+    ...spec(one.name),
   }));
-  const elsewhere = observationOf(3, (one) => ({
-    ...one,
-    host: { ...seen(one.name).host, ...(one.name === 'n1' ? { other_directories: ['new_command …'] } : {}) },
-  }));
-  const snapshot = {
-    ...{ member: 'n1', path: '/s.db', size_bytes: 1, file_sha256: '', trailer_sha256: '' },
-    ...{ revision: 5, duration_ms: 0 },
-  };
-  const straight = observationOf(3);
-  const crossed = {
-    ...straight,
-    listed: straight.listed.map((row, i) => ({ ...row, peer_urls: [`http://${['n2', 'n1', 'n3'][i]}`] })),
-  };
-  for (const observation of [swapped, elsewhere, crossed]) {
-    const plain = clusterOf(observation);
-    const members = plain.members.map((one) => ({
-      ...one,
-      ...{ peer_url: `http://${one.name}`, data_dir: `/data/${one.name}`, config_file: '/etc/etcd.yaml' },
-    }));
-    const cluster = { ...plain, members, ctl_binary: '/ctl' };
-    const member = members[0] as MemberSpec;
-    const { findings } = replacePlan({ id: 'r', observation, cluster, member });
-    expect(findings.filter(({ guard }) => guard === 'one-cluster').map(({ level }) => level)).toContain(
-      'fail',
-    );
-    expect(() => restorePlan({ cluster, observation, snapshot, to: '3.5', run: 'R' })).toThrow(
-      expect.objectContaining({ detail: expect.objectContaining({ code: 'MIXED_MEMBERS' }) }),
-    );
+  const cluster = { ...plain, members, ctl_binary: '/ctl' };
+  const { findings } = replacePlan({
+    ...{ id: 'r', observation, cluster, accept },
+    member: members[0] as MemberSpec,
+  });
+  const levelsOf = (guard: string, from: readonly Finding[] = findings) =>
+    from.filter((one) => one.guard === guard && one.level !== 'pass').map(({ level }) => level);
+  let restore = 'planned';
+  try {
+    restorePlan({ cluster, observation, snapshot, to: '3.5', run: 'R' });
+  } catch (error) {
+    restore = String((error as AppError).detail.code);
   }
+  const upgrade = oneCluster.findings({ observation, cluster, options: planOptions() });
+  return {
+    mixed: levelsOf('one-cluster').includes('fail'),
+    upgrade: levelsOf('one-cluster', upgrade).includes('fail'),
+    directories: levelsOf('data-directories'),
+    restore,
+  };
+};
+const hostsOf = (facts: (name: string) => Partial<HostFacts>) =>
+  observationOf(3, (one) => ({
+    ...one,
+    host: { ...seen(one.name).host, ...facts(one.name) } as HostFacts,
+  }));
+const swap = (name: string): string => ({ n1: 'n2', n2: 'n1' })[name] ?? name;
+const straight = observationOf(3);
+
+it.each([
+  [
+    'client URLs',
+    observationOf(3, (one) => ({ ...one, member_id: `100${swap(one.name).slice(1)}` })),
+    () => ({}),
+  ],
+  [
+    'the directories of configuration files that processes read',
+    hostsOf((name) => ({
+      command: ['/bin/etcd', '--config-file', '/etc/etcd.yaml'],
+      environment: { ETCD_DATA_DIR: `/data/${name}` },
+      config: { 'data-dir': `/data/${swap(name)}` },
+    })),
+    () => ({}),
+  ],
+  [
+    'the directories of configuration files of stopped members',
+    hostsOf((name) => ({ config: { 'data-dir': `/data/${swap(name)}` } })),
+    () => ({ old_command: ['/bin/etcd', '--config-file=/etc/etcd.yaml'] }),
+  ],
+  [
+    'the directories of configuration files of stopped services',
+    hostsOf((name) => ({ config: { 'data-dir': `/data/${swap(name)}` } })),
+    () => ({ old_command: undefined, new_command: undefined, old_binary: undefined, new_binary: undefined }),
+  ],
+  [
+    'the directory that the process opened before its file changed',
+    hostsOf((name) => ({
+      command: ['/bin/etcd', '--config-file', '/etc/etcd.yaml'],
+      config: { 'data-dir': `/data/${name}` },
+      changed_files: [{ path: '/etc/etcd.yaml', changed_at: '', started_at: '', is_config: true }],
+      open_data_dir: `/data/${swap(name)}`,
+    })),
+    () => ({}),
+  ],
+  [
+    'the directories in commands',
+    straight,
+    (name: string) => ({ old_command: ['/bin/etcd', '--data-dir', `/data/${swap(name)}`] }),
+  ],
+  [
+    'the directories in variables',
+    straight,
+    (name: string) => ({ old_command: ['/bin/etcd'], env: { ETCD_DATA_DIR: `/data/${swap(name)}` } }),
+  ],
+])('swapped entries are refused by every operation that stops members: %s', (_, observation, spec) => {
+  const { mixed, upgrade, restore } = verdictsOn(observation, spec as (name: string) => Partial<MemberSpec>);
+  expect([mixed, upgrade, restore]).toEqual([true, true, 'MIXED_MEMBERS']);
+});
+it('swapped peer URLs are refused by a replacement and a restore', () => {
+  const listed = straight.listed.map((row) => ({ ...row, peer_urls: [`http://${swap(row.name)}`] }));
+  const { mixed, restore } = verdictsOn({ ...straight, listed });
+  expect([mixed, restore]).toEqual([true, 'MIXED_MEMBERS']);
+});
+it.each([
+  [
+    'a variable that the server ignores, because it reads a file',
+    hostsOf((name) => ({ config: { 'data-dir': `/data/${name}` } })),
+    (name: string) => ({
+      old_command: ['/bin/etcd', '--config-file', '/etc/etcd.yaml', '--data-dir', `/data/${swap(name)}`],
+      env: { ETCD_DATA_DIR: `/data/${swap(name)}` },
+    }),
+  ],
+  [
+    'a path inside a container that the command runs',
+    straight,
+    () => ({
+      old_command: ['docker', 'run', '-v', '/x:/data/n2', 'IMAGE', 'etcd', '--data-dir', '/data/n2'],
+    }),
+  ],
+  [
+    'a process with another root directory',
+    hostsOf(() => ({ command: ['etcd', '--data-dir', '/data/n1'], environment: {}, has_other_root: true })),
+    () => ({}),
+  ],
+  [
+    'the same path on another host',
+    hostsOf(() => ({ command: ['etcd', '--data-dir', '/data'], environment: {} })),
+    (name: string) => ({ host: name, data_dir: '/data' }),
+  ],
+  [
+    'a directory that no other entry contains',
+    straight,
+    () => ({ old_command: ['/bin/etcd', '--data-dir', '/elsewhere'] }),
+  ],
+])('is not mixed: %s', (_, observation, spec) => {
+  const { mixed, upgrade, directories, restore } = verdictsOn(
+    observation,
+    spec as (name: string) => Partial<MemberSpec>,
+  );
+  expect([mixed, upgrade, directories.filter((level) => level === 'fail'), restore]).toEqual([
+    ...[false, false, []],
+    'planned',
+  ]);
+});
+it('another directory of the replaced member can be accepted, and one of another member has no effect', () => {
+  const elsewhere = (which: string) =>
+    hostsOf((name) =>
+      name === which ? { other_directories: [{ where: 'old_command', directory: '/e', path: '/e' }] } : {},
+    );
+  const levels = (which: string, accept: readonly string[] = []) => {
+    const { mixed, directories, restore } = verdictsOn(elsewhere(which), undefined, accept);
+    return [mixed, directories.filter((level) => level !== 'unknown'), restore];
+  };
+  expect(levels('n1')).toEqual([false, ['fail'], 'planned']);
+  expect(levels('n1', ['data-directories'])).toEqual([false, ['warn'], 'planned']);
+  expect(levels('n2')).toEqual([false, [], 'planned']);
 });

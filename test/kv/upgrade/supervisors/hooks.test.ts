@@ -2,11 +2,8 @@ import { serviceTexts } from '../../../support/service-texts.ts';
 import { describe, expect, it } from 'vitest';
 import { hooksService } from '../../../../src/kv/upgrade/supervisors/open.ts';
 import { staticPodService } from '../../../../src/kv/upgrade/supervisors/static-pod.ts';
-import {
-  directoryFacts,
-  configFacts,
-  configPath,
-} from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
+import { directoryFacts, configFacts } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
+import { configPath } from '../../../../src/kv/upgrade/supervisors/member-process.ts';
 import type { Finished } from '../../../../src/platform/host.ts';
 import type { ClusterFile, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { fakeHost } from '../../../support/fake-host.ts';

@@ -1,8 +1,13 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { placeProblems, startedProgram } from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
-import type { MemberSpec } from '../../../../src/kv/engine/model.ts';
+import {
+  findOtherDirectories,
+  placeProblems,
+  startedProgram,
+} from '../../../../src/kv/upgrade/supervisors/host-facts.ts';
+import { localDriver } from '../../../../src/kv/upgrade/supervisors/local.ts';
+import type { HostFacts, MemberSpec } from '../../../../src/kv/engine/model.ts';
 import { realHost, type RealHost } from '../../../support/real-host.ts';
 
 let real: RealHost;
@@ -77,6 +82,40 @@ describe('requirements of a start', () => {
   ])('%s', async (_, more, said) =>
     expect(await placeProblems(real.host.files, spec(more()), '/')).toEqual([said()]),
   );
+});
+
+describe('the data directory of a start', () => {
+  const others = (more: Partial<MemberSpec>, facts: HostFacts = {}) =>
+    findOtherDirectories(real.host.files, spec(more), '/', facts).then((all) => all.map(({ path }) => path));
+  const file = ['--config-file', '/etc/n1.yaml'];
+  const withFile = { old_command: ['/bin/etcd', ...file], new_command: ['/bin/etcd', ...file] };
+  it('a server with a configuration file ignores its flags and variables', async () => {
+    const env = { ETCD_DATA_DIR: at('other') };
+    const flags = ['--data-dir', at('other')];
+    expect(await others({ ...withFile, env }, { config: { 'data-dir': at('data') } })).toEqual([]);
+    expect(await others({ ...withFile, env })).toEqual([]);
+    expect(await others({ old_command: [at('old'), ...file, ...flags] })).toEqual([]);
+    expect(await others({ old_command: [at('old')], env })).toEqual([at('other')]);
+    expect(await others(withFile, { config: { 'data-dir': at('other') } })).toEqual([at('other')]);
+  });
+  it('a variable names the configuration file', async () => {
+    const env = { ETCD_CONFIG_FILE: '/etc/n1.yaml', ETCD_DATA_DIR: at('other') };
+    const commands = { old_command: [at('old')], new_command: [at('new')] };
+    expect(await others({ ...commands, env })).toEqual([]);
+  });
+  it('the command in a container uses paths of the container', async () => {
+    const command = ['docker', 'run', '-v', `${at('data')}:/etcd-data`, 'IMAGE', 'etcd', '--data-dir'];
+    expect(await others({ old_command: [...command, '/etcd-data'] })).toEqual([]);
+  });
+  it('a relative path of a stopped member belongs to the recorded working directory', async () => {
+    const member = spec({ old_command: [at('old'), '--data-dir', './data'] });
+    const driver = localDriver({ ...real.host, cwd: '/' });
+    const found = async () => (await driver.facts(member, { sizes: false })).other_directories;
+    expect(await found()).toMatchObject([{ path: '/data' }]);
+    const record = JSON.stringify({ env: [], cwd: real.directory });
+    writeFileSync(`${member.pid_file}.opsctl-process`, record, { mode: 0o600 });
+    expect(await found()).toBeUndefined();
+  });
 });
 
 describe('version query of a program', () => {

@@ -376,10 +376,8 @@ describe.each(['local', 'ssh'] as const)('a member of driver %s', (driver) => {
     expect((await opened.facts(spec, { sizes: false })).problems).toBeUndefined();
     const placement = await opened.stage(spec, move);
     await opened.stop(spec, 20_000);
-    if (driver === 'ssh')
-      expect((await opened.facts(spec, { sizes: false })).problems?.join()).toContain(
-        'runs on the data directory n1.data, which is /n1.data from here',
-      );
+    // Its record contains the working directory of the next start.
+    expect((await opened.facts(spec, { sizes: false })).problems).toBeUndefined();
     writeFileSync(real.at('n1.data/up'), '');
     await opened.start(spec, 'new', placement);
     expect((await up()).cwd).toBe(real.directory);
