@@ -4,6 +4,7 @@ import { hiddenTextProblems } from '../../core/check.ts';
 import { inputProblems } from '../../api/request.ts';
 import { bare, type Field, type Fields } from '../../core/field.ts';
 import { isOddNumber, isWholeNumber, momentOf, wholeNumberHint } from '../../core/format.ts';
+import { namesMissingDay } from './presets.ts';
 import { formulaProblem } from './csv.ts';
 import { isExternal } from './external-keys.ts';
 import type { LooseInput, Operation, Resource, Table } from '../../core/operation.ts';
@@ -457,10 +458,12 @@ export const changeFrom = (
   if (wrong.length > 0) return wrong;
   return makeChange({ resource, verb, ...found }, row, source);
 };
-/** `01/02/2026` may be a day of January or of February. */
-const AMBIGUOUS_DAY = /^\s*\d{1,2}\/\d{1,2}\/\d{4}\b/;
-/** States the setting that decides the order of day and month. */
+/** `01/02/2026` may be a day of January or of February; only one order of `01/31/2026` can be a day. */
+const AMBIGUOUS_DAY = /^\s*(?:0?[1-9]|1[0-2])\/(?:0?[1-9]|1[0-2])\/\d{4}\b/;
+/** States that the day does not exist, or the setting that decides the order of day and month. */
 const withDayOrder = (found: Problem, value: unknown): Problem => {
+  if (found.rule === 'format' && typeof value === 'string' && namesMissingDay(value))
+    return { ...found, message: `names a day that does not exist; got ${JSON.stringify(value)}` };
   const [day] = (typeof value === 'string' ? AMBIGUOUS_DAY.exec(value) : null) ?? [];
   if (day === undefined || found.rule !== 'format') return found;
   const hint = `the order of day and month in ${day.trim()} is unknown: write date_order: day-first or date_order: month-first in a file for --map-file`;

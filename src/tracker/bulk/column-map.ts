@@ -11,17 +11,18 @@ import { namesOfState, readWorkflows } from '../stories.ts';
 import { readYaml } from '../workspace/workspace-file.ts';
 import type { Change } from './change.ts';
 import {
+  type DateOrder,
   type FieldRule,
   foreignColumns,
   headerOnlyColumns,
   type PresetName,
   type PresetRule,
   presets,
+  readMoment,
   stateTypes,
 } from './presets.ts';
 
 type Row = Readonly<Record<string, unknown>>;
-type DateOrder = 'day-first' | 'month-first';
 export type MapOptions = {
   readonly map?: readonly string[] | undefined;
   readonly 'map-file'?: string | undefined;
@@ -182,72 +183,6 @@ const readMapFile = async (context: EngineContext, path: string): Promise<MapFil
     states: foldKeys(isPlain(value.states) ? value.states : {}),
     dateOrder: value.date_order as DateOrder | undefined,
   };
-};
-
-/** Beginnings of the names of the months, as exports write them in the language of their user. */
-const months: readonly RegExp[] = [
-  /^(jan|ene|gen)/,
-  /^(feb|fev)/,
-  /^(mar|mrz)/,
-  /^(apr|avr|abr)/,
-  /^(may|mai|mag)/,
-  /^(jun|juin|giu)/,
-  /^(jul|juil|lug)/,
-  /^(aug|aou|ago)/,
-  /^(sep|set)/,
-  /^(oct|okt|ott|out)/,
-  /^nov/,
-  /^(dec|dez|dic)/,
-];
-/** The number of a month, 0 for another word. */
-const monthOf = (name: string): number => {
-  const plain = fold(name).normalize('NFD').replace(/\p{M}/gu, '');
-  return months.findIndex((month) => month.test(plain)) + 1;
-};
-const twoDigits = (value: number): string => String(value).padStart(2, '0');
-const fullYear = (text: string): number => (text.length === 2 ? 2000 + Number(text) : Number(text));
-const clock = (text: string): string | undefined => {
-  if (text.trim() === '') return '00:00:00';
-  const [, hour = '', minute = '', second = '00', half] =
-    /^\s*(\d{1,2}):(\d{2})(?::(\d{2}))?\s*([ap]m)?\s*(?:utc|z)?$/i.exec(text) ?? [];
-  if (hour === '') return undefined;
-  const base = half === undefined ? Number(hour) : Number(hour) % 12;
-  return `${twoDigits(base + (/^pm$/i.test(half ?? '') ? 12 : 0))}:${minute}:${second}`;
-};
-/** Day, month and year of a date as people write it; undefined if the order of day and month is ambiguous. */
-const dayOf = (
-  text: string,
-  order: DateOrder | undefined,
-): readonly [string, string, number, number] | undefined => {
-  const named = /^(\d{1,2})\.?[ /.-](\p{L}{3,})[ /.,-]+(\d{4}|\d{2})\b(.*)$/iu.exec(text);
-  if (named) return [named[3] ?? '', named[4] ?? '', monthOf(named[2] ?? ''), Number(named[1])];
-  const american = /^(\p{L}{3,}) (\d{1,2}),? (\d{4})\b,?(.*)$/iu.exec(text);
-  if (american)
-    return [american[3] ?? '', american[4] ?? '', monthOf(american[1] ?? ''), Number(american[2])];
-  const [, a = '', mark = '', b = '', year = '', rest = ''] =
-    /^(\d{1,2})([/.])(\d{1,2})[/.](\d{4})\b,?(.*)$/.exec(text) ?? [];
-  if (year === '') return undefined;
-  const isDayFirst = mark === '.' || order === 'day-first' || Number(a) > 12;
-  if (isDayFirst) return [year, rest, Number(b), Number(a)];
-  return order === 'month-first' || Number(b) > 12 ? [year, rest, Number(a), Number(b)] : undefined;
-};
-/** A date of another tool as ISO 8601 in UTC; text that is not a date is returned unchanged. Pure. */
-export const readMoment = (text: string, order?: DateOrder): string => {
-  const dashed = text.replace(
-    /^(\d{4})\/(\d{1,2})\/(\d{1,2})(?![\d/])/,
-    (_, year: string, month: string, day: string) =>
-      [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-'),
-  );
-  const iso = momentOf(dashed.replace(/ ?(UTC|GMT)$/, 'Z'));
-  if (formats.datetime?.holds(iso) === true) return iso;
-  const script = /^[A-Z][a-z]{2} [A-Z][a-z]{2} \d{2} \d{4} \d{2}:\d{2}:\d{2} GMT[+-]\d{4}/.exec(text)?.[0];
-  if (script !== undefined && !Number.isNaN(Date.parse(script))) return new Date(script).toISOString();
-  const [year, rest, month, day] = dayOf(text.trim(), order) ?? [];
-  const time = rest === undefined ? undefined : clock(rest);
-  if (year === undefined || time === undefined || month === undefined || month < 1) return text;
-  const found = `${fullYear(year)}-${twoDigits(month)}-${twoDigits(day ?? 0)}T${time}Z`;
-  // The error shows the cell of the file.
-  return formats.datetime?.holds(found) === true ? found : text;
 };
 
 /** An offset or a zone behind a time of day. The year of `14-Jul-2025 3:42 PM` is not an offset. */

@@ -3,7 +3,7 @@ import { covers } from '../../support/covers.ts';
 import { formats } from '../../../src/core/format.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { naming } from '../../support/facts.ts';
-import { readMoment } from '../../../src/tracker/bulk/column-map.ts';
+import { namesMissingDay, readMoment } from '../../../src/tracker/bulk/presets.ts';
 import { foreignColumns, presetNames } from '../../../src/tracker/bulk/presets.ts';
 import { trackerInMemory } from '../../support/in-memory.ts';
 
@@ -1165,4 +1165,18 @@ test('a column or a field that a map names wrongly has its text, and the line of
   expect(await run('--map-file', 'm.yaml', '--map', 'issue.key NO=x,Key=external_id')).toMatchObject([
     { file: 'a.csv', line: 1, path: '--map', message: naming('"issue.key NO"') },
   ]);
+});
+
+test('a date of a day that does not exist is named as such in every form that is accepted', () => {
+  const missing = [
+    '02/31/2026',
+    '31/02/2026',
+    '31.02.2026',
+    '31-Feb-2026',
+    'Feb 31, 2026',
+    '31 February 2026',
+  ];
+  expect(missing.filter((text) => !namesMissingDay(text))).toEqual([]);
+  const others = ['28-Feb-2026', '01/02/2026', '12/31/2026', '31-Xyz-2026', 'soon', '28-Feb-2026 99:99:99x'];
+  expect(others.filter(namesMissingDay)).toEqual([]);
 });
