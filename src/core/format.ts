@@ -42,12 +42,12 @@ export const durationText = (ms: number): string => {
 /** A count with its noun: `1 row`, `2 rows`, `1 entry`, `0 entries`. */
 export const countText = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
-/** A waiting time or lifetime in whole seconds, rounded up: `8 s`. */
 /** At most 12 names, with the number of the others. Pure. */
 export const someOf = (names: readonly string[]): string => {
   const shown = names.slice(0, 12).join(', ');
   return names.length > 12 ? `${shown} and ${names.length - 12} more` : shown;
 };
+/** A waiting time or lifetime in whole seconds, rounded up: `8 s`. */
 export const secondsText = (ms: number): string => `${Math.ceil(ms / 1000)} s`;
 const mebibyte = 1024 * 1024;
 /** A size as people read it: `900 bytes`, `49 KiB`, `1.2 MiB`, `340 MiB`. */
@@ -244,12 +244,14 @@ const WORD_END =
 export const wordsIn = (text: string): string[] => text.split(WORD_END).filter((_, i) => i % 2 === 0);
 /** Lines of at most `width` places, broken between words. A longer word stays whole. Pure. */
 export const wordLines = (text: string, width: number): string[] => {
+  if (!/[^\S ]/.test(text) && placesOf(text) <= width) return [text];
   const parts = text.split(WORD_END);
   const lines: string[] = [];
   let [line, places] = ['', 0];
   for (let i = 0; i < parts.length; i += 2) {
     const word = parts[i] ?? '';
-    const space = line === '' || parts[i - 1] === undefined ? '' : ' ';
+    const gap = parts[i - 1] ?? '';
+    const space = line === '' || gap === '' ? '' : /^ +$/.test(gap) ? gap : ' ';
     const size = placesOf(word);
     if (line !== '' && places + space.length + size > width) {
       lines.push(line);

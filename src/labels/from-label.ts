@@ -242,9 +242,8 @@ export const diffDraft = async (
   );
 };
 
-/** `disabled: true` is the short form of an empty policy. */
-
 type Plain = Record<string, unknown>;
+/** `disabled: true` is the short form of an empty policy. */
 const disabledText = (policy: Policy | false | undefined): unknown => {
   if (policy === undefined || policy === false) return policy;
   return policyText(policy) ?? true;

@@ -149,7 +149,7 @@ const changeText = async (context: EngineContext, field: string, change: unknown
   return `${nameColumn(field).replaceAll('_', ' ')}: ${parts.join(', ')}`;
 };
 /** Fields that the service changes together with another field. */
-const FOLLOWS = /_(at|override|time)$|^(position|started|completed)$/;
+const FOLLOWS = /_(at|override|time)$|mention_ids$|^(position|started|completed)$/;
 /** One action of the history: `update story: state: Ready → Done`, `create story comment: Looks good`. */
 const actionText = async (context: EngineContext, action: unknown): Promise<string> => {
   if (!isRecord(action)) return '';

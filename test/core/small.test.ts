@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { durationText, formats, parseDuration, sizeText } from '../../src/core/format.ts';
+import { durationText, formats, parseDuration, sizeText, wordLines } from '../../src/core/format.ts';
 import { exitCodes } from '../../src/core/problem.ts';
 import { nearest } from '../../src/core/text.ts';
 
@@ -112,4 +112,9 @@ test.each([
   ['fieldmask', [',', 'a,', ',a', '*,a', 'a,*', 'a b', 'a\n']],
 ] as const)('%s has invalid texts of any length', (format, texts) => {
   for (const text of texts) expect(formats[format].holds(text)).toBe(false);
+});
+
+test('a line that fits keeps the spaces of its author, and a longer line keeps them between its words', () => {
+  expect(wordLines('a   b  c', 8)).toEqual(['a   b  c']);
+  expect(wordLines('a   b  cc', 8)).toEqual(['a   b', 'cc']);
 });
