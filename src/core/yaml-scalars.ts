@@ -68,6 +68,8 @@ export const emptyKeys = (root: unknown): string[] => {
   return found;
 };
 
+/** Keys of other programs, which opsctl leaves out. */
+const OF_USER = /(?:^|\.)x-/;
 /** Words of a fixed list cannot continue behind the #. */
 const FIXED_WORD = /(?:^|\.)(?:state|type|role|op|resource|copyMode|disabledPolicy)$/;
 /** What YAML leaves out of a text without quotes: `see issue #12`, `#112233`. People write a space after the # of a comment. */
@@ -80,18 +82,13 @@ const textAfter = ({ type, value, source, range }: Node, text: string): string |
  * Keys whose value is missing or shorter than a reader of the file expects. A key without a value never removes anything,
  * because its rows or its color may be comments. Pure.
  */
-export const unclearValues = (root: unknown, text: string): Problem[] => {
+export const unclearValues = (
+  root: unknown,
+  text: string,
+  hint = 'write a value, or remove the key',
+): Problem[] => {
   const found = new Map<string, Problem>();
-  for (const path of emptyKeys(root))
-    found.set(
-      path,
-      problem(
-        path,
-        'null',
-        'has no value',
-        'write [] or null to remove what the service has, or remove the key to leave it unchanged',
-      ),
-    );
+  for (const path of emptyKeys(root)) found.set(path, problem(path, 'null', 'has no value', hint));
   for (const { node, path } of /#[^\s#]/.test(text) ? nodesIn(root) : []) {
     const rest = textAfter(node, text);
     if (rest === undefined || FIXED_WORD.test(path)) continue;
@@ -103,7 +100,7 @@ export const unclearValues = (root: unknown, text: string): Problem[] => {
       problem(path, 'format', `${what}: ${JSON.stringify(cutText(rest, 60))} is a comment in YAML`, fix),
     );
   }
-  return [...found.values()];
+  return [...found.values()].filter(({ path }) => !OF_USER.test(path));
 };
 
 /** What a file shows for one entry of a list that is the whole document. Pure. */

@@ -303,7 +303,11 @@ export const documentsIn = (file: string, text: string): Document[] => {
         value,
         placeOf: placeAt(i),
         shown: shownTexts(document.contents),
-        unclear: unclearValues(document.contents, text),
+        unclear: unclearValues(
+          document.contents,
+          text,
+          'write [] or null to remove what the service has, or remove the key to leave it unchanged',
+        ),
       },
     ];
   });

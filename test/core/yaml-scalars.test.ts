@@ -88,6 +88,8 @@ test.each([
   'state: published #todo',
   'n: 1 #b',
   'a: null #b',
+  'x-team: infra #2',
+  'a:\n  x-owner:',
   'text: |\n  see #12',
 ])('%j shows its values', (text) => {
   expect(unclearValues(parseDocument(text).contents, text)).toEqual([]);

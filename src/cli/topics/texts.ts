@@ -38,7 +38,7 @@ export const page: Page = {
     shell('Print custom text', "opsctl tracker labels list --template '{{name}} ({{id}})'"),
     heading('Errors'),
     prose(
-      'With -o json and -o ndjson, an error is one JSON object on standard error, with `code`, `message`, `hint`, `problems`, `docs`, `retryable` and `request_id`. `opsctl explain CODE` explains the code.',
+      'With -o json and -o ndjson, an error is one JSON object, the last line on standard error, with `code`, `message`, `hint`, `problems`, `docs`, `retryable` and `request_id`. `opsctl explain CODE` explains the code.',
     ),
     heading('Pager'),
     prose(

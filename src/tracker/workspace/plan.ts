@@ -453,7 +453,9 @@ const findDoubled = (workspace: Workspace, current: Current): Problem[] =>
               `${kind}[${i}].${field}`,
               'rule',
               `repeats ${JSON.stringify(value)} of ${kind}[${first?.i}]`,
-              'remove one of the two entries',
+              field === 'name'
+                ? 'remove one of the two entries'
+                : 'give each record its own external_id, or remove the key',
             ),
           );
       });
