@@ -72,8 +72,9 @@ const sourceOf = (base: Record<string, string>, { how, key, value: given, earlie
   if (earlier !== undefined) args.push(`--${key}=${earlier}`);
   if (how === 'flag') args.push(`--${key}=${value}`);
   const env: Record<string, string> = how === 'variable' ? { [variable]: value } : {};
+  // In a unit, a percent sign starts a specifier.
   const unit = `[Service]\n${how === 'variable' ? `Environment="${variable}=${value}"\n` : ''}ExecStart=/usr/bin/etcd ${args.join(' ')}\n`;
-  return { text: unit, args, env };
+  return { text: unit.replaceAll('%', '%%'), args, env };
 };
 /** The lines of a server that has opened its listeners. It opens that of the metrics separately. */
 const signsOf = ({ key, value, others }: Case): RegExp[] => [
