@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { basename, isAbsolute, resolve } from 'node:path';
 import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-settings.ts';
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
@@ -107,7 +107,12 @@ export const listDataDirectories = (member: MemberSpec, host: HostFacts, minor?:
   if (member.container !== undefined || member.manifest !== undefined) return [];
   const { command, environment = {}, working_directory: cwd = '/', replaced_config, config } = host;
   const named = configPath(member);
-  const isRead = (path: string): boolean => named === undefined || resolve(cwd, named) === resolve(cwd, path);
+  // A relative path of a stopped member proves no difference.
+  const isOpen = (path: string): boolean => host.working_directory === undefined && !isAbsolute(path);
+  const isRead = (path: string): boolean =>
+    named === undefined ||
+    resolve(cwd, named) === resolve(cwd, path) ||
+    (isOpen(path) && basename(path) === basename(named));
   const next = (path: string) => (isRead(path) ? text((replaced_config ?? config)?.['data-dir']) : undefined);
   const current = (path: string): string | undefined => {
     if (findChangedConfig(host) !== undefined) return host.open_data_dir;

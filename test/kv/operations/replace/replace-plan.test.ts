@@ -211,6 +211,11 @@ it.each([
     () => ({ old_command: ['/bin/etcd', '--config-file=/etc/etcd.yaml'] }),
   ],
   [
+    'the directories of files that commands of stopped members name by a relative path',
+    hostsOf((name) => ({ config: { 'data-dir': `/data/${swap(name)}` } })),
+    () => ({ old_command: ['/bin/etcd', '--config-file', 'etcd.yaml'] }),
+  ],
+  [
     'the directories of configuration files of stopped services',
     hostsOf((name) => ({ config: { 'data-dir': `/data/${swap(name)}` } })),
     () => ({ old_command: undefined, new_command: undefined, old_binary: undefined, new_binary: undefined }),
