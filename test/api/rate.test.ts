@@ -173,7 +173,7 @@ test('a place taken two files ago and used at the end of its time still counts',
   expect(host.now() - at).toBe(WINDOW_MS - 2000);
 });
 
-test('a ticket whose file is gone is written again, and does not let its request through', async () => {
+test('a deleted ticket is written again, and does not let its request through', async () => {
   const host = fakeHost();
   await makeBucket(host, '/state', 'k', 1).admit();
   const start = host.now();
@@ -399,7 +399,7 @@ test('a long wait is reported once, and a short one is not reported', async () =
   expect(told).toEqual([5000]);
 });
 
-test('a service without a limit is asked without a ticket for some minutes, then with one again', async () => {
+test('a service without a limit needs no ticket for some minutes, and then a ticket again', async () => {
   const host = fakeHost();
   const bucket = makeBucket(host, '/state', 'k', 1);
   bucket.open();

@@ -130,6 +130,7 @@ test.each([
   'tracker linked-files create --name x --type storage_a --url ada:hunter2secret@files.example',
   'tracker webhooks create --webhook-url ftp://ada:hunter2secret@hook.example',
   'mock record --upstream ftp://ada:hunter2secret@api.example --out c.jsonl',
+  'kv status --endpoints ftp://ada:hunter2secret@127.0.0.1:1',
 ])('an error never repeats the secret of an address: %s', async (line) => {
   for (const more of [[], ['-o', 'json'], ['--debug']]) {
     const { code, stdout, stderr } = await opsctl([...line.split(' '), ...more], { home });

@@ -77,7 +77,7 @@ describe.runIf(process.env['OPSCTL_KV_36'] !== undefined && hasBinaries('3.5-lat
       expect(JSON.parse(text).downgradeInfo?.enabled ?? false).toBe(false);
     });
 
-    it('an upgrade goes back to 3.5 before its last member', async () => {
+    it('an upgrade returns to 3.5 before its last member', async () => {
       cluster = await startCluster({ size: 3, from: '3.5-late', to: '3.6' });
       ended(await kv('upgrade', '--yes', '--hold-last'), 8);
       ended(await kv('rollback', '--yes'), 12);

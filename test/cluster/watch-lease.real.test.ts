@@ -27,7 +27,7 @@ const until = async (what: () => boolean | Promise<boolean>): Promise<void> =>
   expect.poll(what, { interval: 25 }).toBe(true);
 
 describe.runIf(hasBinaries('3.5'))('kv watch and kv lease on real members of 3.5', () => {
-  it('watch prints history and what happens, goes on at another member, and ends by Ctrl-C', async () => {
+  it('watch prints history and what happens, continues at another member, and ends by Ctrl-C', async () => {
     cluster = await startCluster({ size: 3, from: '3.5', to: '3.5' });
     const [first, second] = cluster.urls as [string, string];
     await gatewayPut(second, 'app/1', 'a', '/v3');

@@ -299,7 +299,7 @@ const boundedTexts: Readonly<Record<string, readonly [lines: number, why: string
   'auth/loopback/pages.ts': [1, 'a script and no pattern'],
   'auth/read-secret.ts': [1, 'a secret of at most 8 KiB'],
   'core/check.ts': [1, 'the name of a pattern, and no pattern'],
-  'kv/upgrade/configuration/values.ts': [1, 'a value of a setting'],
+  'kv/upgrade/configuration/values.ts': [2, 'a value of a setting, and the host of its URL'],
   'core/runnable-words.ts': [1, 'a command line of a start script, a unit or a hook'],
   'core/shell.ts': [2, 'a command line of a start script, a unit or a hook'],
   'kv/engine/journal.ts': [1, 'a name in a journal of this program'],

@@ -96,7 +96,7 @@ export const kvRows = [
     'opsctl kv upgrade --cluster cluster.yaml --to 3.6',
     'etcd-operator, kubeadm, Talos: in Kubernetes',
     'test/cluster/version-36.real.test.ts',
-    'an upgrade goes back to 3.5 before its last member',
+    'an upgrade returns to 3.5 before its last member',
   ],
   [
     'Downgrade from 3.6 to 3.5 with the etcd API',
@@ -229,7 +229,7 @@ export const kvRows = [
     'opsctl kv watch orders/ --prefix',
     'etcdctl watch: stops when the connection is lost',
     'test/cluster/watch-lease.real.test.ts',
-    'watch prints history and what happens, goes on at another member, and ends by Ctrl-C',
+    'watch prints history and what happens, continues at another member, and ends by Ctrl-C',
   ],
   [
     'Simulated cluster that etcdctl and client libraries accept',

@@ -1,6 +1,7 @@
 import { parseUrl } from '../../core/external-url.ts';
 import { refuseLongSecret } from '../../core/field.ts';
 import { AppError, invalidArguments, problem } from '../../core/problem.ts';
+import { redactedUrl } from '../../core/redact-secrets.ts';
 import type { Host } from '../../platform/host.ts';
 import { type ClusterTls, type Flagged, readCertificates } from '../client/certificates.ts';
 import { type Store, openStore } from '../client/etcd-client.ts';
@@ -24,7 +25,7 @@ const urlOf = (endpoint: string, isTls: boolean): string => {
       problem(
         '--endpoints',
         'format',
-        `must be host:port or a URL, comma-separated; got ${JSON.stringify(endpoint)}`,
+        `must be host:port or a URL, comma-separated; got ${JSON.stringify(redactedUrl(endpoint))}`,
       ),
     ]);
   }

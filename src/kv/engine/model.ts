@@ -35,9 +35,9 @@ export type PathStatus = {
   readonly beside: DirectoryStatus;
 };
 /** A data directory as a setting names it. `where` is the setting. */
-export type NamedDirectory = { readonly where: string; readonly directory: string };
+export type DataDirectory = { readonly where: string; readonly directory: string };
 /** `path`: without symbolic links. */
-export type OtherDirectory = NamedDirectory & { readonly path: string };
+export type OtherDirectory = DataDirectory & { readonly path: string };
 /** Facts that only the driver can collect on the member's host. An absent key is unknown. */
 /** `is_config`: the configuration file that the process read at its start. Otherwise a file of its service manager. */
 export type ChangedFile = {

@@ -411,7 +411,7 @@ export class Turn {
   readonly #earlier: Promise<unknown> | undefined;
   readonly #last: Map<string, Promise<unknown>>;
   readonly #placed: () => void;
-  #end: { readonly done: () => void; readonly stop: (error: unknown) => void } | undefined;
+  #end: { readonly release: () => void; readonly stop: (error: unknown) => void } | undefined;
   constructor(
     earlier: Promise<unknown> | undefined,
     last: Map<string, Promise<unknown>>,
@@ -425,8 +425,8 @@ export class Turn {
   async wait(record: string): Promise<boolean> {
     if (this.#earlier !== undefined) await this.#earlier;
     const before = this.#last.get(record);
-    const mine = new Promise<void>((done, stop) => {
-      this.#end = { done, stop };
+    const mine = new Promise<void>((release, stop) => {
+      this.#end = { release, stop };
     });
     // The rows that follow throw the error. Without one, it has no reader.
     mine.catch(() => undefined);
@@ -440,7 +440,7 @@ export class Turn {
   }
   leave(): void {
     this.#placed();
-    this.#end?.done();
+    this.#end?.release();
   }
   /** The row stops the run: a later row of its record that was sent would precede it in the resumed run. */
   stop(error: unknown): void {

@@ -319,7 +319,7 @@ const withoutProgram = (spec: MemberSpec, program: string): MemberSpec => {
   };
 };
 /** Describes a member on this machine completely. Of other members only the addresses are known. */
-const describedDescribeMembers = async (
+const describeMember = async (
   host: Host,
   listed: ListedMember,
   found: FoundProcess | undefined,
@@ -404,7 +404,7 @@ export const describeMembers = async (
   });
   const members = await Promise.all(
     listed.map((member, i) =>
-      describedDescribeMembers(host, member, found[i], {
+      describeMember(host, member, found[i], {
         ...describing,
         driver,
         files: filesOf(stems[i] ?? 'member'),

@@ -548,7 +548,7 @@ fi`;
 type Building = { readonly shell: Shell; readonly step: RestoreStep; readonly member: MemberSpec };
 const refusedBuild = (message: string, fix: Advice): AppError =>
   new AppError('unsafe', `no member was stopped: ${message}`, { code: 'RESTORE_FAILED', tryThis: [fix] });
-const unbuilt = ({ snapshot, to }: RestorePlan, { name }: RestoreStep, reason: string): AppError =>
+const failedBuild = ({ snapshot, to }: RestorePlan, { name }: RestoreStep, reason: string): AppError =>
   refusedBuild(
     `cannot build the directory of ${name}: ${reason}`,
     after('remove the cause, then', ['kv', 'restore', '--snapshot', snapshot.path, '--to', to]),
@@ -566,7 +566,7 @@ ${placedLog(step.wal_dir)}
 ${refusals(step.wal_dir)}
 rm -rf "$B.restoring" \${W:+"$V.restoring"} || exit 1
 ${spaceScript(size)}`);
-    if (done.code !== 0) throw unbuilt(plan, step, failureReason(done));
+    if (done.code !== 0) throw failedBuild(plan, step, failureReason(done));
     spaces.push(...spacesIn(done.stdout, shell.where));
   }
   const problem = findFullDisk(spaces);
@@ -588,7 +588,7 @@ export const buildDirectory = async (
     throw error;
   });
   await sent.remove();
-  if (done.code !== 0) throw unbuilt(plan, step, failureReason(done));
+  if (done.code !== 0) throw failedBuild(plan, step, failureReason(done));
 };
 /**
  * A second rebuild, or a resume after a crash, must not overwrite the directory that the first moved aside. A

@@ -3,7 +3,7 @@ import { FILE_VARIABLE, findServerFile } from '../../../api-specs/etcd/server-se
 import type { Minor } from '../../../api-specs/etcd/versions.ts';
 import { AppError } from '../../../core/problem.ts';
 import { sh, type ShellScript, argvOf } from '../../../core/shell.ts';
-import type { HostFacts, MemberSpec, NamedDirectory, PathStatus } from '../../engine/model.ts';
+import type { HostFacts, MemberSpec, DataDirectory, PathStatus } from '../../engine/model.ts';
 import { fileOfStart, findChangedConfig, flagsOf, isServer } from '../configuration/configuration.ts';
 import { emptyEnvironment, findServers } from '../configuration/server-command.ts';
 import {
@@ -84,7 +84,7 @@ const directoryOfStart = (
   { where, words, env, inFile }: StartOfData,
   config_file: string | undefined,
   minor: Minor | undefined,
-): NamedDirectory | undefined => {
+): DataDirectory | undefined => {
   const [server] = findServers(words, { ...emptyEnvironment, env });
   // A container has its own file system.
   if (server?.isContained === true) return undefined;
@@ -103,7 +103,7 @@ const directoryOfStart = (
  * The data directories that the process and the commands of a member use, as they name them. The paths of containers
  * are those of another file system and left out. `minor` is the version that runs. Pure.
  */
-export const listDataDirectories = (member: MemberSpec, host: HostFacts, minor?: Minor): NamedDirectory[] => {
+export const listDataDirectories = (member: MemberSpec, host: HostFacts, minor?: Minor): DataDirectory[] => {
   if (member.container !== undefined || member.manifest !== undefined) return [];
   const { command, environment = {}, working_directory: cwd = '/', replaced_config, config } = host;
   const named = configPath(member);
