@@ -97,6 +97,7 @@ const otherSizes: Readonly<Record<string, string>> = {
   'core/json-scan.ts': 'DEEPEST',
   'kv/client/snapshot.ts': 'trailerBytes pageBytes headBytes',
   'etcd-sim/member/bootstrap.ts': 'MOST_DB_BYTES',
+  'kv/snapshots/schedule.ts': 'MOST_CRON_BYTES',
   'kv/upgrade/execute/connection-checks.ts': 'v2Bytes leastBytes',
   'kv/upgrade/guards/disk-space.ts': 'walBytes runBytes',
   'kv/upgrade/guards/store.ts': 'memberRecordBytes',
@@ -109,6 +110,7 @@ const otherSizes: Readonly<Record<string, string>> = {
   'kv/upgrade/observe/observe.ts': 'mostHashedBytes',
   'kv/upgrade/observe/see-connections.ts': 'beatBytes',
   'kv/upgrade/observe/see-member.ts': 'mostV2Bytes',
+  'kv/upgrade/rehearse/private-copy.ts': 'maxScriptBytes',
   'kv/upgrade/supervisors/local.ts': 'tailBytes',
   'kv/upgrade/supervisors/ssh.ts': 'mostPathBytes',
   // The YAML package reads deeper files.

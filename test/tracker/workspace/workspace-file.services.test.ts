@@ -85,7 +85,7 @@ test.each([
   const before = (await server.ask('GET', '/labels')).body.length;
   const ran = await run('apply', '-f', file(`labels: [{name: "first of all"}]\n${lines}\n`), '--yes');
   expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining(field)]);
-  expect(ran.stderr).toContain('line 2');
+  expect(ran.stderr).toContain('workspace.yaml:2: ');
   expect((await server.ask('GET', '/labels')).body).toHaveLength(before);
 });
 

@@ -322,9 +322,10 @@ const innerModes = async (files: LocalFiles, real: string): Promise<Pick<PathSta
   const read = (inner: (typeof memberDirectories)[number]) => files.info(join(real, inner));
   const all = await Promise.all(memberDirectories.map(read)).catch(() => undefined);
   if (all === undefined) return {};
-  const modes = all.flatMap((info, i) =>
-    info?.kind === 'directory' ? [[memberDirectories[i], info.mode & 0o7777]] : [],
-  );
+  const modes = memberDirectories.flatMap((name, i): [string, number][] => {
+    const info = all[i];
+    return info?.kind === 'directory' ? [[name, info.mode & 0o7777]] : [];
+  });
   return { inner_modes: Object.fromEntries(modes) };
 };
 /** A directory of this machine. */
@@ -367,7 +368,9 @@ const innerFrom = (text: string | undefined): Pick<PathStatus, 'inner_modes'> =>
   if (text === undefined) return {};
   const found = [...text.matchAll(/(\S+):([0-7]+)(?=\s|$)/g)];
   return {
-    inner_modes: Object.fromEntries(found.map(([, name, mode = '']) => [name, Number.parseInt(mode, 8)])),
+    inner_modes: Object.fromEntries(
+      found.map(([, name = '', mode = '']): [string, number] => [name, Number.parseInt(mode, 8)]),
+    ),
   };
 };
 
