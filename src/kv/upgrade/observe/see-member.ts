@@ -348,7 +348,9 @@ export const readPeerMetrics = async (host: Host, store: Store): Promise<PeerMet
   const sentMs = host.elapsed();
   const page = await store.connection.get('/metrics').catch(() => undefined);
   if (page?.status !== 200) return undefined;
-  const bytes = countersIn(page.text, 'network_peer_received_bytes_total', 'From').get('0');
+  const received = countersIn(page.text, 'network_peer_received_bytes_total', 'From');
+  // A server lists a peer from its first message on: one that has received others, but no heartbeat yet, has counted none.
+  const bytes = received.get('0') ?? (received.size > 0 ? 0 : undefined);
   return {
     links: linksIn(page.text),
     reached: reachedIn(page.text),

@@ -111,6 +111,8 @@ describe('peer-links', () => {
       pausedUntilMs = 0,
       replyMs = 0,
       firstMs = 0,
+      /** The members have received other messages, but no heartbeat yet. */
+      isFresh = false,
     } = {},
   ) => {
     const names = Object.keys(opened);
@@ -129,7 +131,10 @@ describe('peer-links', () => {
         // `late` of each stream is late at every sample after the first.
         const streams = 2 * (opened[name ?? ''] ?? 0);
         const beats = isLate ? all - 3 : countedAt > 0 ? all - late * streams : all;
-        return { body: `etcd_network_peer_received_bytes_total{From="0"} ${4368 + beats * 28}\n` };
+        const line = (from: string, bytes: number) =>
+          `etcd_network_peer_received_bytes_total{From="${from}"} ${bytes}\n`;
+        if (isFresh) return { body: line('a1', 512) + (beats === 0 ? '' : line('0', beats * 28)) };
+        return { body: line('0', 4368 + beats * 28) };
       },
     });
     const driver = partlyMade<Driver>({ logTail: async () => log });
@@ -163,6 +168,10 @@ describe('peer-links', () => {
     expect(failed.map(({ member }) => member)).toEqual(
       found.filter((_member, at) => (wanted[at]?.length ?? 0) > 0).map(({ name }) => name),
     );
+  });
+  it('waits for the first heartbeats of members that have just started', async () => {
+    const { found } = await heartbeats({ n1: 2, n2: 2, n3: 2 }, { isFresh: true });
+    expect(found.map(({ unreached }) => unreached)).toEqual([[], [], []]);
   });
   it.each([
     ['a second time if heartbeats are late on a busy machine', 2, 6000, [[], [], []], 11_000],
