@@ -4,7 +4,7 @@ import { type Line, makeBucket, parseLines, turnOf, WINDOW_MS } from '../../src/
 import { nodeHost } from '../../src/platform/node/host.ts';
 import { fakeHost } from '../support/fake-host.ts';
 import { covers } from '../support/covers.ts';
-import { testInDirectory } from '../support/directory.ts';
+import { testInDirectory } from '../support/test-in-directory.ts';
 
 const ticket = (id: string, atMs: number): Line => ({ kind: 'ticket', id, atMs });
 const done = (id: string, atMs: number): Line => ({ kind: 'done', id, atMs });

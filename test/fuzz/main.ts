@@ -7,6 +7,7 @@ import { AppError } from '../../src/core/problem.ts';
 import { NetworkError } from '../../src/platform/host.ts';
 import { randomFrom } from '../simulator/kernel/random.ts';
 import { mutated } from './mutate.ts';
+import { removeDirectories } from '../support/directory.ts';
 import type { Target } from './target.ts';
 import { targets } from './targets.ts';
 
@@ -91,4 +92,5 @@ const fuzz = async (target: Target): Promise<void> => {
 for (const target of targets)
   if (values.target === undefined || target.name === values.target) await fuzz(target);
 process.stdout.write(`${JSON.stringify(result, undefined, 1)}\n`);
+removeDirectories();
 process.exit(result.findings.length > 0 ? 1 : 0);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { freePorts } from '../../src/platform/node/ports.ts';
 import { type RealHost, realHost } from '../support/real-host.ts';
-import { testInDirectory } from '../support/directory.ts';
+import { testInDirectory } from '../support/test-in-directory.ts';
 import { readSources } from '../support/sources.ts';
 
 const open: { close(): Promise<void> }[] = [];

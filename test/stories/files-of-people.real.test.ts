@@ -136,7 +136,7 @@ const scenes: Readonly<Record<string, Scene>> = {
       },
       {
         run: 'tracker epics create --name x --deadline 2026-02-30',
-        ...{ exit: 2, code: 'USAGE', names: ['2026-02-30', 'does not exist'] },
+        ...{ exit: 2, code: 'USAGE', names: ['2026-02-30', 'a day that exists'] },
       },
     ],
   },

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'vitest';
 
 const directories: string[] = [];
 /**
@@ -25,9 +24,3 @@ export const removeDirectories = (): void => {
     }
   if (failures.length > 0) throw new AggregateError(failures, `not removed: ${failures.join(', ')}`);
 };
-
-/** A test with an empty directory. Vitest creates the directory only for tests that use it. */
-export const testInDirectory = test.extend<{ directory: string }>({
-  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from this pattern.
-  directory: async ({}, use) => use(makeDirectory()),
-});

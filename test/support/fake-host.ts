@@ -15,6 +15,7 @@ import {
 import { AppError } from '../../src/core/problem.ts';
 import { startJq } from '../../src/platform/node/jq-run.ts';
 import { loadConf } from '../../src/platform/node/host.ts';
+import { makeDirectory } from './directory.ts';
 import { type FakeFiles, fakeFiles } from './fake-files.ts';
 
 export type ScriptedReply = {
@@ -280,8 +281,7 @@ export const fakeHost = (options: FakeHostOptions = {}): FakeHost => {
     jq: async (program, args) => startJq(program, args),
     // conf writes real files: they go to a temporary directory, whatever directory the program names.
     async loadConf() {
-      // The simulator runs this Host without Vitest, which the directories of tests need.
-      const [store, { makeDirectory }] = await Promise.all([loadConf(), import('./directory.ts')]);
+      const store = await loadConf();
       return (_, schema, content) => store(makeDirectory(), schema, content);
     },
     bucket: async () => {

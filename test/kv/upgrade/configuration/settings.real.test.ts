@@ -83,15 +83,16 @@ const signsOf = ({ key, value, others }: Case): RegExp[] => [
     ? [/listening for metrics on|"serving metrics"/]
     : []),
 ];
-/** Undefined: another process took the port first. */
+/** Undefined: another process took the port first. The server creates its sockets in the directory. */
 const starts = (
+  directory: string,
   binary: string,
   args: readonly string[],
   env: Record<string, string>,
   signs: readonly RegExp[],
 ): Promise<boolean | undefined> =>
   new Promise((done) => {
-    const child = spawn(binary, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(binary, args, { env, cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     let isUp = false;
     // A server without log output (log-level panic) that still runs after this time has started.
@@ -140,7 +141,7 @@ const compare = async (minor: Minor, one: Case, triesLeft = 3): Promise<string |
     writeFileSync(path, text);
     const isRejected = await rejects(text, path, minor, one.how === 'file' ? 'config' : 'unit');
     const binary = servers[minor]?.server as string;
-    const isStarted = await starts(binary, args ?? ['--config-file', path], env, signsOf(one));
+    const isStarted = await starts(directory, binary, args ?? ['--config-file', path], env, signsOf(one));
     // A case may contain one address twice, and then the linter must know it.
     if (isStarted === undefined && !isRejected && triesLeft > 0)
       return await compare(minor, one, triesLeft - 1);

@@ -316,12 +316,13 @@ describe('the process of a static pod', () => {
     if (!existsSync(path)) symlinkSync(process.execPath, path);
     const start = async (database: string, ...words: string[]): Promise<number> => {
       mkdirSync(join(database, 'member', 'snap'), { recursive: true });
-      const code = `fs.openSync('${database}/member/snap/db', 'w'); setInterval(() => {}, 1000)`;
+      // A file exists a moment before its process has it open.
+      const code = `fs.openSync('${database}/member/snap/db', 'w'); fs.writeFileSync('${database}/opened', ''); setInterval(() => {}, 1000)`;
       const { pid } = await real.host.processes.start(...trustCall([path, '-e', code, '--', ...words]), {
         detached: true,
       });
       alive.push(pid);
-      await expect.poll(() => existsSync(join(database, 'member', 'snap', 'db'))).toBe(true);
+      await expect.poll(() => existsSync(join(database, 'opened'))).toBe(true);
       return pid;
     };
     const driver = await openDriver(real.host, { name: 'c', members: [spec], driver: 'static-pod' });
@@ -552,7 +553,8 @@ describe('small parts', () => {
   it.each(['local', 'ssh'] as const)(
     '%s: lines of a plan can be pasted if a path has a space',
     async (kind) => {
-      const spec = member({ pid_file: '/a b/n1.pid', log_file: '/a b/n1.log', data_dir: '/a b/n1' });
+      const paths = { pid_file: '/a b/n1.pid', log_file: '/a b/n1.log', data_dir: '/a b/n1' };
+      const spec = member({ ...paths, ...(kind === 'ssh' ? { host: 'n1.example' } : {}) });
       const driver = await open(spec, { driver: kind });
       const lineOf = (kindOfStep: StepKind): string => {
         const words = wordsOf(driver.describe(kindOfStep, spec, 'new')[0] ?? '') ?? [];

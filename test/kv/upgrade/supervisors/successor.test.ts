@@ -13,7 +13,7 @@ import {
   startWords,
 } from '../../../../src/kv/upgrade/supervisors/successor.ts';
 import type { MemberSpec, Placement } from '../../../../src/kv/engine/model.ts';
-import { testInDirectory } from '../../../support/directory.ts';
+import { testInDirectory } from '../../../support/test-in-directory.ts';
 import { naming } from '../../../support/facts.ts';
 
 const seen = { pid: 1, paths: ['/data'], programs: [] };

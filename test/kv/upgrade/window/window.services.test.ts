@@ -28,7 +28,7 @@ import { partlyMade } from '../../../support/context.ts';
 import { planned } from '../../../support/observations.ts';
 import { runOn } from '../../../support/upgrade-run.ts';
 import { covers } from '../../../support/covers.ts';
-import { testInDirectory } from '../../../support/directory.ts';
+import { testInDirectory } from '../../../support/test-in-directory.ts';
 
 const at = (text: string): number => Date.parse(text);
 const entry = (kind: 'begin' | 'end', step: JournalStepId, time: string): JournalEntry => ({
