@@ -1,4 +1,4 @@
-/** A test with a temporary directory, apart from the directories, which programs without Vitest create too. */
+/** Separate from directory.ts, which the simulator and the fuzzer use without Vitest. */
 import { test } from 'vitest';
 import { makeDirectory } from './directory.ts';
 

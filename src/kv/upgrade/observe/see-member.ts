@@ -349,7 +349,7 @@ export const readPeerMetrics = async (host: Host, store: Store): Promise<PeerMet
   const page = await store.connection.get('/metrics').catch(() => undefined);
   if (page?.status !== 200) return undefined;
   const received = countersIn(page.text, 'network_peer_received_bytes_total', 'From');
-  // A server lists a peer from its first message on: one that has received others, but no heartbeat yet, has counted none.
+  // The metrics list a sender only after its first message, so a member that lists others has received no heartbeat yet.
   const bytes = received.get('0') ?? (received.size > 0 ? 0 : undefined);
   return {
     links: linksIn(page.text),
